@@ -1,0 +1,1 @@
+"""Sequitur: a personal assistant whose answers follow from sources."""

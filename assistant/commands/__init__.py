@@ -1,0 +1,1 @@
+"""The commands of `python -m assistant`: one file a group."""

@@ -1,0 +1,33 @@
+"""The errors that a person may see. Each message is one sentence that says what to do.
+
+Code raises these where the cause can be named; the command line prints them (exit code 2) and the page shows them as a
+banner. Anything else that escapes is a bug.
+"""
+
+
+class SequiturError(Exception):
+    """Base of every error meant for a person's eyes."""
+
+
+class SettingsError(SequiturError):
+    """A setting that is unknown, out of range, or at odds with another."""
+
+
+class ModelError(SequiturError):
+    """A model that can't be found, fetched, trusted, loaded or run."""
+
+
+class LibraryError(SequiturError):
+    """An index or a document that can't be read or written."""
+
+
+class FactError(SequiturError):
+    """A fact that can't be stored as given."""
+
+
+class StoreError(SequiturError):
+    """A conversation that can't be read or written, or that is not the user's own."""
+
+
+class UtteranceError(SequiturError):
+    """A message that can't be answered as it stands (empty, too long)."""

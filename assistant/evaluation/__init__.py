@@ -1,0 +1,1 @@
+"""Measures and runs: how good the parts and the whole are, on real data."""

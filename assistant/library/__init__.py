@@ -1,0 +1,1 @@
+"""Documents in: readers, chunks, indexing, and the starter library."""

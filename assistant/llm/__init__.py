@@ -1,0 +1,1 @@
+"""Language models: one file a backend, and the catalogue that says which weights are trusted."""

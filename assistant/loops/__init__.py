@@ -1,0 +1,1 @@
+"""How passages are found for a turn: one file a loop."""

@@ -1,0 +1,1 @@
+"""Retrievers: one file each."""

@@ -1,0 +1,182 @@
+"""Every knob, once: defaults here, then a TOML file, then environment variables (SEQUITUR_LLM__MODEL=fast).
+
+Unknown keys are refused, in the file and in the environment alike.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from assistant.errors import SettingsError
+
+PREFIX = "SEQUITUR_"
+FILE_VARIABLE = "SEQUITUR_SETTINGS"
+
+
+class Section(BaseModel):
+    """A group of settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class LLMSettings(Section):
+    """Which language model answers, and on what."""
+
+    backend: Literal["auto", "llama.cpp"] = Field("auto", description="what runs the model")
+    model: str = Field("default", description="a name of the catalogue, or the path of a .gguf file")
+    context: int = Field(4096, ge=512, description="tokens that one request may use, prompt and reply together")
+    slots: int = Field(4, ge=1, le=16, description="requests that run side by side")
+    threads: int = Field(0, ge=0, description="CPU threads; 0 = all cores")
+
+
+class EmbedderSettings(Section):
+    """The Sentence-BERT model for facts, sentences and support."""
+
+    model: str = Field("all-MiniLM-L6-v2", description="a name of the catalogue, a hub id, or a local folder")
+
+
+class FactSettings(Section):
+    """The PTKB."""
+
+    threshold: float = Field(0.25, ge=-1, le=1, description="relevance from which a fact is used")
+    most: int = Field(5, ge=0, description="facts that one turn uses at most")
+
+
+class RetrieveSettings(Section):
+    """BM25 and the fusion of its rankings."""
+
+    k: int = Field(4, ge=1, le=20, description="passages shown to the model")
+    depth: int = Field(20, ge=1, le=100, description="passages taken from each query before fusion")
+    k1: float = Field(0.9, gt=0, description="BM25 term saturation")
+    b: float = Field(0.4, ge=0, le=1, description="BM25 length normalisation")
+    rrf: int = Field(60, ge=1, description="the constant of reciprocal rank fusion")
+
+
+class TurnSettings(Section):
+    """The steps of a turn."""
+
+    loop: str = Field("grg", description="how passages are found: a file of assistant/loops")
+    strategy: str = Field("concat_pf", description="how they are answered from: a file of assistant/strategies")
+    draft_tokens: int = Field(48, ge=8, description="length of the draft")
+    answer_tokens: int = Field(160, ge=8, description="length of the answer")
+    digest: Literal["extractive", "llm"] = Field("extractive", description="how a passage is cut down")
+    digest_chars: int = Field(512, ge=80, description="characters shown of each passage")
+    support_threshold: float = Field(0.5, ge=0, le=1, description="support from which a sentence is cited")
+    intent_threshold: float = Field(0.55, ge=0, le=1, description="similarity from which a message is small talk")
+    utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")
+
+
+class WebSettings(Section):
+    """The page."""
+
+    host: str = Field("127.0.0.1", description="address to listen on; any other than loopback needs logins")
+    port: int = Field(7860, ge=0, le=65535, description="port to listen on; 0 = any free one")
+    logins: dict[str, str] = Field(default_factory=dict, description="user = password hash, made by `users add`")
+    upload_mb: int = Field(20, ge=1, description="largest document accepted")
+
+
+class Settings(BaseSettings):
+    """All of them. `data_dir` holds everything the app writes: weights, indexes, database."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
+    )
+
+    data_dir: Path = Field(
+        default_factory=lambda: platformdirs.user_data_path("sequitur"), description="where everything is written"
+    )
+    database: str = Field("", description="a SQLAlchemy URL; empty = SQLite in data_dir")
+    library: str = Field("starter", description="the library to answer from")
+    hub: bool = Field(True, description="whether the Hugging Face hub may be asked for models")
+    llm: LLMSettings = LLMSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
+    facts: FactSettings = FactSettings()
+    retrieve: RetrieveSettings = RetrieveSettings()
+    turn: TurnSettings = TurnSettings()
+    web: WebSettings = WebSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is pydantic's
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment first, then what the file said; no .env, no secrets folder."""
+        return env_settings, init_settings
+
+    @property
+    def database_url(self) -> str:
+        """The SQLAlchemy URL of the conversations and facts."""
+        return self.database or f"sqlite:///{self.data_dir / 'sequitur.sqlite3'}"
+
+    @property
+    def models_dir(self) -> Path:
+        """Where weights are kept."""
+        return self.data_dir / "models"
+
+    @property
+    def libraries_dir(self) -> Path:
+        """Where indexes are kept, a folder a library."""
+        return self.data_dir / "libraries"
+
+
+def load(file: Path | None = None, **overrides: Any) -> Settings:
+    """Read the settings.
+
+    Args:
+        file: a TOML file; by default the one named by SEQUITUR_SETTINGS, or sequitur.toml in the user's config
+            folder where there is one.
+        overrides: top-level settings that win over the file (not over the environment).
+
+    Raises:
+        SettingsError: a file that can't be read, an unknown key, or a value out of range.
+    """
+    _refuse_unknown_variables(os.environ)
+    values = _read(file or _default_file())
+    try:
+        return Settings(**{**values, **overrides})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        what = "is not a setting" if first["type"] == "extra_forbidden" else f"is not valid: {first['msg']}"
+        raise SettingsError(f"Setting '{key}' {what}; see the table of settings in the README.") from error
+
+
+def _default_file() -> Path | None:
+    named = os.environ.get(FILE_VARIABLE)
+    if named:
+        return Path(named)
+    usual = platformdirs.user_config_path("sequitur") / "sequitur.toml"
+    return usual if usual.exists() else None
+
+
+def _read(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"The settings file {file} can't be read ({error.strerror}).") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The settings file {file} is not valid TOML: {error}.") from error
+
+
+def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
+    """pydantic-settings reads the variables it knows and passes over a misspelt one; a person wants to be told."""
+    for name in environment:
+        upper = name.upper()
+        if upper.startswith(PREFIX) and upper != FILE_VARIABLE:
+            field = upper.removeprefix(PREFIX).split("__")[0].lower()
+            if field not in Settings.model_fields:
+                raise SettingsError(f"The environment variable {name} is not a setting; see the README's table.")

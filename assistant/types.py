@@ -1,0 +1,376 @@
+"""The nouns of Sequitur, and the Protocols its parts implement.
+
+A turn is a value that grows: every step takes the frozen `Turn` and returns a richer one. The page, the command line,
+the store and the evaluation read the same snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from threading import Event
+from typing import Any, Literal, Protocol, runtime_checkable
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from assistant.settings import Settings
+
+Role = Literal["system", "user", "assistant"]
+Status = Literal["running", "done", "stopped", "failed"]
+Intent = Literal["question", "small_talk", "conversation"]
+Origin = Literal["passages", "pool", "model", "conversation"]
+
+
+def new_id() -> str:
+    """A short random id, unique enough for one installation."""
+    return uuid4().hex[:12]
+
+
+def now() -> datetime:
+    """The current time, in UTC."""
+    return datetime.now(UTC)
+
+
+# --- what goes into and comes out of a language model ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: Role
+    content: str
+
+
+Messages = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to generate: a budget in tokens, temperature (0 = greedy), seed, and strings that end the text."""
+
+    max_tokens: int = 256
+    temperature: float = 0.0
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Generated text so far. `logprobs` holds the natural-log probability of each generated token, where known."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    logprobs: tuple[float, ...] = ()
+    finish: Literal["", "stop", "length", "cancelled"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Probabilities of given words as the reply to a prompt; they sum to 1 over the words."""
+
+    probabilities: Mapping[str, float]
+    prompt_tokens: int = 0
+
+
+# --- what a turn is made of --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One statement of the user's PTKB. `source` is "typed" or the id of the turn it was remembered from."""
+
+    id: str
+    text: str
+    created: datetime
+    changed: datetime
+    source: str = "typed"
+    on: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RankedFact:
+    """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether the turn was given it."""
+
+    id: str
+    text: str
+    relevance: float
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FactOffer:
+    """A statement about the user, offered for remembering; `replaces` is the id of a fact that it contradicts."""
+
+    text: str
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One earlier utterance of the conversation, its stand-alone form, and the reply to it."""
+
+    utterance: str
+    question: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A text that was searched for; `name` says what it is ("question", "draft", ...)."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One retrieved passage.
+
+    `score` is the retriever's own (BM25: unbounded; dense: cosine; fused: reciprocal rank sum). `found_by` names the
+    queries that found it. `source` is the file or work it came from.
+    """
+
+    id: str
+    title: str
+    text: str
+    score: float = 0.0
+    found_by: tuple[str, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` (inclusive) to `end` (exclusive) of a passage's text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What the model is shown of a passage: its best sentences (`spans` says where they are), or a summary of it."""
+
+    passage_id: str
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One answer in the pool of post-fusion: what one passage alone gave, and the votes its cluster got."""
+
+    text: str
+    passage_id: str
+    votes: int = 0
+    unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A numbered link from a sentence of the answer to a sentence of a passage.
+
+    `n` is the source's number in the answer, by first use. `start` and `end` are character offsets into the passage's
+    text; `quote` is the text between them; `sentence` is the answer's sentence; `support` is in [0, 1].
+    """
+
+    n: int
+    passage_id: str
+    start: int
+    end: int
+    sentence: str
+    quote: str
+    support: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the answer, without markers. `support` is None where no passage was asked to support it."""
+
+    text: str
+    supported: bool
+    support: float | None = None
+    citations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The reply. `text` carries [n] markers once citations are settled.
+
+    `origin` says where it came from: the passages together, the pool of post-fusion, the model's own knowledge, or the
+    conversation itself.
+    """
+
+    text: str
+    unknown: bool = False
+    origin: Origin = "passages"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens read and written by the language model."""
+
+    prompt: int = 0
+    completion: int = 0
+
+    def __add__(self, other: Tokens) -> Tokens:
+        return Tokens(self.prompt + other.prompt, self.completion + other.completion)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user chose for a turn: the loop, the answer strategy, how many passages, which library."""
+
+    strategy: str = "concat_pf"
+    loop: str = "grg"
+    k: int = 4
+    library: str = "starter"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One utterance and all that was made of it. Steps add to it with `grow`; nothing is ever changed in place."""
+
+    utterance: str
+    history: tuple[Exchange, ...] = ()
+    known: tuple[Fact, ...] = ()
+    choices: Choices = Choices()
+    id: str = field(default_factory=new_id)
+    created: datetime = field(default_factory=now)
+    status: Status = "running"
+    step: str = ""
+    intent: Intent = "question"
+    question: str = ""
+    rewritten: bool = False
+    facts: tuple[RankedFact, ...] = ()
+    draft: str = ""
+    queries: tuple[Query, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    digests: tuple[Digest, ...] = ()
+    answer: Answer | None = None
+    own_answer: str = ""
+    pool: tuple[Candidate, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    offers: tuple[FactOffer, ...] = ()
+    events: tuple[str, ...] = ()
+    cuts: tuple[str, ...] = ()
+    error: str = ""
+    timings: Mapping[str, float] = field(default_factory=dict)
+    spent: Mapping[str, Tokens] = field(default_factory=dict)
+    model: str = ""
+
+    def grow(self, **changes: Any) -> Turn:
+        """A copy with these fields set."""
+        return replace(self, **changes)
+
+    @property
+    def used_facts(self) -> tuple[str, ...]:
+        """The texts of the facts that this turn was given, most relevant first."""
+        return tuple(fact.text for fact in self.facts if fact.used)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens over all steps."""
+        return sum(self.spent.values(), Tokens())
+
+    @property
+    def seconds(self) -> float:
+        """Wall time over all steps."""
+        return sum(self.timings.values())
+
+    def to_json(self) -> str:
+        """Everything, as one JSON text that `from_json` reads back."""
+        return _TURN.dump_json(self).decode()
+
+    @staticmethod
+    def from_json(text: str) -> Turn:
+        """The turn that `to_json` wrote. Fields that the text lacks take their defaults."""
+        return _TURN.validate_json(text)
+
+
+_TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
+
+
+# --- what parts must be able to do -------------------------------------------------------------------------------
+
+
+class LLM(Protocol):
+    """Chat in, text out. `stop` is checked between tokens; once set, what was generated so far is kept."""
+
+    name: str
+    context: int
+
+    def count(self, messages: Messages) -> int:
+        """Tokens of the prompt that these messages make."""
+        ...
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """The completion as it grows; the last one has `finish` set."""
+        ...
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """One completion for each prompt, in order."""
+        ...
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """For each prompt, how likely each of `words` is as the reply, normalised over the words."""
+        ...
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """An LLM that can also tell how likely a given text is."""
+
+    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
+        """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt."""
+        ...
+
+
+class Embedder(Protocol):
+    """Sentence embeddings."""
+
+    name: str
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (len(texts), dimension), each row of length 1, so that a dot product is the cosine."""
+        ...
+
+
+class Retriever(Protocol):
+    """Finds passages. Safe to call from several threads."""
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """At most `k` passages, best first."""
+        ...
+
+
+class Progress(Protocol):
+    """Told how far a long task is."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """`done` of `total` units (bytes, documents) are ready."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a turn is run with."""
+
+    settings: Settings
+    llm: LLM
+    embedder: Embedder
+    retriever: Retriever
+
+
+class Step(Protocol):
+    """A step, a loop or a strategy: takes the turn, yields it as it grows. Raises no error for being stopped."""
+
+    def __call__(self, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+        """Snapshots of the turn, the last one with all that this step adds."""
+        ...

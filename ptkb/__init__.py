@@ -1,0 +1,1 @@
+"""The personal text knowledge base: what a user says about themselves, kept, ranked and offered."""
