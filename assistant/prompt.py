@@ -35,7 +35,7 @@ def render(name: str, **values: Any) -> Messages:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(FOLDER),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -43,7 +43,6 @@ def _environment() -> Environment:
         autoescape=False,  # noqa: S701 - chat messages, not HTML
         finalize=_defused,
     )
-    return environment
 
 
 def _defused(value: object) -> object:

@@ -221,15 +221,24 @@ class Tokens:
     def __add__(self, other: Tokens) -> Tokens:
         return Tokens(self.prompt + other.prompt, self.completion + other.completion)
 
+    def __sub__(self, other: Tokens) -> Tokens:
+        return Tokens(self.prompt - other.prompt, self.completion - other.completion)
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the user chose for a turn: the loop, the answer strategy, how many passages, which library."""
+    """What was chosen for a turn: the loop, the answer strategy, how many passages, which library.
+
+    `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation); `loops` is the X of
+    Generate-Retrieve-Generate.
+    """
 
     strategy: str = "concat_pf"
     loop: str = "grg"
     k: int = 4
     library: str = "starter"
+    form: Literal["chat", "factoid"] = "chat"
+    loops: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,49 @@
+"""Makes a prompt fit the model's context, cutting in a stated order and telling what was cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assistant.errors import UtteranceError
+from assistant.prompt import render
+from assistant.text import shorten
+from assistant.types import LLM, Messages
+
+# What goes first, and from which end: the oldest exchange, the last passage, the least relevant fact.
+ORDER = (("history", 0, "the oldest exchange"), ("passages", -1, "the last passage"), ("facts", -1, "a fact"))
+# Texts that can be shortened when all lists are empty.
+TEXTS = ("question", "utterance")
+
+
+def fit(name: str, llm: LLM, reply: int, **values: Any) -> tuple[Messages, tuple[str, ...]]:
+    """Render the prompt `name` so that it and a reply of `reply` tokens fit the context of `llm`.
+
+    While it is too long, one item is cut: of `history` from the oldest, then of `passages` from the last (one is
+    always kept), then of `facts` from the least relevant, and at last the question itself is halved.
+
+    Returns:
+        The messages, and one phrase for each kind of cut ("the oldest exchange (3)").
+
+    Raises:
+        UtteranceError: even an empty question does not fit.
+    """
+    room = llm.context - reply
+    cuts: dict[str, int] = {}
+    messages = render(name, **values)
+    while llm.count(messages) > room:
+        what, values = _cut(values)
+        cuts[what] = cuts.get(what, 0) + 1
+        messages = render(name, **values)
+    return messages, tuple(f"{what} ({times})" for what, times in cuts.items())
+
+
+def _cut(values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    for key, end, what in ORDER:
+        items = list(values.get(key, ()))
+        if len(items) > (1 if key == "passages" else 0):
+            items.pop(end)
+            return what, {**values, key: tuple(items)}
+    for key in TEXTS:
+        if len(values.get(key, "")) > 40:
+            return f"half of the {key}", {**values, key: shorten(values[key], len(values[key]) // 2)}
+    raise UtteranceError("This does not fit the model's context; set a larger llm.context or ask something shorter.")

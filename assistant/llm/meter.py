@@ -1,0 +1,57 @@
+"""Counts what a language model is used for: an LLM around an LLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from threading import Event, Lock
+from time import perf_counter
+
+from assistant.types import LLM, Choice, Completion, Messages, Options, Tokens
+
+
+class Meter:
+    """Passes everything on to `llm`, and adds up tokens and the seconds spent waiting for it. One for each turn."""
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+        self._lock = Lock()
+        self.name, self.context = llm.name, llm.context
+        self.tokens, self.seconds = Tokens(), 0.0
+
+    def count(self, messages: Messages) -> int:
+        """Tokens of the prompt; free of charge."""
+        return self._llm.count(messages)
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """As the model does it. The consumer's own time between two pieces is not counted."""
+        since, completion = perf_counter(), Completion("")
+        try:
+            for completion in self._llm.stream(messages, options, stop):
+                self._add(Tokens(), perf_counter() - since)
+                yield completion
+                since = perf_counter()
+        finally:
+            self._add(_tokens(completion), 0.0)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """As the model does it."""
+        since = perf_counter()
+        completions = self._llm.complete(batch, options, stop)
+        self._add(sum(map(_tokens, completions), Tokens()), perf_counter() - since)
+        return completions
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """As the model does it. A choice writes one token."""
+        since = perf_counter()
+        choices = self._llm.choose(batch, words, stop)
+        self._add(sum((Tokens(choice.prompt_tokens, 1) for choice in choices), Tokens()), perf_counter() - since)
+        return choices
+
+    def _add(self, tokens: Tokens, seconds: float) -> None:
+        with self._lock:
+            self.tokens += tokens
+            self.seconds += seconds
+
+
+def _tokens(completion: Completion) -> Tokens:
+    return Tokens(completion.prompt_tokens, completion.completion_tokens)

@@ -1,0 +1,56 @@
+"""Small things about text that several parts need: sentences with their places, and cutting at a sentence's end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from syntok import segmenter
+
+from assistant.types import Span
+
+_LINE = re.compile(r"[^\n]+")
+# syntok knows European punctuation; Chinese and Japanese sentences end without a space.
+_CJK = re.compile(r"[^。！？]+[。！？]*")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def sentences(text: str) -> list[Span]:
+    """The sentences of `text` in order, without the white space around them. A line break always ends one."""
+    return [span for line in _LINE.finditer(text) for span in _in_line(text, line.start(), line.end())]
+
+
+def quote(text: str, span: Span) -> str:
+    """The characters of `text` that `span` names."""
+    return text[span.start : span.end]
+
+
+def shorten(text: str, limit: int) -> str:
+    """`text` cut to at most `limit` characters, at the end of a sentence where one fits, else of a word."""
+    if len(text) <= limit:
+        return text
+    fitting = [span.end for span in sentences(text) if span.end <= limit]
+    if fitting:
+        return text[: fitting[-1]]
+    return text[: max(limit - 1, 0)].rsplit(" ", 1)[0].rstrip() + "…"
+
+
+def whole_sentences(text: str) -> str:
+    """`text` without a last sentence that was broken off; the text itself where there is only that one."""
+    spans = sentences(text)
+    if len(spans) < 2 or text[spans[-1].end - 1] in ".!?。！？:)\"'”’*":
+        return text
+    return text[: spans[-2].end]
+
+
+def clean(text: str) -> str:
+    """`text` without control characters and lone surrogates, which neither Lucene nor a tokenizer can take."""
+    return _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8")).strip()
+
+
+def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
+    for paragraph in segmenter.analyze(text[start:end]):
+        for tokens in paragraph:
+            first, last = start + tokens[0].offset, start + tokens[-1].offset + len(tokens[-1].value)
+            for piece in _CJK.finditer(text, first, last):
+                yield Span(piece.start(), piece.end())

@@ -1,0 +1,62 @@
+"""Tells whether a reply says that it does not know, however a model words it. One function, used everywhere."""
+
+from __future__ import annotations
+
+import re
+
+# The word alone, with or without a frame: "Unknown.", "Answer: unknown", "The answer is not mentioned."
+_BARE = r"""
+    ^\W* (?:(?:final\s)?answer\W+)? (?:(?:the\sanswer|it|that|this)(?:\sis|'s)\s)?
+    (?: unknown | n/?a | none | no\sanswer
+      | (?:not|un)\s?(?:known|stated|specified|mentioned|given|provided|available|found|clear) )
+    (?: \W*$ | \W*\b(?:in|from|by|based|because|since|as|given|according)\b )
+"""
+_SOURCE = (
+    r"(?:passages?|texts?|documents?|contexts?|sources?|notes?|articles?|excerpts?|library|materials?|information|"
+    r"paragraphs?|snippets?)"
+)
+_TELLS = (
+    r"(?:mention|say|state|specify|contain|provide|include|give|indicate|discuss|address|tell|describe|answer|cover|"
+    r"hold|list|offer|refer|have|explain|name|identify|reveal|disclose)"
+)
+_TOLD = (
+    r"(?:mentioned|said|stated|specified|contained|provided|included|given|indicated|discussed|addressed|told|"
+    r"described|answered|covered|listed|found|available|disclosed|named|identified|present|clear)"
+)
+_NOT = r"(?:\s(?:not|never)|n't|not)"
+_SILENT_SOURCE = rf"""
+    \b{_SOURCE}\b [^.;]{{0,50}}? \b(?:do|does|did|can|could|is|are|was|were|has|have){_NOT}\s (?:\w+\s){{0,3}}?
+    (?:{_TELLS}|{_TOLD}|enough|sufficient)\b
+  | \b(?:none|neither|nothing|nowhere)\b [^.;]{{0,20}} \b{_SOURCE}\b [^.;]{{0,30}} \b{_TELLS}s?\b
+"""
+_NOT_IN_SOURCE = rf"""
+    \b(?:is|are|was|were|has|have){_NOT}\s (?:been\s)? (?:\w+ly\s)? {_TOLD}\b
+    (?: \s(?:in|by|from|within|anywhere|here)\b | \W*$ )
+  | \b(?:no|not\senough|not\sany|insufficient|lacks?)\s (?:\w+\s){{0,3}}?
+    (?:information|mention|details?|evidence|indication|reference|data|answer)\b
+    (?: \s(?:about|on|regarding|to|of|in|for|is|was|available|given|provided|that)\b | \W*$ )
+"""
+_CANNOT = rf"""
+    \b(?:i|we)(?:'m|'re|\sam|\sare)?\s? (?:do|did|could|can|was|were)?{_NOT}\s (?:\w+\s)?
+    (?:know|have|find|see|able|sure|tell|say|answer|determine|provide)\b
+  | \b(?:i|we)(?:'m|'re|\sam|\sare)\sunable\b
+  | \b(?:can|could){_NOT}\sbe\s(?:\w+ly\s)?(?:determined|answered|found|inferred|known|established|identified)\b
+  | \bit(?:'s|\sis|\swas)\s(?:not\spossible|impossible|unclear|unknown|not\sclear|not\sknown|uncertain)\b
+"""
+_UNKNOWN = re.compile("|".join((_BARE, _SILENT_SOURCE, _NOT_IN_SOURCE, _CANNOT)), re.IGNORECASE | re.VERBOSE)
+_FIRST = re.compile(r"(?<=[.!?])\s")
+
+
+def says_unknown(text: str) -> bool:
+    """Whether the first sentence of `text` says that the answer is not known or not in the passages.
+
+    An empty text counts as unknown. Only the beginning is looked at: a reply that answers first and then adds what its
+    sources leave open is an answer.
+    """
+    line = text.strip().replace("’", "'").split("\n")[0]
+    if not line.strip(" .*_\"'"):
+        return True
+    sentences = _FIRST.split(line, maxsplit=2)
+    # "I'm sorry." alone says nothing yet.
+    head = " ".join(sentences[:2]) if re.match(r"\W*(?:i'm )?sorry", line, re.IGNORECASE) else sentences[0]
+    return bool(_UNKNOWN.search(head))
