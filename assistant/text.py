@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 
 from syntok import segmenter
@@ -12,6 +13,7 @@ from assistant.types import Span
 _LINE = re.compile(r"[^\n]+")
 # syntok knows European punctuation; Chinese and Japanese sentences end without a space.
 _CJK = re.compile(r"[^。！？]+[。！？]*")
+_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -41,6 +43,12 @@ def whole_sentences(text: str) -> str:
     if len(spans) < 2 or text[spans[-1].end - 1] in ".!?。！？:)\"'”’*":
         return text
     return text[: spans[-2].end]
+
+
+def normalise(text: str) -> str:
+    """Lower case, no punctuation, no articles, single spaces: the equality of SQuAD's scoring script."""
+    words = _PUNCTUATION.sub("", text.lower()).split()
+    return " ".join(word for word in words if word not in {"a", "an", "the"})
 
 
 def clean(text: str) -> str:

@@ -284,6 +284,12 @@ class Turn:
         return tuple(fact.text for fact in self.facts if fact.used)
 
     @property
+    def shown(self) -> tuple[Passage, ...]:
+        """The passages as the model reads them: each with its digest for a text."""
+        digests = {digest.passage_id: digest.text for digest in self.digests}
+        return tuple(replace(one, text=digests.get(one.id, one.text)) for one in self.passages)
+
+    @property
     def tokens(self) -> Tokens:
         """Tokens over all steps."""
         return sum(self.spent.values(), Tokens())

@@ -1,0 +1,170 @@
+"""Ties the sentences of an answer to the sentences of passages that say the same.
+
+Numbers that the model wrote are hints. Each sentence is compared to the sentences of the passages; those that support it
+are cited, numbered by first use. A sentence that nothing supports is marked, and an answer without a supported
+sentence counts as unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from threading import Event
+
+import numpy as np
+
+from assistant.clock import timed
+from assistant.support import Claim, supports
+from assistant.text import quote, sentences
+from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
+
+# [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms; not inside `code`.
+_MARKER = re.compile(r"[ \t]*[\[【［]\^?(\d{1,2}(?:\s*[,;、–-]\s*\^?\d{1,2})*)[†\]】］]+")
+_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+# How many passages are asked about one sentence.
+_ASKED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text without its markers, and for each marker where it stood and the numbers in it."""
+
+    text: str
+    hints: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage that may support a sentence: the span that is nearest to it, and what the model is shown."""
+
+    passage: Passage
+    span: Span
+    shown: str
+    similarity: float
+
+
+def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `sentences` and `citations` to a chat answer and decides whether it is unknown; leaves a factoid as it is."""
+    if turn.answer is None or turn.choices.form == "factoid" or turn.answer.unknown or stop.is_set():
+        yield turn
+        return
+    yield from timed("citations", _cite, turn, parts, stop)
+
+
+def read(text: str) -> Marked:
+    """Take the markers out of a text, remembering where they stood; code is left alone."""
+    code = [match.span() for match in _CODE.finditer(text)]
+    plain, hints, last = "", [], 0
+    for match in _MARKER.finditer(text):
+        if any(start <= match.start() < end for start, end in code):
+            continue
+        plain += text[last : match.start()]
+        hints.append((len(plain), _listed(match.group(1))))
+        last = match.end()
+    return Marked(plain + text[last:], tuple(hints))
+
+
+def _listed(numbers: str) -> tuple[int, ...]:
+    found: list[int] = []
+    for part in re.split(r"[,;、]", numbers):
+        ends = [int(number) for number in re.findall(r"\d+", part)]
+        found.extend(range(ends[0], ends[-1] + 1) if len(ends) == 2 else ends)
+    return tuple(found)
+
+
+def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    assert turn.answer is not None
+    marked = read(turn.answer.text)
+    spans = sentences(marked.text)
+    texts = [quote(marked.text, span) for span in spans]
+    hinted = [_hinted(marked, span, turn.passages) for span in spans]
+    evidence = gather([t if is_claim(t) else "" for t in texts], turn.passages, hinted, parts.embedder)
+    given = " ".join((*turn.used_facts, turn.question))
+    judged = _judge(texts, evidence, given, parts, stop)
+    if stop.is_set():
+        yield turn
+        return
+    yield _written(turn, marked.text, spans, judged, parts.settings.turn.support_threshold)
+
+
+def is_claim(sentence: str) -> bool:
+    """Whether a sentence says something that a passage could support: not a question, a heading or a bare phrase."""
+    return len(sentence.split()) > 2 and not sentence.rstrip("*_ ").endswith(("?", ":"))
+
+
+def gather(
+    texts: Sequence[str], passages: Sequence[Passage], hinted: Sequence[frozenset[str]], embedder: Embedder
+) -> list[list[Evidence]]:
+    """For each text, the passages most likely to support it, best first; none for an empty text.
+
+    A passage is as near as its nearest sentence; one that the model pointed at comes first.
+    """
+    places = [(passage, span) for passage in passages for span in sentences(passage.text)]
+    if not places or not any(texts):
+        return [[] for _ in texts]
+    vectors = embedder.encode([*texts, *(f"{p.title}: {quote(p.text, span)}" for p, span in places)])
+    similarity = vectors[: len(texts)] @ vectors[len(texts) :].T
+    return [
+        _nearest(row, places, hints) if text else []
+        for text, row, hints in zip(texts, similarity, hinted, strict=True)
+    ]
+
+
+def _nearest(row: np.ndarray, places: list[tuple[Passage, Span]], hints: frozenset[str]) -> list[Evidence]:
+    by_passage: dict[str, list[tuple[float, Passage, Span]]] = {}
+    for score, (passage, span) in zip(row.tolist(), places, strict=True):
+        by_passage.setdefault(passage.id, []).append((score, passage, span))
+    found = []
+    for scored in by_passage.values():
+        top = sorted(scored, key=lambda one: -one[0])[:2]
+        in_order = sorted(top, key=lambda one: one[2].start)
+        shown = " ".join(quote(passage.text, span) for _, passage, span in in_order)
+        found.append(Evidence(top[0][1], top[0][2], shown, top[0][0]))
+    return sorted(found, key=lambda one: (one.passage.id not in hints, -one.similarity))[:_ASKED]
+
+
+def _hinted(marked: Marked, span: Span, passages: Sequence[Passage]) -> frozenset[str]:
+    """The passages that the markers in or right behind a sentence point at; a number out of range points nowhere."""
+    numbers = [n for place, listed in marked.hints if span.start < place <= span.end + 1 for n in listed]
+    return frozenset(passages[n - 1].id for n in numbers if 1 <= n <= len(passages))
+
+
+def _judge(
+    texts: Sequence[str], evidence: list[list[Evidence]], given: str, parts: Parts, stop: Event
+) -> list[list[tuple[Evidence, float]]]:
+    claims = [
+        Claim(text, one.passage.title, one.shown, given)
+        for text, found in zip(texts, evidence, strict=True)
+        for one in found
+    ]
+    scores = iter(supports(claims, parts.llm, stop))
+    return [[(one, next(scores)) for one in found] for found in evidence]
+
+
+def _written(
+    turn: Turn, text: str, spans: list[Span], judged: list[list[tuple[Evidence, float]]], threshold: float
+) -> Turn:
+    """The turn with its answer written anew: markers behind the sentences that have support."""
+    assert turn.answer is not None
+    numbers: dict[str, int] = {}
+    cited: list[Citation] = []
+    parts_: list[str] = []
+    result: list[Sentence] = []
+    last = 0
+    for span, found in zip(spans, judged, strict=True):
+        sentence = quote(text, span)
+        here = [_citation(one, score, sentence, numbers) for one, score in found if score >= threshold]
+        cited.extend(here)
+        best = max((score for _, score in found), default=None)
+        result.append(Sentence(sentence, bool(here) or not is_claim(sentence), best, tuple(c.n for c in here)))
+        parts_.append(text[last : span.end] + "".join(f" [{citation.n}]" for citation in here))
+        last = span.end
+    answer = replace(turn.answer, text="".join(parts_) + text[last:], unknown=not cited)
+    return turn.grow(answer=answer, sentences=tuple(result), citations=tuple(cited))
+
+
+def _citation(one: Evidence, score: float, sentence: str, numbers: dict[str, int]) -> Citation:
+    n = numbers.setdefault(one.passage.id, len(numbers) + 1)
+    passage, span = one.passage, one.span
+    return Citation(n, passage.id, span.start, span.end, sentence, quote(passage.text, span), score)

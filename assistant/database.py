@@ -1,0 +1,162 @@
+"""The database under conversations, facts and logins: one SQLAlchemy engine, SQLite unless the settings name another.
+
+Every error of the database driver leaves the engine as a `StoreError` that says what to do, so that the stores above
+need not know any driver. Each write is one transaction: what fails changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Column, Engine, Integer, MetaData, String, Table, create_engine, event, insert, make_url, select
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from assistant.errors import SettingsError, StoreError
+
+VERSION = 1
+BUSY_SECONDS = 10
+
+_METADATA = MetaData()
+_SCHEMA = Table("schema_version", _METADATA, Column("id", Integer, primary_key=True), Column("version", Integer))
+# Beginnings of what drivers say, and what a person should do about it.
+_ADVICE = (
+    ("database or disk is full", "is on a full disk; free some space and try again, nothing was lost"),
+    ("disk i/o error", "can't be written (disk error); check the disk, nothing that was saved is lost"),
+    ("attempt to write a readonly", "is read-only; make the file and its folder writable to save anything"),
+    ("unable to open", "can't be opened; check that the file and its folder exist and are yours to read and write"),
+    ("file is not a database", "is damaged or not a database; move it away or put a backup in its place"),
+    ("malformed", "is damaged or not a database; move it away or put a backup in its place"),
+    ("database is locked", "is busy with another program; close that one or try again"),
+)
+
+
+def connect(url: str) -> Engine:
+    """An engine for `url` that many threads may share, its schema stamped with `VERSION`.
+
+    Raises:
+        SettingsError: `url` is not a SQLAlchemy URL, or its driver is not installed.
+        StoreError: the database can't be opened or read, or was written by a newer version of the program.
+    """
+    parsed = _parse(url)
+    engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _other(parsed)
+    event.listen(engine, "handle_error", _explain)
+    if _is_file(parsed):
+        _write_ahead(engine)
+    create_tables(engine, _METADATA)
+    _check_version(engine)
+    return engine
+
+
+def create_tables(engine: Engine, metadata: MetaData) -> None:
+    """Create the tables of `metadata` that are missing. Two processes may do so at once."""
+    with engine.begin() as connection:
+        for table in metadata.sorted_tables:
+            connection.execute(CreateTable(table, if_not_exists=True))
+            for index in table.indexes:
+                connection.execute(CreateIndex(index, if_not_exists=True))
+
+
+def _parse(url: str) -> URL:
+    try:
+        return make_url(url)
+    except ArgumentError as error:
+        raise SettingsError(
+            "The setting 'database' is not a SQLAlchemy URL such as sqlite:////home/me/sequitur.sqlite3."
+        ) from error
+
+
+def _other(url: URL) -> Engine:
+    try:
+        return create_engine(url, pool_pre_ping=True)
+    except (SQLAlchemyError, ImportError) as error:
+        raise SettingsError(f"The database {url} can't be used: {_first_line(error)}; install its driver.") from error
+
+
+def _sqlite(url: URL) -> Engine:
+    # A database in memory lives in its connection, so its threads take turns on one.
+    sharing = {} if _is_file(url) else {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+    if _is_file(url):
+        _make_folder(Path(str(url.database)))
+    arguments = {"timeout": BUSY_SECONDS, "check_same_thread": False}
+    engine = create_engine(url, connect_args=arguments, **sharing)
+    event.listen(engine, "connect", _keep_foreign_keys)
+    return engine
+
+
+def _is_file(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:")
+
+
+def _make_folder(file: Path) -> None:
+    if str(file).startswith("file:"):
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"The folder {file.parent} can't be made ({error.strerror}); choose another with the setting 'data_dir'."
+        ) from error
+
+
+def _keep_foreign_keys(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _write_ahead(engine: Engine) -> None:
+    """Readers then don't wait for a writer. A read-only database stays as it is: reading it still works."""
+    with engine.connect() as connection:
+        mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+        if mode != "wal" and not _read_only(connection.connection.dbapi_connection):
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+
+def _read_only(connection: Any) -> bool:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        return "readonly" in str(error)
+    return False
+
+
+def _check_version(engine: Engine) -> None:
+    with engine.connect() as connection:
+        found = connection.scalar(select(_SCHEMA.c.version).where(_SCHEMA.c.id == 1))
+    if found is None:
+        _stamp(engine)
+    elif found > VERSION:
+        raise StoreError(
+            f"The database {engine.url} was written by a newer version of the program "
+            f"(schema {found}, this one knows {VERSION}); update the program or choose another with 'database'."
+        )
+
+
+def _stamp(engine: Engine) -> None:
+    try:
+        with engine.begin() as connection:
+            connection.execute(insert(_SCHEMA).values(id=1, version=VERSION))
+    except IntegrityError:
+        _check_version(engine)  # another process was quicker
+
+
+def _explain(context: ExceptionContext) -> None:
+    """Raise the StoreError for what the driver said. A broken constraint is the stores' own business."""
+    error = context.original_exception
+    if isinstance(context.sqlalchemy_exception, IntegrityError) or not isinstance(error, Exception):
+        return
+    if context.sqlalchemy_exception is None:
+        return
+    name = context.engine.url if context.engine is not None else "in use"
+    said = str(error).lower()
+    advice = next((advice for start, advice in _ADVICE if start in said), f"can't be used: {_first_line(error)}")
+    raise StoreError(f"The database {name} {advice}.") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,0 +1,31 @@
+"""Generate, retrieve, generate: the model's own answer is the query (GRG for TREC iKAT, section 2.1).
+
+The question alone is searched for first, so that there are sources to look at while the model writes; its ranking and
+the draft's are fused by reciprocal rank. With X = 2 the digests go back to the model, whose answer is the next query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.clock import timed
+from assistant.retrieve.search import look
+from assistant.steps import digest, draft
+from assistant.types import Parts, Query, Turn
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `draft`, `queries` and `passages`."""
+    turn = look(turn, parts, Query("question", turn.question))
+    yield turn
+    for x in range(turn.choices.loops):
+        if x:
+            for turn in timed("digests", digest.run, turn, parts, stop):
+                yield turn
+        for turn in timed("draft", draft.run, turn, parts, stop):
+            yield turn
+        if stop.is_set():
+            return
+        turn = look(turn, parts, Query("question", turn.question), Query("draft", turn.draft))
+        yield turn

@@ -1,0 +1,14 @@
+"""Retrieve, then generate: the question alone is the query (the baseline of GRG, table 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.retrieve.search import look
+from assistant.types import Parts, Query, Turn
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
+    """Adds `queries` and `passages`."""
+    yield look(turn, parts, Query("question", turn.question))

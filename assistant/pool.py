@@ -1,0 +1,64 @@
+"""The pool of post-fusion: which candidates say the same, how many votes each has, and who wins.
+
+Short answers are the same when their normalised strings are; chat answers are the same when their embeddings are close.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from sklearn.cluster import AgglomerativeClustering
+
+from assistant.text import normalise
+from assistant.types import Candidate, Embedder
+
+# Mean cosine from which two chat answers count as one.
+SAME = 0.75
+
+
+def vote(pool: Sequence[Candidate], form: str, embedder: Embedder) -> tuple[Candidate, ...]:
+    """The pool with `votes`: how many candidates, itself included, say the same. Unknown ones have none."""
+    groups = _groups(pool, form, embedder)
+    sizes = Counter(groups)
+    return tuple(
+        candidate if candidate.unknown else replace(candidate, votes=sizes[group])
+        for candidate, group in zip(pool, groups, strict=True)
+    )
+
+
+def elect(pool: Sequence[Candidate], form: str, embedder: Embedder) -> Candidate | None:
+    """The winner of a pool that was voted on, or None if all are unknown.
+
+    Most votes win; ties go to the group whose best passage ranks higher. Of a group of chat answers the one nearest its
+    centre speaks.
+    """
+    known = [candidate for candidate in pool if not candidate.unknown]
+    if not known:
+        return None
+    best = max(known, key=lambda candidate: candidate.votes)
+    groups = _groups(pool, form, embedder)
+    group = groups[list(pool).index(best)]
+    members = [c for c, of in zip(pool, groups, strict=True) if of == group and not c.unknown]
+    return members[0] if form == "factoid" else _central(members, embedder)
+
+
+def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[str]:
+    """A label for each candidate; equal labels mean equal answers."""
+    if form == "factoid":
+        return [normalise(candidate.text) for candidate in pool]
+    known = [candidate.text for candidate in pool if not candidate.unknown]
+    if len(known) < 2:
+        return ["unknown" if candidate.unknown else "0" for candidate in pool]
+    clusters = AgglomerativeClustering(
+        n_clusters=None, distance_threshold=1 - SAME, metric="cosine", linkage="average"
+    ).fit_predict(embedder.encode(known))
+    labels = iter(clusters)
+    return ["unknown" if candidate.unknown else str(next(labels)) for candidate in pool]
+
+
+def _central(members: Sequence[Candidate], embedder: Embedder) -> Candidate:
+    vectors = embedder.encode([member.text for member in members])
+    return members[int(np.argmax(vectors @ vectors.mean(axis=0)))]

@@ -1,0 +1,17 @@
+"""Which of the user's facts matter for this turn: Sentence-BERT relevance, with a threshold (GRG, section 2.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.types import Parts, Turn
+from ptkb.rank import rank
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
+    """Adds `facts`: all that are switched on, best first, those that are used marked."""
+    knobs = parts.settings.facts
+    yield turn.grow(
+        facts=rank(turn.known, turn.utterance, turn.history, parts.embedder, knobs.threshold, knobs.most),
+    )

@@ -1,0 +1,14 @@
+"""What the user said about themselves, offered for remembering; nothing is stored here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.types import Parts, Turn
+from ptkb.extract import offers
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
+    """Adds `offers`."""
+    yield turn.grow(offers=offers(turn.utterance, turn.known, parts.embedder))

@@ -1,0 +1,28 @@
+"""All passages in one prompt, in the order of their rank; says unknown when they don't hold the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant import citations
+from assistant.budget import fit
+from assistant.types import Answer, Options, Parts, Turn
+from assistant.unknown import says_unknown
+
+FACTOID_ROOM = 24
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `answer`, streamed, with its citations."""
+    form = turn.choices.form
+    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
+    values = {"passages": turn.shown, "facts": turn.used_facts, "question": turn.question}
+    messages, cuts = fit(f"{form}/concat", parts.llm, room, **values)
+    turn = turn.grow(cuts=turn.cuts + cuts)
+    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+        turn = turn.grow(answer=Answer(completion.text.strip()))
+        yield turn
+    if turn.answer is not None:
+        turn = turn.grow(answer=Answer(turn.answer.text, unknown=says_unknown(turn.answer.text)))
+        yield from citations.settle(turn, parts, stop)

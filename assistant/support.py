@@ -1,0 +1,100 @@
+"""Whether a passage says what a sentence says. Sounding alike is not enough.
+
+Two readings have to agree: code compares names, numbers and negations, which embeddings and small models blur; the
+language model is asked yes or no, and its probability of yes is the support.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Event
+
+from assistant.prompt import render
+from assistant.types import LLM
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_SCALE = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_WORDED = {
+    word: float(n)
+    for n, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+} | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0, "ninety": 90.0}
+_COMMON = frozenset(
+    "a an the and or but of to in on at by for with from as is are was were be been being it its this that these those "
+    "you your i my we our they their he she his her can may might will would should could do does did has have had "
+    "not no also such so than then there here which who what when where how if into about up out more most some any "
+    "other one very much many each both while".split()
+)
+_NEGATIONS = frozenset("not no never none nothing neither nor without cannot n't".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence, the text that may support it, and what was given besides (the user's facts, the question)."""
+
+    sentence: str
+    title: str
+    evidence: str
+    given: str = ""
+
+
+def supports(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:
+    """For each claim the support in [0, 1]: the model's probability of yes, or 0 where names or numbers are missing."""
+    plain = [None if contradiction(claim) is None else 0.0 for claim in claims]
+    open_ = [claim for claim, known in zip(claims, plain, strict=True) if known is None]
+    prompts = [
+        render("support", sentence=claim.sentence, title=claim.title, evidence=claim.evidence) for claim in open_
+    ]
+    choices = iter(llm.choose(prompts, ("yes", "no"), stop) if prompts else [])
+    return [next(choices).probabilities["yes"] if known is None else known for known in plain]
+
+
+def contradiction(claim: Claim) -> str | None:
+    """What the sentence names that the evidence does not, in words, or None."""
+    there = f"{claim.title} {claim.evidence} {claim.given}"
+    numbers = _numbers(claim.sentence) - _numbers(there)
+    if numbers:
+        return f"number {min(numbers):g}"
+    names = [name for name in _names(claim.sentence) if not _mentions(there, name)]
+    return f"name {names[0]}" if names else None
+
+
+def _numbers(text: str) -> set[float]:
+    """The numbers of a text, however written: "2,000,000", "2 million" and "two million" are one."""
+    words = re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", text.lower().replace("-", " "))
+    found: set[float] = set()
+    previous: float | None = None
+    for word in words:
+        value = _value(word)
+        if value is None and word in _SCALE and previous is not None:
+            found.discard(previous)
+            value = previous * _SCALE[word]
+        if value is not None:
+            found.add(value)
+        previous = value
+    # "one" is mostly a pronoun, and no list needs to be long to have a second item.
+    return {number for number in found if number not in {0.0, 1.0}}
+
+
+def _value(word: str) -> float | None:
+    if word[0].isdigit():
+        digits = word.replace(",", "")
+        return float(digits) if digits.count(".") <= 1 else None
+    return _WORDED.get(word)
+
+
+def _names(sentence: str) -> list[str]:
+    """Capitalised words, but for the first word of the sentence and "I"."""
+    words = [match.group() for match in _WORD.finditer(sentence)]
+    return [word for word in words[1:] if word[0].isupper() and len(word) > 1 and word.lower() not in _COMMON]
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Whether a word of the text begins as the name does: "Norwegian" and "Norway's" are mentions of "Norway"."""
+    stem = name.lower().split("'")[0][:5]
+    return any(match.group().lower().startswith(stem) for match in _WORD.finditer(text))

@@ -1,0 +1,88 @@
+"""One turn, from an utterance to an answer with its sources. Read this file first.
+
+    facts -> intent -> glance -> question -> passages (draft inside) -> digests -> answer (citations inside)
+
+A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
+with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+from assistant import variants
+from assistant.clock import timed
+from assistant.errors import SequiturError, UtteranceError
+from assistant.llm.meter import Meter
+from assistant.steps import admit, converse, digest, facts, glance, intent, offers, rewrite
+from assistant.text import clean
+from assistant.types import Parts, Step, Turn
+
+Flow = tuple[tuple[str, Step], ...]
+
+BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
+TALK: Flow = (("answer", converse.run), ("offers", offers.run))
+
+
+def asked(turn: Turn) -> Flow:
+    """The flow of a question: the loop finds passages, the strategy answers from them."""
+    return (
+        ("glance", glance.run),
+        ("question", rewrite.run),
+        ("passages", variants.step("loops", turn.choices.loop)),
+        ("digests", digest.run),
+        ("answer", variants.step("strategies", turn.choices.strategy)),
+        ("admit", admit.run),
+        ("offers", offers.run),
+    )
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Run a turn; the last snapshot has status "done", "stopped" or "failed".
+
+    Setting `stop` ends the turn at the next token, and what was written is kept. An error that a person can do
+    something about ends it as "failed", with the sentence in `error`.
+
+    Raises:
+        UtteranceError: the utterance is empty or too long; nothing was yielded.
+        SettingsError: there is no such loop or strategy; nothing was yielded.
+    """
+    turn = accept(turn, parts)
+    parts = replace(parts, llm=Meter(parts.llm))
+    question = asked(turn)
+    try:
+        for turn in _through(BEFORE, turn, parts, stop):
+            yield turn
+        for turn in _through(question if turn.intent == "question" else TALK, turn, parts, stop):
+            yield turn
+    except SequiturError as error:
+        yield turn.grow(status="failed", error=str(error), step="")
+        return
+    yield turn.grow(status="stopped" if stop.is_set() else "done", step="")
+
+
+def accept(turn: Turn, parts: Parts) -> Turn:
+    """The turn as it starts: its utterance cleaned, and the model's name noted.
+
+    Raises:
+        UtteranceError: the utterance is empty or too long.
+    """
+    utterance, most = clean(turn.utterance), parts.settings.turn.utterance_chars
+    if not utterance:
+        raise UtteranceError("The message is empty; type a question first.")
+    if len(utterance) > most:
+        raise UtteranceError(
+            f"The message has {len(utterance):,} characters; at most {most:,} are read at once. "
+            "Shorten it, or add long text as a document."
+        )
+    return turn.grow(utterance=utterance, model=parts.llm.name)
+
+
+def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    for name, step in flow:
+        if stop.is_set():
+            return
+        for turn in timed(name, step, turn, parts, stop):
+            yield turn
