@@ -23,9 +23,7 @@ class Chat:
     `parts_for(user, choices)` gives the parts for a turn, or raises SequiturError while they are still loading.
     """
 
-    def __init__(
-        self, conversations: Conversations, ptkb: Ptkb, parts_for: Callable[[str, Choices], Parts]
-    ) -> None:
+    def __init__(self, conversations: Conversations, ptkb: Ptkb, parts_for: Callable[[str, Choices], Parts]) -> None:
         self._conversations, self._ptkb, self._parts_for = conversations, ptkb, parts_for
 
     def ask(self, user: str, conversation: str, utterance: str, choices: Choices, stop: Event) -> Iterator[Turn]:
@@ -66,7 +64,7 @@ class Chat:
             stop.set()
             self._conversations.save_turn(user, conversation, turn.grow(status="stopped", step=""))
             raise
-        except Exception:
+        except Exception:  # noqa: BLE001 - the conversation outlives any bug, and the log tells of it
             _LOG.exception("turn %s failed", turn.id)
             turn = turn.grow(status="failed", step="", error=BROKEN)
             self._conversations.save_turn(user, conversation, turn)

@@ -1,7 +1,7 @@
 """Ties the sentences of an answer to the sentences of passages that say the same.
 
-Numbers that the model wrote are hints. Each sentence is compared to the sentences of the passages; those that support it
-are cited, numbered by first use. A sentence that nothing supports is marked, and an answer without a supported
+Numbers that the model wrote are hints. Each sentence is compared to the sentences of the passages; those that support
+it are cited, numbered by first use. A sentence that nothing supports is marked, and an answer without a supported
 sentence counts as unknown.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assistant.clock import timed
 from assistant.support import Claim, supports
@@ -45,11 +46,11 @@ class Evidence:
 
 
 def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `sentences` and `citations` to a chat answer and decides whether it is unknown; leaves a factoid as it is."""
-    if turn.answer is None or turn.choices.form == "factoid" or turn.answer.unknown or stop.is_set():
+    """Adds `sentences` and `citations` to a chat answer that claims to know; without support it becomes unknown."""
+    if turn.choices.form == "factoid" or turn.answer is None or turn.answer.unknown or stop.is_set():
         yield turn
-        return
-    yield from timed("citations", _cite, turn, parts, stop)
+    else:
+        yield from timed("citations", _cite, turn, parts, stop)
 
 
 def read(text: str) -> Marked:
@@ -74,8 +75,7 @@ def _listed(numbers: str) -> tuple[int, ...]:
 
 
 def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    assert turn.answer is not None
-    marked = read(turn.answer.text)
+    marked = read(turn.answer.text if turn.answer else "")
     spans = sentences(marked.text)
     texts = [quote(marked.text, span) for span in spans]
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
@@ -85,7 +85,7 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if stop.is_set():
         yield turn
         return
-    yield _written(turn, marked.text, spans, judged, parts.settings.turn.support_threshold)
+    yield written(turn, marked.text, spans, judged, parts.settings.turn.support_threshold)
 
 
 def is_claim(sentence: str) -> bool:
@@ -106,12 +106,11 @@ def gather(
     vectors = embedder.encode([*texts, *(f"{p.title}: {quote(p.text, span)}" for p, span in places)])
     similarity = vectors[: len(texts)] @ vectors[len(texts) :].T
     return [
-        _nearest(row, places, hints) if text else []
-        for text, row, hints in zip(texts, similarity, hinted, strict=True)
+        _nearest(row, places, hints) if text else [] for text, row, hints in zip(texts, similarity, hinted, strict=True)
     ]
 
 
-def _nearest(row: np.ndarray, places: list[tuple[Passage, Span]], hints: frozenset[str]) -> list[Evidence]:
+def _nearest(row: NDArray[np.float32], places: list[tuple[Passage, Span]], hints: frozenset[str]) -> list[Evidence]:
     by_passage: dict[str, list[tuple[float, Passage, Span]]] = {}
     for score, (passage, span) in zip(row.tolist(), places, strict=True):
         by_passage.setdefault(passage.id, []).append((score, passage, span))
@@ -142,14 +141,13 @@ def _judge(
     return [[(one, next(scores)) for one in found] for found in evidence]
 
 
-def _written(
+def written(
     turn: Turn, text: str, spans: list[Span], judged: list[list[tuple[Evidence, float]]], threshold: float
 ) -> Turn:
     """The turn with its answer written anew: markers behind the sentences that have support."""
-    assert turn.answer is not None
     numbers: dict[str, int] = {}
     cited: list[Citation] = []
-    parts_: list[str] = []
+    pieces: list[str] = []
     result: list[Sentence] = []
     last = 0
     for span, found in zip(spans, judged, strict=True):
@@ -158,9 +156,9 @@ def _written(
         cited.extend(here)
         best = max((score for _, score in found), default=None)
         result.append(Sentence(sentence, bool(here) or not is_claim(sentence), best, tuple(c.n for c in here)))
-        parts_.append(text[last : span.end] + "".join(f" [{citation.n}]" for citation in here))
+        pieces.append(text[last : span.end] + "".join(f" [{citation.n}]" for citation in here))
         last = span.end
-    answer = replace(turn.answer, text="".join(parts_) + text[last:], unknown=not cited)
+    answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[last:], unknown=not cited)
     return turn.grow(answer=answer, sentences=tuple(result), citations=tuple(cited))
 
 

@@ -1,4 +1,4 @@
-"""A turn as JSON for programs: the keys below are kept stable."""
+"""Views of a turn: as JSON for programs, whose keys are kept stable, and as one line for people."""
 
 from __future__ import annotations
 
@@ -6,6 +6,22 @@ from dataclasses import asdict
 from typing import Any
 
 from assistant.types import Turn
+
+# What a running step does, for a person who waits.
+DOING = {
+    "facts": "Looking at your facts",
+    "intent": "Looking at your facts",
+    "glance": "Looking for first sources",
+    "question": "Working out the question",
+    "passages": "Searching the library",
+    "draft": "Thinking of what to look for",
+    "digests": "Reading the passages",
+    "answer": "Writing the answer",
+    "fallback": "Asking each passage alone",
+    "citations": "Checking every sentence",
+    "admit": "Checking every sentence",
+    "offers": "Checking every sentence",
+}
 
 
 def as_json(turn: Turn) -> dict[str, Any]:
@@ -39,3 +55,19 @@ def as_json(turn: Turn) -> dict[str, Any]:
             "steps": {step: asdict(tokens) for step, tokens in turn.spent.items()},
         },
     }
+
+
+def headline(turn: Turn) -> str:
+    """One line on what a turn does, or did: "Read 4 passages, used 2 facts, 14 s"."""
+    if turn.status == "running":
+        return DOING.get(turn.step, "Thinking")
+    seconds = f"{turn.seconds:.0f} s" if turn.seconds >= 1 else f"{turn.seconds:.1f} s"
+    if turn.intent != "question":
+        return f"Answered without the library, {seconds}"
+    read, used = len(turn.passages), len(turn.used_facts)
+    stopped = "Stopped. " if turn.status == "stopped" else ""
+    return f"{stopped}Read {_count(read, 'passage')}, used {_count(used, 'fact')}, {seconds}"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,8 +1,8 @@
 """Tells questions from small talk and from talk about the conversation, which need no sources.
 
 Sentence-BERT compares every sentence of the utterance to the examples in prompts/intents.toml: one sentence that asks
-something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it is a question, since
-a needless search does less harm than a withheld answer.
+something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it is a question,
+since a needless search does less harm than a withheld answer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from assistant.types import Embedder, Intent, Parts, Turn
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `intent`."""
     threshold = parts.settings.turn.intent_threshold
-    yield turn.grow(intent=intent_of(turn.utterance, bool(turn.history), parts.embedder, threshold))
+    yield turn.grow(intent=intent_of(turn.utterance, parts.embedder, threshold))
 
 
-def intent_of(utterance: str, has_history: bool, embedder: Embedder, threshold: float) -> Intent:
-    """The intent of an utterance; only with a history can it be about the conversation... or about the user's facts."""
+def intent_of(utterance: str, embedder: Embedder, threshold: float) -> Intent:
+    """The intent of an utterance: that of its most demanding sentence."""
     pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
     found = {_of_sentence(piece, embedder, threshold) for piece in pieces}
     if "question" in found:

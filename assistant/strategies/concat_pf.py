@@ -1,4 +1,4 @@
-"""Concatenation first; if it gives no answer, post-fusion over the same passages (the fallback that the paper advocates)."""
+"""Concatenation first; if it gives no answer, post-fusion over the same passages (post-fusion, section 3.3)."""
 
 from __future__ import annotations
 

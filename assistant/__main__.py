@@ -1,0 +1,38 @@
+"""The command line: `python -m assistant --help`."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from assistant.commands import ask, facts, index, models, users
+from assistant.commands.common import talk
+from assistant.errors import SequiturError
+
+app = typer.Typer(
+    name="python -m assistant",
+    help="Sequitur: a personal assistant whose answers follow from sources.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(ask.ask)
+app.command()(ask.chat)
+app.command("index")(index.index)
+app.add_typer(models.app, name="models")
+app.add_typer(facts.app, name="facts")
+app.add_typer(users.app, name="users")
+
+
+def main() -> None:
+    """Run a command; an error that a person can mend is one sentence and exit code 2."""
+    try:
+        app()
+    except SequiturError as error:
+        talk.print(f"[red]Error:[/red] {error}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

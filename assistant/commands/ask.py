@@ -1,0 +1,131 @@
+"""`ask` and `chat`: the turn on the command line."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.markdown import Markdown
+from rich.markup import escape
+from rich.padding import Padding
+
+from assistant import turn as flow
+from assistant.chat import exchanges
+from assistant.commands.common import DataDir, SettingsFile, out, ready, settings_of, talk
+from assistant.errors import SequiturError
+from assistant.parts import Loader
+from assistant.types import Choices, Fact, Turn, new_id, now
+from assistant.views import as_json, headline
+
+Facts = Annotated[list[str] | None, typer.Option("--fact", help="Something about you; may be repeated.")]
+Strategy = Annotated[str | None, typer.Option(help="How the answer is made from the passages.")]
+Loop = Annotated[str | None, typer.Option(help="How the passages are found.")]
+K = Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")]
+Library = Annotated[str | None, typer.Option(help="The library to answer from.")]
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What you want to know.")],
+    fact: Facts = None,
+    loop: Loop = None,
+    strategy: Strategy = None,
+    k: K = None,
+    library: Library = None,
+    as_data: Annotated[bool, typer.Option("--json", help="Print the whole turn as JSON.")] = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Ask one question and print the answer with its sources."""
+    loader = ready(settings_of(settings, data_dir))
+    turn = Turn(question, known=_facts(fact or []), choices=_choices(loader, loop, strategy, k, library))
+    turn = _answered(turn, loader, quiet=as_data)
+    if as_data:
+        out.print_json(json.dumps(as_json(turn)))
+    else:
+        _show_sources(turn)
+    if turn.status == "failed":
+        raise SequiturError(turn.error)
+
+
+def chat(
+    fact: Facts = None,
+    loop: Loop = None,
+    strategy: Strategy = None,
+    k: K = None,
+    library: Library = None,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
+    loader = ready(settings_of(settings, data_dir))
+    choices, known, turns = _choices(loader, loop, strategy, k, library), _facts(fact or []), []
+    talk.print("Ask away; an empty line ends the conversation.", style="dim")
+    for utterance in _lines():
+        try:
+            turn = _answered(Turn(utterance, exchanges(turns), known, choices), loader)
+        except SequiturError as error:
+            talk.print(escape(str(error)), style="red")
+            continue
+        _show_sources(turn)
+        turns.append(turn)
+
+
+def _choices(
+    loader: Loader, loop: str | None, strategy: str | None, k: int | None, library: str | None
+) -> Choices:
+    usual = loader.settings
+    return Choices(
+        strategy or usual.turn.strategy, loop or usual.turn.loop, k or usual.retrieve.k, library or usual.library
+    )
+
+
+def _facts(texts: Sequence[str]) -> tuple[Fact, ...]:
+    return tuple(Fact(new_id(), text, now(), now()) for text in texts)
+
+
+def _lines() -> Iterator[str]:
+    while True:
+        try:
+            line = out.input("[bold]> [/bold]").strip()
+        except (EOFError, KeyboardInterrupt):
+            return
+        if not line:
+            return
+        yield line
+
+
+def _answered(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
+    parts, stop = loader.parts("me", turn.choices), Event()
+    with _stopping(stop), Live(console=talk if quiet else out, refresh_per_second=8, transient=quiet) as live:
+        for turn in flow.run(turn, parts, stop):
+            text = turn.answer.text if turn.answer else ""
+            live.update(Markdown(text) if text and not quiet else headline(turn))
+    return turn
+
+
+@contextmanager
+def _stopping(stop: Event) -> Iterator[None]:
+    """Ctrl-C stops the answer, not the program."""
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _show_sources(turn: Turn) -> None:
+    titles = {passage.id: passage.title for passage in turn.passages}
+    for citation in sorted({(c.n, c.passage_id, c.quote) for c in turn.citations}):
+        n, passage, text = citation
+        out.print(Padding(f"\\[{n}] [bold]{escape(titles[passage])}[/bold]: {escape(text)}", (0, 0, 0, 2)))
+    if any(not sentence.supported for sentence in turn.sentences):
+        out.print("  Sentences without a number have no support in the library.", style="dim")
+    if turn.own_answer:
+        out.print(Padding(f"The model's own knowledge, without a source: {escape(turn.own_answer)}", (0, 0, 0, 2)))
+    out.print(f"  {headline(turn)}", style="dim")

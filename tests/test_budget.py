@@ -1,0 +1,40 @@
+import pytest
+
+from assistant.budget import fit
+from assistant.errors import UtteranceError
+from assistant.types import Exchange, Passage
+from tests.conftest import ScriptedLLM
+
+
+def long(n: int) -> str:
+    return " ".join(["word"] * n)
+
+
+def test_what_fits_is_left_alone() -> None:
+    messages, cuts = fit("rewrite", ScriptedLLM(), 60, history=(), utterance="And Sweden?")
+    assert cuts == ()
+    assert "And Sweden?" in messages[-1].content
+
+
+def test_the_oldest_exchange_goes_first() -> None:
+    history = tuple(Exchange(f"question {n}", "", long(150)) for n in range(4))
+    llm = ScriptedLLM(context=620)
+    messages, cuts = fit("rewrite", llm, 60, history=history, utterance="And Sweden?")
+    assert cuts == ("the oldest exchange (2)",)
+    assert "question 1" not in messages[-1].content
+    assert "question 3" in messages[-1].content
+    assert llm.count(messages) <= 560
+
+
+def test_then_passages_then_facts_then_the_question() -> None:
+    passages = tuple(Passage(str(n), "Title", long(200)) for n in range(3))
+    llm = ScriptedLLM(context=320)
+    values = {"passages": passages, "facts": (long(100),), "question": long(100)}
+    messages, cuts = fit("chat/concat", llm, 60, **values)
+    assert cuts == ("the last passage (2)", "a fact (1)", "half of the question (1)")
+    assert llm.count(messages) <= 260
+
+
+def test_a_context_too_small_for_anything_is_told() -> None:
+    with pytest.raises(UtteranceError, match=r"llm\.context"):
+        fit("rewrite", ScriptedLLM(context=80), 60, history=(), utterance=long(300))

@@ -1,0 +1,105 @@
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from assistant.citations import is_claim, read, settle
+from assistant.types import Answer, Parts, Passage, Turn
+from tests.conftest import ScriptedLLM
+
+PASSAGES = (
+    Passage("p1", "Lentils", "Lentils are rich in protein. A cup of cooked lentils holds 18 grams of protein."),
+    Passage("p2", "Lactose", "Lactose is the sugar in milk. Oat drink holds no lactose."),
+)
+
+
+def cited(parts: Parts, text: str, *yes: float) -> Turn:
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in yes])
+    turn = Turn("What is good?", question="What is good?", passages=PASSAGES, answer=Answer(text))
+    *_, turn = settle(turn, replace(parts, llm=llm), Event())
+    return turn
+
+
+@pytest.mark.parametrize(
+    ("written", "numbers"),
+    [
+        ("Eat oats [1].", [(1,)]),
+        ("Eat oats [1][2].", [(1,), (2,)]),
+        ("Eat oats [1, 2].", [(1, 2)]),
+        ("Eat oats [1-3].", [(1, 2, 3)]),
+        ("Eat oats 【2】.", [(2,)]),
+        ("Eat oats ［2］.", [(2,)]),
+        ("Eat oats [^3].", [(3,)]),
+        ("Eat oats.", []),
+    ],
+)
+def test_markers_are_read_however_they_are_written(written: str, numbers: list[tuple[int, ...]]) -> None:
+    marked = read(written)
+    assert marked.text == "Eat oats."
+    assert [listed for _, listed in marked.hints] == numbers
+
+
+def test_markers_in_code_are_code() -> None:
+    text = "Use `a[1]` or\n```\nb[2]\n```"
+    assert read(text).text == text
+
+
+def test_a_supported_sentence_is_cited_with_the_place_of_the_sentence_that_says_so(parts: Parts) -> None:
+    turn = cited(parts, "A cup of lentils holds 18 grams of protein.", 0.9, 0.1)
+    [citation] = turn.citations
+    assert turn.answer and turn.answer.text == "A cup of lentils holds 18 grams of protein. [1]"
+    assert citation.passage_id == "p1"
+    assert citation.quote == "A cup of cooked lentils holds 18 grams of protein."
+    assert PASSAGES[0].text[citation.start : citation.end] == citation.quote
+    assert citation.sentence == "A cup of lentils holds 18 grams of protein."
+
+
+def test_numbers_follow_first_use_not_rank(parts: Parts) -> None:
+    turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein.", 0.9, 0.1, 0.9, 0.1)
+    assert turn.answer and turn.answer.text == "Oat drink holds no lactose. [1] Lentils are rich in protein. [2]"
+    assert [(c.n, c.passage_id) for c in turn.citations] == [(1, "p2"), (2, "p1")]
+
+
+def test_a_wrong_number_is_corrected_to_the_passage_that_says_so(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein [2].", 0.1, 0.9)
+    assert [c.passage_id for c in turn.citations] == ["p1"]
+
+
+def test_a_sentence_that_nothing_supports_is_marked_not_hidden(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein. They were invented by monks.", 0.9, 0.1, 0.2, 0.1)
+    assert [sentence.supported for sentence in turn.sentences] == [True, False]
+    assert turn.answer and "invented by monks." in turn.answer.text
+    assert not turn.answer.unknown
+
+
+def test_an_answer_without_support_is_unknown(parts: Parts) -> None:
+    turn = cited(parts, "Lentils were invented by monks.", 0.2, 0.1)
+    assert turn.answer and turn.answer.unknown
+
+
+def test_an_unknown_number_points_nowhere(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein [9].", 0.9, 0.1)
+    assert turn.answer and turn.answer.text == "Lentils are rich in protein. [1]"
+
+
+def test_layout_survives(parts: Parts) -> None:
+    turn = cited(parts, "Try:\n- Lentils are rich in protein.\n- Oat drink holds no lactose.", 0.9, 0.1, 0.9, 0.1)
+    assert turn.answer
+    assert turn.answer.text == "Try:\n- Lentils are rich in protein. [1]\n- Oat drink holds no lactose. [2]"
+
+
+def test_a_number_that_the_passage_lacks_needs_no_model(parts: Parts) -> None:
+    turn = cited(parts, "A cup of lentils holds 25 grams of protein.")
+    assert turn.citations == ()
+    assert turn.sentences[0].support == 0.0
+
+
+@pytest.mark.parametrize("text", ["Shall I go on with that?", "Here are some options:", "Of course."])
+def test_what_claims_nothing_needs_no_source(text: str) -> None:
+    assert not is_claim(text)
+
+
+def test_no_passages_no_citations(parts: Parts) -> None:
+    turn = Turn("Hm?", question="Hm?", answer=Answer("Lentils are rich in protein."))
+    *_, turn = settle(turn, replace(parts, llm=ScriptedLLM()), Event())
+    assert turn.answer and turn.answer.unknown

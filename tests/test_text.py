@@ -1,0 +1,46 @@
+from assistant.text import clean, normalise, quote, sentences, shorten, whole_sentences
+
+
+def split(text: str) -> list[str]:
+    return [quote(text, span) for span in sentences(text)]
+
+
+def test_abbreviations_and_decimals_do_not_end_a_sentence() -> None:
+    text = "The U.S. bought approx. 3.5 million barrels, i.e. 2.1% more. Dr. Smith agreed! Really?"
+    assert split(text) == [
+        "The U.S. bought approx. 3.5 million barrels, i.e. 2.1% more.",
+        "Dr. Smith agreed!",
+        "Really?",
+    ]
+
+
+def test_a_line_break_ends_a_sentence() -> None:
+    assert split("Options:\n- Lentils\n- Tofu") == ["Options:", "- Lentils", "- Tofu"]
+
+
+def test_japanese_sentences_end_without_a_space() -> None:
+    assert split("首都は東京です。人口は多いです。") == ["首都は東京です。", "人口は多いです。"]
+
+
+def test_nothing_has_no_sentences() -> None:
+    assert split(" \n ") == []
+
+
+def test_shorten_cuts_at_a_sentence_then_at_a_word() -> None:
+    assert shorten("One two. Three four.", 12) == "One two."
+    assert shorten("One two three four", 12) == "One two…"
+    assert shorten("short", 12) == "short"
+
+
+def test_a_broken_last_sentence_is_dropped_but_never_the_only_one() -> None:
+    assert whole_sentences("Eat lentils. They hold pro") == "Eat lentils."
+    assert whole_sentences("They hold pro") == "They hold pro"
+    assert whole_sentences("Eat lentils. They are good.") == "Eat lentils. They are good."
+
+
+def test_clean_takes_what_lucene_cannot() -> None:
+    assert clean("a\x00b\ud800c\u200f\n") == "a b?c\u200f"
+
+
+def test_normalise_as_squad_does() -> None:
+    assert normalise("The  Eiffel-Tower!") == "eiffeltower"
