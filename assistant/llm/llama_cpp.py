@@ -1,0 +1,328 @@
+"""GGUF models on a CPU, through llama.cpp's own server engine (the package `xllamacpp`), in this process.
+
+The engine batches requests over its slots, keeps each slot's key-value cache, and so reads only the part of a prompt
+that differs from what the slot saw last: put what stays the same first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread, main_thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+
+from assistant.errors import ModelError
+from assistant.llm import gguf
+from assistant.llm.control import defuse
+from assistant.llm.queue import FairQueue
+from assistant.settings import LLMSettings
+from assistant.types import Choice, Completion, Messages, Options
+
+_GIB = 1 << 30
+# Between two batches of this many prompt tokens the engine looks whether it was told to stop. 64 costs 3 % of the
+# prefill's speed against 2048, and ends a stopped prefill of a 1.5B model on two cores in about a second.
+_BATCH = 64
+_POLL = 0.02
+_WORKING_MEMORY = 300 << 20
+_SAVED_PROMPTS_MIB = 512
+_EVEN_OUT = 100.0
+
+Chunk = dict[str, Any]
+
+
+class LlamaCpp:
+    """One loaded GGUF model that all users share, fairly queued.
+
+    `logprobs` of a completion are the model's own (before temperature), one a piece of text: the bytes of one
+    character spread over several tokens count as one piece. Temperature samples from the whole distribution.
+
+    Raises:
+        ModelError: the file is missing, not GGUF, cut short, or too large for the free memory or the engine.
+    """
+
+    def __init__(self, path: Path, settings: LLMSettings, name: str = "") -> None:
+        self.name = name or path.stem
+        self.context = settings.context
+        self._check(path, settings)
+        self._key = secrets.token_urlsafe()
+        self._queue = FairQueue(settings.slots)
+        self._server = self._load(path, settings)
+        self._words: dict[tuple[str, ...], dict[str, list[int]]] = {}
+
+    def count(self, messages: Messages) -> int:
+        """Tokens of the prompt that these messages make, the template's own included."""
+        return len(self._tokens(messages))
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """The completion as it grows; see `assistant.types.LLM`."""
+        job = self._start(self._fitting(messages), _body(options), stop, object())
+        yield from _completions(job)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """One completion for each prompt, side by side in the engine's slots, in the prompts' order."""
+        prompts = [self._fitting(messages) for messages in batch]
+        owner = object()
+        jobs: list[_Job] = []
+        try:
+            for tokens in prompts:
+                jobs.append(self._start(tokens, _body(options), stop, owner))  # noqa: PERF401 - kept for `finally`
+            return [_last(job) for job in jobs]
+        finally:
+            for job in jobs:
+                job.leave()
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """How likely each word is to begin the reply, normalised over the words.
+
+        A word counts by its first token, in its own case, in lower case and capitalised, with and without a leading
+        space. Prompts run one after another, since reading is all there is to do and a shared beginning is read once.
+        Prompts that `stop` overtook get even odds.
+
+        Raises:
+            ModelError: two words begin with the same token, so that one token can't tell them apart.
+        """
+        prompts = [self._fitting(messages) for messages in batch]
+        tokens = self._first_tokens(words)
+        owner = object()
+        return [self._choice(prompt, tokens, stop, owner) for prompt in prompts]
+
+    def close(self) -> None:
+        """Unload the model. Calls under way end first."""
+        self._server = None
+
+    def _choice(self, prompt: list[int], words: dict[str, list[int]], stop: Event, owner: object) -> Choice:
+        wanted = [token for tokens in words.values() for token in tokens]
+        # The same large bias on all wanted tokens leaves nothing to the others and their proportions as they were.
+        body = {
+            "max_tokens": 1,
+            "temperature": 1.0,
+            "samplers": ["temperature"],
+            "logit_bias": [[token, _EVEN_OUT] for token in wanted],
+            "n_probs": len(wanted),
+            "post_sampling_probs": True,
+        }
+        odds: dict[int, float] = {}
+        for chunk in self._start(prompt, body, stop, owner):
+            for piece in _pieces(chunk):
+                odds = {top["id"]: top["prob"] for top in piece["top_probs"]}
+        masses = {word: sum(odds.get(token, 0.0) for token in tokens) for word, tokens in words.items()}
+        total = sum(masses.values())
+        if not total:
+            return Choice({word: 1 / len(words) for word in words}, len(prompt))
+        return Choice({word: mass / total for word, mass in masses.items()}, len(prompt))
+
+    def _first_tokens(self, words: tuple[str, ...]) -> dict[str, list[int]]:
+        if words not in self._words:
+            found = {word: {self._tokenize(form)[0] for form in _forms(word)} for word in words}
+            for word, tokens in found.items():
+                others = set().union(*(found[other] for other in words if other != word))
+                if not tokens - others:
+                    raise ModelError(f"{self.name} can't choose between {words}: '{word}' begins like another word.")
+            shared = {token for tokens in found.values() for token in tokens if _shared(token, found)}
+            self._words[words] = {word: sorted(tokens - shared) for word, tokens in found.items()}
+        return self._words[words]
+
+    def _fitting(self, messages: Messages) -> list[int]:
+        tokens = self._tokens(messages)
+        if len(tokens) >= self.context:
+            raise ModelError(
+                f"The prompt has {len(tokens)} tokens and {self.name} is set to {self.context} a request; shorten it,"
+                " or raise llm.context."
+            )
+        return tokens
+
+    def _tokens(self, messages: Messages) -> list[int]:
+        said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
+        return self._tokenize(self._ask("/apply-template", {"messages": said})["prompt"])
+
+    def _tokenize(self, text: str) -> list[int]:
+        tokens: list[int] = self._ask("/tokenize", {"content": text, "parse_special": True})["tokens"]
+        return tokens
+
+    def _ask(self, path: str, body: Chunk) -> Chunk:
+        """The template and the tokenizer are reached only through the engine's loopback port, which wants our key."""
+        address = urlsplit(self._engine().listening_address)
+        with closing(HTTPConnection(address.hostname or "", address.port, timeout=60)) as connection:
+            headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+            connection.request("POST", path, json.dumps(body), headers)
+            return _checked(json.loads(connection.getresponse().read()))
+
+    def _engine(self) -> Any:
+        if self._server is None:
+            raise ModelError(f"{self.name} was unloaded; start again to use it.")
+        return self._server
+
+    def _start(self, tokens: list[int], body: Chunk, stop: Event, owner: object) -> _Job:
+        job = _Job(stop)
+        if self._queue.enter(owner, stop):
+            whole = {**body, "prompt": tokens, "stream": True, "return_progress": True, "timings_per_token": True}
+            # No daemon: one that is killed inside the engine's callback aborts the whole process.
+            Thread(target=self._run, args=(job, whole, owner), name="llama.cpp").start()
+        else:
+            job.finish()
+        return job
+
+    def _run(self, job: _Job, body: Chunk, owner: object) -> None:
+        try:
+            self._engine().handle_completions(body, job.take)
+        except (ModelError, RuntimeError) as error:
+            job.take({"error": {"message": str(error)}})
+        finally:
+            self._queue.leave(owner)
+            job.finish()
+
+    def _check(self, path: Path, settings: LLMSettings) -> None:
+        header = gguf.header(path)
+        longest = int(header.get(f"{header.get('general.architecture')}.context_length", settings.context))
+        if settings.context > longest:
+            raise ModelError(f"{self.name} reads {longest} tokens at most; lower llm.context from {settings.context}.")
+        if "tokenizer.chat_template" not in header:
+            raise ModelError(f"{self.name} has no chat template, so it is no chat model; choose an instruct model.")
+        cache = gguf.kv_bytes(header) * settings.context * settings.slots
+        needed = path.stat().st_size + cache + _WORKING_MEMORY
+        free = psutil.virtual_memory().available
+        if needed > free:
+            raise ModelError(
+                f"{self.name} needs about {needed / _GIB:.1f} GiB of free memory and {free / _GIB:.1f} GiB are free;"
+                " close other programs, set llm.model = 'fast', or lower llm.context or llm.slots."
+            )
+
+    def _load(self, path: Path, settings: LLMSettings) -> Any:
+        # Waiting threads that spin would take the cores from the model whenever anything else runs.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        try:
+            import xllamacpp  # noqa: PLC0415 - heavy, and not needed by other backends
+        except ImportError as error:
+            raise ModelError(
+                f"llama.cpp can't be loaded ({error}); install xllamacpp, and on Linux the system library libgomp1."
+            ) from error
+        try:
+            return xllamacpp.Server(self._params(xllamacpp.CommonParams(), path, settings))
+        except RuntimeError as error:
+            raise ModelError(
+                f"llama.cpp can't load {path}: the file is cut short or of a kind it doesn't know; fetch it again with"
+                " `models fetch`."
+            ) from error
+
+    def _params(self, params: Any, path: Path, settings: LLMSettings) -> Any:
+        params.model.path = str(path)
+        params.n_ctx = settings.context * settings.slots
+        params.n_parallel = settings.slots
+        params.n_batch = params.n_ubatch = _BATCH
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads or _cores()
+        params.cache_ram_mib = _SAVED_PROMPTS_MIB
+        params.fit_params = False
+        params.api_keys = [self._key]
+        params.ui = params.endpoint_slots = False
+        params.verbosity = -1
+        return params
+
+
+class _Job:
+    """A request under way: the engine's thread puts chunks in, whoever asked takes them out or leaves."""
+
+    def __init__(self, stop: Event) -> None:
+        self._stop = stop
+        self._left = Event()
+        self._chunks: SimpleQueue[Chunk | None] = SimpleQueue()
+
+    def take(self, chunk: Chunk) -> bool:
+        """The engine's callback; True tells it to stop."""
+        self._chunks.put(chunk)
+        return self._stop.is_set() or self._left.is_set() or not main_thread().is_alive()
+
+    def finish(self) -> None:
+        self._chunks.put(None)
+
+    def leave(self) -> None:
+        self._left.set()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """Chunks as they come; ends at once when `stop` is set, even while the engine is still busy."""
+        try:
+            while not self._stop.is_set():
+                try:
+                    chunk = self._chunks.get(timeout=_POLL)
+                except Empty:
+                    continue
+                if chunk is None:
+                    return
+                yield _checked(chunk)
+        finally:
+            self.leave()
+
+
+def _body(options: Options) -> Chunk:
+    return {
+        "max_tokens": options.max_tokens,
+        "temperature": options.temperature,
+        "samplers": ["temperature"],
+        "seed": options.seed,
+        "stop": [text for text in options.stop if text],
+        "logprobs": 1,
+    }
+
+
+def _completions(job: _Job) -> Iterator[Completion]:
+    """Folds chunks into growing completions; the last one has `finish` set."""
+    now = Completion("")
+    for chunk in job:
+        choices = chunk.get("choices")
+        if not choices:
+            continue
+        now = _grown(now, choices[0], chunk.get("timings", {}), _pieces(chunk))
+        if now.finish or choices[0].get("text"):
+            yield now
+    if not now.finish:
+        yield Completion(now.text, now.prompt_tokens, now.completion_tokens, now.logprobs, "cancelled")
+
+
+def _grown(now: Completion, choice: Chunk, timings: Chunk, pieces: list[Chunk]) -> Completion:
+    prompt = timings.get("cache_n", 0) + timings.get("prompt_n", 0)
+    return Completion(
+        now.text + (choice.get("text") or ""),
+        prompt or now.prompt_tokens,
+        timings.get("predicted_n", now.completion_tokens),
+        now.logprobs + tuple(piece["logprob"] for piece in pieces),
+        choice.get("finish_reason") or "",
+    )
+
+
+def _last(job: _Job) -> Completion:
+    completion = Completion("")
+    for completion in _completions(job):  # noqa: B007 - only the last one is wanted
+        pass
+    return completion
+
+
+def _pieces(chunk: Chunk) -> list[Chunk]:
+    choices = chunk.get("choices") or [{}]
+    return (choices[0].get("logprobs") or {}).get("content") or []
+
+
+def _checked(answer: Chunk) -> Chunk:
+    if "error" in answer:
+        raise ModelError(f"llama.cpp refused the request: {answer['error'].get('message', answer['error'])}.")
+    return answer
+
+
+def _forms(word: str) -> list[str]:
+    return [space + form for space in ("", " ") for form in (word, word.lower(), word.capitalize())]
+
+
+def _shared(token: int, found: dict[str, set[int]]) -> bool:
+    return sum(token in tokens for tokens in found.values()) > 1
+
+
+def _cores() -> int:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, psutil.cpu_count(logical=False) or usable)
