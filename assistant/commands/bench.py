@@ -1,0 +1,67 @@
+"""`bench`: speed and memory, measured side by side in one run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from assistant.commands.common import DataDir, SettingsFile, out, ready, settings_of, talk
+from assistant.evaluation.bench_turn import Timing, bench, medians, peak_memory
+from assistant.types import Choices
+
+app = typer.Typer(help="Measure speed and memory.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Measure speed and memory."""
+
+
+@app.command()
+def turn(
+    runs: Annotated[
+        int, typer.Option(min=1, help="Times that all questions are asked; the first is the cold one.")
+    ] = 2,
+    into: Annotated[Path | None, typer.Option("--out", help="A folder for turn.json.", show_default=False)] = None,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Time whole turns over twelve real questions: first source, first word, the model's share, memory."""
+    loader = ready(settings_of(settings, data_dir))
+    knobs = loader.settings
+    choices = Choices(knobs.turn.strategy, knobs.turn.loop, knobs.retrieve.k, knobs.library)
+    parts = loader.parts("me", choices)
+    rounds = [bench(parts, choices, each=_tell) for _ in range(runs)]
+    for name, timings in zip(("cold", *["warm"] * (runs - 1)), rounds, strict=True):
+        out.print(_table(name, timings))
+    out.print(f"Model {parts.llm.name}; peak memory {peak_memory():.2f} GB")
+    if into:
+        into.mkdir(parents=True, exist_ok=True)
+        report = {"model": parts.llm.name, "peak_memory_gb": peak_memory(), "medians": [medians(r) for r in rounds],
+                  "runs": [[asdict(timing) for timing in timings] for timings in rounds]}  # fmt: skip
+        (into / "turn.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def _tell(timing: Timing) -> None:
+    talk.print(f"{timing.whole:5.1f} s  {timing.question}", style="dim")
+
+
+def _table(name: str, timings: list[Timing]) -> Table:
+    table = Table("question", "first source", "first word", "whole", "in the model", "prompt", "written", title=name)
+    for t in timings:
+        table.add_row(
+            t.question, f"{t.first_source:.2f} s", f"{t.first_word:.1f} s", f"{t.whole:.1f} s", f"{t.share:.0%}",
+            str(t.prompt_tokens), str(t.completion_tokens),
+        )  # fmt: skip
+    m = medians(timings)
+    table.add_section()
+    table.add_row(
+        "median", f"{m['first_source']:.2f} s", f"{m['first_word']:.1f} s", f"{m['whole']:.1f} s", f"{m['share']:.0%}",
+        f"{m['prompt_tokens']:.0f}", f"{m['completion_tokens']:.0f}",
+    )  # fmt: skip
+    return table
