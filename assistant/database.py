@@ -144,7 +144,7 @@ def _check_version(engine: Engine) -> None:
         _stamp(engine)
     elif found > VERSION:
         raise StoreError(
-            f"The database {engine.url} was written by a newer version of the program "
+            f"The database {_name(engine.url)} was written by a newer version of the program "
             f"(schema {found}, this one knows {VERSION}); update the program or choose another with 'database'."
         )
 
@@ -164,10 +164,14 @@ def _explain(context: ExceptionContext) -> None:
         return
     if context.sqlalchemy_exception is None:
         return
-    name = context.engine.url if context.engine is not None else "in use"
+    name = _name(context.engine.url) if context.engine is not None else "in use"
     said = str(error).lower()
     advice = next((advice for start, advice in _ADVICE if start in said), f"can't be used: {_first_line(error)}")
     raise StoreError(f"The database {name} {advice}.") from error
+
+
+def _name(url: URL) -> str:
+    return str(url.database) if _is_file(url) else str(url)
 
 
 def _first_line(error: BaseException) -> str:

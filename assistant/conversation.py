@@ -1,0 +1,278 @@
+"""Keeps conversations, their turns, feedback and each user's choices in a database.
+
+A turn is stored whole, as the JSON of `Turn.to_json`, so that an old turn shows all that it showed when it was new.
+Users see only their own things: every method takes the user, and an id of another's is "not found".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Row,
+    String,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from assistant import markdown
+from assistant.database import create_tables
+from assistant.errors import StoreError
+from assistant.text import clean
+from assistant.types import Answer, Turn, new_id, now
+
+TITLE_CHARS = 60
+Feedback = Literal[-1, 0, 1]
+
+# A turn that is still "running" under another process's mark was left behind when that process was killed.
+_PROCESS = new_id()
+_METADATA = MetaData()
+_CONVERSATIONS = Table(
+    "conversations",
+    _METADATA,
+    Column("n", Integer, primary_key=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("user", String(200), nullable=False, index=True),
+    Column("title", String(200), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("changed", String(40), nullable=False),
+)
+_TURNS = Table(
+    "turns",
+    _METADATA,
+    Column("n", Integer, primary_key=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("conversation", ForeignKey(_CONVERSATIONS.c.id, ondelete="CASCADE"), nullable=False),
+    Column("process", String(32), nullable=False),
+    Column("utterance", Text, nullable=False),
+    Column("reply", Text, nullable=False),
+    Column("words", Text, nullable=False),  # utterance and reply in folded case, to search in
+    Column("feedback", Integer, nullable=False, default=0),
+    Column("turn", Text, nullable=False),
+    Index("turns_of", "conversation", "n"),
+)
+_PREFERENCES = Table(
+    "preferences", _METADATA, Column("user", String(200), primary_key=True), Column("choices", Text, nullable=False)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    """What a list of conversations shows of one. `turns` is their number."""
+
+    id: str
+    title: str
+    created: datetime
+    changed: datetime
+    turns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation with its turns, oldest first; `feedback` maps turn ids to 1 or -1, where there is any."""
+
+    id: str
+    title: str
+    created: datetime
+    changed: datetime
+    turns: tuple[Turn, ...] = ()
+    feedback: Mapping[str, int] = field(default_factory=dict)
+
+
+class Conversations:
+    """All users' conversations. Safe to use from several threads.
+
+    Every method that takes an id raises `StoreError` where the user has no such conversation or turn.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        create_tables(engine, _METADATA)
+
+    def new(self, user: str, title: str = "") -> Conversation:
+        """Begin a conversation. Without a title it takes one from its first utterance."""
+        moment = now()
+        made = Conversation(new_id(), _shortened(title), moment, moment)
+        with self._engine.begin() as connection:
+            times = {"created": _stamp(moment), "changed": _stamp(moment)}
+            connection.execute(insert(_CONVERSATIONS).values(id=made.id, user=user, title=made.title, **times))
+        return made
+
+    def list(self, user: str, search: str = "") -> list[ConversationSummary]:
+        """The user's conversations, the one changed last first; with `search`, those that have it in title or text."""
+        count = select(func.count()).where(_TURNS.c.conversation == _CONVERSATIONS.c.id).scalar_subquery()
+        query = select(_CONVERSATIONS, count.label("turns")).where(_CONVERSATIONS.c.user == user)
+        wanted = clean(search).casefold()
+        with self._engine.connect() as connection:
+            rows = connection.execute(query.order_by(_CONVERSATIONS.c.changed.desc(), _CONVERSATIONS.c.n.desc())).all()
+            said = _mentioning(connection, user, wanted) if wanted else set()
+        return [_summary(row) for row in rows if not wanted or row.id in said or wanted in row.title.casefold()]
+
+    def get(self, user: str, conversation_id: str) -> Conversation:
+        """The conversation with its turns. Turns that a killed process left running are given as stopped."""
+        with self._engine.connect() as connection:
+            row = _owned(connection, user, conversation_id)
+            query = select(_TURNS).where(_TURNS.c.conversation == conversation_id).order_by(_TURNS.c.n)
+            turns = connection.execute(query).all()
+        summary = _summary(row)
+        feedback = {turn.id: turn.feedback for turn in turns if turn.feedback}
+        read = tuple(_turn(turn) for turn in turns)
+        return Conversation(summary.id, summary.title, summary.created, summary.changed, read, feedback)
+
+    def rename(self, user: str, conversation_id: str, title: str) -> None:
+        """Give the conversation another title, cut at 60 characters.
+
+        Raises:
+            StoreError: the title is empty.
+        """
+        shortened = _shortened(title)
+        if not shortened:
+            raise StoreError("The title is empty; write a few words.")
+        with self._engine.begin() as connection:
+            renamed = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(title=shortened)
+            _expect(connection.execute(renamed).rowcount, "conversation")
+
+    def delete(self, user: str, conversation_id: str) -> None:
+        """Delete the conversation with all its turns."""
+        with self._engine.begin() as connection:
+            gone = connection.execute(delete(_CONVERSATIONS).where(_mine(user, conversation_id)))
+            _expect(gone.rowcount, "conversation")
+
+    def save_turn(self, user: str, conversation_id: str, turn: Turn) -> None:
+        """Store a turn, or put it in the place of the one with its id; the conversation becomes the newest."""
+        values = _values(turn)
+        with self._engine.begin() as connection:
+            touched = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(changed=_stamp(now()))
+            _expect(connection.execute(touched).rowcount, "conversation")
+            _upsert(connection, conversation_id, turn.id, values)
+            untitled = _mine(user, conversation_id) & (_CONVERSATIONS.c.title == "")
+            connection.execute(update(_CONVERSATIONS).where(untitled).values(title=_shortened(turn.utterance)))
+
+    def remove_turn(self, user: str, conversation_id: str, turn_id: str) -> None:
+        """Take a turn out of the conversation, as undo does."""
+        with self._engine.begin() as connection:
+            _owned(connection, user, conversation_id)
+            one = (_TURNS.c.id == turn_id) & (_TURNS.c.conversation == conversation_id)
+            _expect(connection.execute(delete(_TURNS).where(one)).rowcount, "turn")
+
+    def feedback(self, user: str, turn_id: str, value: Feedback) -> None:
+        """Keep what the user thinks of a turn: 1 good, -1 bad, 0 nothing."""
+        if value not in (-1, 0, 1):
+            raise StoreError("Feedback is 1 (good), -1 (bad) or 0 (none).")
+        own = select(_CONVERSATIONS.c.id).where(_CONVERSATIONS.c.user == user)
+        one = (_TURNS.c.id == turn_id) & _TURNS.c.conversation.in_(own)
+        with self._engine.begin() as connection:
+            _expect(connection.execute(update(_TURNS).where(one).values(feedback=value)).rowcount, "turn")
+
+    def export_markdown(self, user: str, conversation_id: str) -> str:
+        """The conversation as Markdown: each utterance, its reply, and the numbered sources with what was quoted."""
+        conversation = self.get(user, conversation_id)
+        return markdown.document(conversation.title, conversation.turns)
+
+    def preferences(self, user: str) -> dict[str, Any]:
+        """What the user chose on the page; empty where nothing was."""
+        with self._engine.connect() as connection:
+            kept = connection.scalar(select(_PREFERENCES.c.choices).where(_PREFERENCES.c.user == user))
+        return dict(json.loads(kept)) if kept else {}
+
+    def set_preferences(self, user: str, preferences: Mapping[str, Any]) -> None:
+        """Keep the user's choices, which must be fit for JSON, in the place of the earlier ones."""
+        choices = json.dumps(dict(preferences))
+        with self._engine.begin() as connection:
+            changed = update(_PREFERENCES).where(_PREFERENCES.c.user == user).values(choices=choices)
+            if connection.execute(changed).rowcount == 0:
+                connection.execute(insert(_PREFERENCES).values(user=user, choices=choices))
+
+
+def _upsert(connection: Connection, conversation_id: str, turn_id: str, values: dict[str, Any]) -> None:
+    one = (_TURNS.c.id == turn_id) & (_TURNS.c.conversation == conversation_id)
+    if connection.execute(update(_TURNS).where(one).values(values)).rowcount:
+        return
+    try:
+        connection.execute(insert(_TURNS).values(id=turn_id, conversation=conversation_id, **values))
+    except IntegrityError as error:
+        raise StoreError("This turn belongs to another conversation and was not saved again.") from error
+
+
+def _values(turn: Turn) -> dict[str, Any]:
+    try:
+        text = turn.to_json()
+    except PydanticSerializationError:  # a lone surrogate, which UTF-8 has no bytes for
+        turn = turn.grow(utterance=clean(turn.utterance), question=clean(turn.question), draft=clean(turn.draft))
+        text = turn.to_json()
+    reply = turn.answer.text if turn.answer else ""
+    words = f"{turn.utterance}\n{reply}".casefold()
+    return {"process": _PROCESS, "utterance": turn.utterance, "reply": reply, "words": words, "turn": text}
+
+
+def _turn(row: Row[Any]) -> Turn:
+    try:
+        turn = Turn.from_json(row.turn)
+    except ValidationError:
+        answer = Answer(row.reply) if row.reply else None
+        error = "The details of this turn can't be read; its text was kept."
+        return Turn(row.utterance, id=row.id, status="failed", answer=answer, error=error)
+    return turn.grow(status="stopped") if turn.status == "running" and row.process != _PROCESS else turn
+
+
+def _mentioning(connection: Connection, user: str, wanted: str) -> set[str]:
+    matches = _TURNS.c.words.contains(wanted[:1000], autoescape=True)
+    query = select(_TURNS.c.conversation).join(_CONVERSATIONS).where(_CONVERSATIONS.c.user == user, matches)
+    return set(connection.scalars(query))
+
+
+def _owned(connection: Connection, user: str, conversation_id: str) -> Row[Any]:
+    row = connection.execute(select(_CONVERSATIONS).where(_mine(user, conversation_id))).first()
+    if row is None:
+        raise _missing("conversation")
+    return row
+
+
+def _mine(user: str, conversation_id: str) -> ColumnElement[bool]:
+    return (_CONVERSATIONS.c.user == user) & (_CONVERSATIONS.c.id == conversation_id)
+
+
+def _expect(rows: int, what: str) -> None:
+    if not rows:
+        raise _missing(what)
+
+
+def _missing(what: str) -> StoreError:
+    return StoreError(f"The {what} was not found; it may have been deleted meanwhile.")
+
+
+def _summary(row: Row[Any]) -> ConversationSummary:
+    created, changed = datetime.fromisoformat(row.created), datetime.fromisoformat(row.changed)
+    return ConversationSummary(row.id, row.title, created, changed, getattr(row, "turns", 0))
+
+
+def _shortened(title: str) -> str:
+    plain = " ".join(clean(title).split())
+    if len(plain) <= TITLE_CHARS:
+        return plain
+    return plain[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _stamp(moment: datetime) -> str:
+    # Always with microseconds, so that the texts sort as the moments do.
+    return moment.isoformat(timespec="microseconds")

@@ -1,0 +1,311 @@
+"""Stores the statements that users make about themselves: their personal text knowledge base (PTKB).
+
+Users see only their own facts. Text is kept as it was typed, as plain text, in Unicode's composed form (NFC) with
+single spaces; that a fact says the same as another is judged without case, spaces and punctuation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Integer,
+    MetaData,
+    Row,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.schema import CreateTable
+
+from assistant.errors import FactError
+from assistant.types import Fact, new_id, now
+
+LONGEST = 500
+MOST = 1000
+
+# Unicode categories that a fact may not have (controls, lone surrogates, line separators), and that show nothing.
+_REFUSED = {"Cc", "Cs", "Zl", "Zp"}
+_INVISIBLE = {"Zs", "Cf"}
+
+_METADATA = MetaData()
+_FACTS = Table(
+    "facts",
+    _METADATA,
+    Column("n", Integer, primary_key=True),  # keeps the order in which facts were added
+    Column("id", String(32), nullable=False, unique=True),
+    Column("user", String(200), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("key", String(2 * LONGEST), nullable=False),  # the text as duplicates are found by
+    Column("source", String(200), nullable=False),
+    Column("on", Boolean, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("changed", String(40), nullable=False),
+    UniqueConstraint("user", "key"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An entry that was not imported: its number (from 1: the line, or the place in the JSON list), and why."""
+
+    number: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did."""
+
+    added: tuple[Fact, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+class Ptkb:
+    """The facts of all users, in a database. Safe to use from several threads.
+
+    Every method that takes an id raises `FactError` where the user has no such fact, whoever else may have one.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        with engine.begin() as connection:
+            connection.execute(CreateTable(_FACTS, if_not_exists=True))
+
+    def facts(self, user: str) -> list[Fact]:
+        """The user's facts, in the order in which they were added."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(select(_FACTS).where(_FACTS.c.user == user).order_by(_FACTS.c.n))
+            return [_fact(row) for row in rows]
+
+    def add(self, user: str, text: str, source: str = "typed") -> Fact:
+        """Store a new fact.
+
+        Raises:
+            FactError: the text is empty, too long, has control characters, is known already, or is one too many.
+        """
+        fact = _new(text, source)
+        with self._engine.begin() as connection:
+            _insert(connection, user, fact)
+        return fact
+
+    def edit(self, user: str, fact_id: str, text: str) -> Fact:
+        """Change a fact's text. Raises `FactError` as `add` does."""
+        plain = validated(text)
+        return self._change(user, fact_id, text=plain, key=key(plain))
+
+    def switch(self, user: str, fact_id: str, on: bool) -> Fact:
+        """Let turns use a fact, or not."""
+        return self._change(user, fact_id, on=on)
+
+    def remove(self, user: str, fact_id: str) -> None:
+        """Delete a fact."""
+        with self._engine.begin() as connection:
+            _delete(connection, user, fact_id)
+
+    def replace(self, user: str, old_id: str, text: str, source: str) -> Fact:
+        """Put a new fact, with an id of its own, in the place of one that it contradicts. Raises as `add` does."""
+        fact = _new(text, source)
+        with self._engine.begin() as connection:
+            _delete(connection, user, old_id)
+            _insert(connection, user, fact)
+        return fact
+
+    def import_text(self, user: str, text: str) -> ImportReport:
+        """Add one fact a line, in one transaction; empty lines are passed over.
+
+        Lines that can't be facts are skipped and reported, the others are added.
+        """
+        lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+        entries = ((number, {"text": line}) for number, line in enumerate(lines, 1) if line.strip())
+        return self._import(user, entries)
+
+    def import_json(self, user: str, text: str) -> ImportReport:
+        """Add the facts of a JSON list of texts, or of objects as `export_json` writes them, in one transaction.
+
+        Entries that can't be facts are skipped and reported, the others are added. Of an object, only "text" is needed.
+
+        Raises:
+            FactError: `text` is not a JSON list.
+        """
+        try:
+            entries = json.loads(text.removeprefix("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            raise FactError(f"The facts are not valid JSON ({error}).") from error
+        if not isinstance(entries, list):
+            raise FactError('The facts must be a JSON list of texts, or of objects with a "text".')
+        return self._import(user, enumerate(entries, 1))
+
+    def export_text(self, user: str) -> str:
+        """The facts, one a line. Whether they are on, where they came from and when is left out: see `export_json`."""
+        return "".join(f"{fact.text}\n" for fact in self.facts(user))
+
+    def export_json(self, user: str) -> str:
+        """The facts as a JSON list of objects with text, on, source, created and changed (ISO 8601, UTC)."""
+        entries = [
+            {
+                "text": fact.text,
+                "on": fact.on,
+                "source": fact.source,
+                "created": fact.created.isoformat(),
+                "changed": fact.changed.isoformat(),
+            }
+            for fact in self.facts(user)
+        ]
+        return json.dumps(entries, ensure_ascii=False, indent=2) + "\n"
+
+    def _change(self, user: str, fact_id: str, **values: Any) -> Fact:
+        mine = _mine(user, fact_id)
+        with self._engine.begin() as connection, _duplicates_refused(values.get("text", "")):
+            connection.execute(update(_FACTS).where(mine).values(**values, changed=now().isoformat()))
+            row = connection.execute(select(_FACTS).where(mine)).first()
+        if row is None:
+            raise _missing()
+        return _fact(row)
+
+    def _import(self, user: str, entries: Iterable[tuple[int, Any]]) -> ImportReport:
+        added: dict[str, Fact] = {}
+        skipped: list[Skipped] = []
+        with self._engine.begin() as connection, _duplicates_refused("a fact of the import"):
+            known = set(connection.scalars(select(_FACTS.c.key).where(_FACTS.c.user == user)))
+            for number, entry in entries:
+                try:
+                    fact = _from_entry(entry)
+                    _check_new(key(fact.text), {*known, *added}, fact.text)
+                    added[key(fact.text)] = fact
+                except FactError as error:
+                    skipped.append(Skipped(number, _shown(entry), str(error)))
+            if added:
+                connection.execute(insert(_FACTS), [_values(user, fact) for fact in added.values()])
+        return ImportReport(tuple(added.values()), tuple(skipped))
+
+
+def validated(text: str) -> str:
+    """`text` as it is stored: NFC, single spaces, none around it.
+
+    Raises:
+        FactError: it is empty, too long, or has characters that can't be stored or shown.
+    """
+    plain = re.sub(r"[ \t\r\n]+", " ", unicodedata.normalize("NFC", text)).strip()
+    if any(unicodedata.category(char) in _REFUSED for char in plain):
+        raise FactError("The fact has control characters or broken Unicode; remove them and try again.")
+    if not any(unicodedata.category(char) not in _INVISIBLE for char in plain):
+        raise FactError("The fact is empty; write a sentence about yourself.")
+    if len(plain) > LONGEST:
+        raise FactError(f"The fact has {len(plain)} characters; at most {LONGEST} can be stored, so split it up.")
+    return plain
+
+
+def key(text: str) -> str:
+    """What two facts that say the same have in common: the words, whatever their case, spaces and punctuation."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("\u2019", "")
+    words = "".join(" " if unicodedata.category(char).startswith("P") else char for char in folded).split()
+    return " ".join(words)[: 2 * LONGEST] or text
+
+
+def _new(text: str, source: str) -> Fact:
+    moment = now()
+    return Fact(new_id(), validated(text), moment, moment, source)
+
+
+def _fact(row: Row[Any]) -> Fact:
+    created, changed = datetime.fromisoformat(row.created), datetime.fromisoformat(row.changed)
+    return Fact(row.id, row.text, created, changed, row.source, row.on)
+
+
+def _values(user: str, fact: Fact) -> dict[str, Any]:
+    return {
+        "id": fact.id,
+        "user": user,
+        "text": fact.text,
+        "key": key(fact.text),
+        "source": fact.source,
+        "on": fact.on,
+        "created": fact.created.isoformat(),
+        "changed": fact.changed.isoformat(),
+    }
+
+
+def _from_entry(entry: Any) -> Fact:
+    """The fact of one imported entry. What it says of times and source is kept where it makes sense."""
+    fields = {"text": entry} if isinstance(entry, str) else entry
+    if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
+        raise FactError('The entry is neither a text nor an object with a "text".')
+    fact = _new(fields["text"], _shown(fields.get("source", "typed")))
+    created = _moment(fields.get("created"), fact.created)
+    return replace(
+        fact, on=fields.get("on") is not False, created=created, changed=_moment(fields.get("changed"), created)
+    )
+
+
+def _moment(value: Any, otherwise: datetime) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (TypeError, ValueError, OverflowError):
+        return otherwise
+
+
+def _shown(entry: Any) -> str:
+    text = entry.get("text", entry) if isinstance(entry, dict) else entry
+    return str(text)[:100].encode("utf-8", "replace").decode()
+
+
+def _mine(user: str, fact_id: str) -> ColumnElement[bool]:
+    return (_FACTS.c.user == user) & (_FACTS.c.id == fact_id)
+
+
+def _insert(connection: Connection, user: str, fact: Fact) -> None:
+    with _duplicates_refused(fact.text):
+        connection.execute(insert(_FACTS).values(_values(user, fact)))
+    count = connection.scalar(select(func.count()).where(_FACTS.c.user == user))
+    if count is not None and count > MOST:
+        raise FactError(f"There are {MOST} facts already; remove one before adding another.")
+
+
+def _delete(connection: Connection, user: str, fact_id: str) -> None:
+    if connection.execute(delete(_FACTS).where(_mine(user, fact_id))).rowcount == 0:
+        raise _missing()
+
+
+def _check_new(new: str, known: set[str], text: str) -> None:
+    if new in known:
+        raise _known(text)
+    if len(known) >= MOST:
+        raise FactError(f"There are {MOST} facts already; remove one before adding another.")
+
+
+@contextmanager
+def _duplicates_refused(text: str) -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        raise _known(text) from error
+
+
+def _known(text: str) -> FactError:
+    return FactError(f"This is known already: {text}")
+
+
+def _missing() -> FactError:
+    return FactError("There is no such fact; it may have been removed meanwhile.")
