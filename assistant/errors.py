@@ -31,3 +31,7 @@ class StoreError(SequiturError):
 
 class UtteranceError(SequiturError):
     """A message that can't be answered as it stands (empty, too long)."""
+
+
+class DataError(SequiturError):
+    """A file of questions, passages, judgements or results that can't be used as it is."""

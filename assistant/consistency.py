@@ -1,0 +1,81 @@
+"""Self-consistency around any strategy: sampled several times, the answers voted on (post-fusion, section 4.4).
+
+Where every sample's answer was voted out of passages asked one by one, the pools are put together, so that p samples of
+post-fusion over k passages vote with p x k answers; otherwise each sample votes with its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from threading import Event
+
+from assistant import citations
+from assistant.pool import elect, vote
+from assistant.types import LLM, Answer, Candidate, Choice, Completion, Messages, Options, Parts, Step, Turn
+
+TEMPERATURE = 0.7
+
+
+class Sampler:
+    """An LLM around an LLM that samples where greedy text was asked for. `choose` and `count` are left as they are."""
+
+    def __init__(self, llm: LLM, seed: int, temperature: float = TEMPERATURE) -> None:
+        self._llm = llm
+        self._seed, self._temperature = seed, temperature
+        self.name, self.context = llm.name, llm.context
+
+    def count(self, messages: Messages) -> int:
+        """As the model does it."""
+        return self._llm.count(messages)
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """As the model does it, at this sampler's temperature and seed."""
+        return self._llm.stream(messages, self._sampling(options), stop)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """As the model does it, at this sampler's temperature and seed."""
+        return self._llm.complete(batch, self._sampling(options), stop)
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """As the model does it."""
+        return self._llm.choose(batch, words, stop)
+
+    def _sampling(self, options: Options) -> Options:
+        return replace(options, temperature=self._temperature, seed=self._seed)
+
+
+def sampled(strategy: Step, samples: int, seed: int) -> Step:
+    """`strategy`, run `samples` times with seeds counting up from `seed`, and a vote over what it says."""
+
+    def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+        runs: list[Turn] = []
+        for n in range(samples):
+            latest = turn
+            for latest in strategy(turn, replace(parts, llm=Sampler(parts.llm, seed + n)), stop):
+                yield latest
+            if stop.is_set():
+                return
+            runs.append(latest)
+        yield from _voted(turn, runs, parts, stop)
+
+    return run
+
+
+def _voted(turn: Turn, runs: Sequence[Turn], parts: Parts, stop: Event) -> Iterator[Turn]:
+    form = turn.choices.form
+    pooled = all(run.pool and run.answer and run.answer.origin == "pool" for run in runs)
+    candidates = [one for run in runs for one in run.pool] if pooled else [_candidate(run) for run in runs]
+    pool = vote(candidates, form, parts.embedder)
+    winner = elect(pool, form, parts.embedder)
+    if pooled or winner is None:
+        answer = Answer(winner.text if winner else "unknown", winner is None, "pool")
+        yield from citations.settle(turn.grow(pool=pool, answer=answer), parts, stop)
+    else:
+        # the run that gave the winning answer has its citations, too
+        yield runs[pool.index(winner)].grow(pool=pool)
+
+
+def _candidate(run: Turn) -> Candidate:
+    answer = run.answer or Answer("", unknown=True)
+    return Candidate(answer.text, passage_id="", unknown=answer.unknown)

@@ -1,0 +1,275 @@
+"""Measures answer strategies on questions with known answers, as the post-fusion paper does (its sections 3 and 4).
+
+All strategies get the same questions and the same passages. One row, as it is written to rows.jsonl:
+
+    {"strategy": "concat_pf", "k": 5, "placement": "none", "samples": 1, "id": "nqo0001", "question": "when is ...",
+     "passages": ["nq00001", ...], "gold_found": true, "pool": [], "answer": "May 18, 2018", "gold": ["May 18, 2018"],
+     "em": 1.0, "f1": 1.0, "unknown": false, "nm": false, "prompt_tokens": 743, "completion_tokens": 8, "seconds": 3.1,
+     "unanswerable": false, "error": ""}
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from threading import Event
+
+from assistant import variants
+from assistant.budget import fit
+from assistant.clock import timed
+from assistant.consistency import sampled
+from assistant.errors import DataError, UtteranceError
+from assistant.evaluation.data import (
+    Corpus,
+    Gold,
+    Question,
+    fingerprint,
+    place_gold,
+    read_corpus,
+    read_questions,
+    sample,
+)
+from assistant.evaluation.measures import exact_match, lost_vote, token_f1
+from assistant.evaluation.runs import Row, Run
+from assistant.evaluation.searching import Finder, check_loops
+from assistant.llm.meter import Meter
+from assistant.strategies.concat import FACTOID_ROOM
+from assistant.types import Answer, Choices, Options, Parts, Passage, Progress, Step, Turn
+
+CLOSED_BOOK = "closed_book"
+Key = tuple[str, int, str, int, str]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Setting:
+    """What can vary within one run: passages shown, where the gold one is, and samples per prompt (1 = greedy)."""
+
+    k: int = 5
+    placement: Gold = "none"
+    samples: int = 1
+
+    def __str__(self) -> str:
+        return f"k = {self.k}, gold {self.placement}, p = {self.samples}"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is to be measured, on what."""
+
+    corpus: Path
+    questions: Path
+    strategies: tuple[str, ...]
+    settings: tuple[Setting, ...] = (Setting(),)
+    loop: str = "question"
+    limit: int | None = None
+    seed: int = 0
+    skip: int = 0
+    filter_known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The questions that are asked, the corpus they are about, and how many questions were left out, by reason."""
+
+    questions: tuple[Question, ...]
+    corpus: Corpus
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def settings_of(ks: Sequence[int], placements: Sequence[Gold], samples: Sequence[int]) -> tuple[Setting, ...]:
+    """All combinations, in the order given; the first of each together are the main one."""
+    return tuple(Setting(*values) for values in product(ks, placements, samples))
+
+
+def prepare(experiment: Experiment) -> Material:
+    """Read and check everything before a model is loaded.
+
+    Raises:
+        DataError: a file that is broken, no question left to ask, a k that is larger than the corpus, or a corpus that
+            knows none of the gold passages.
+        SettingsError: a strategy or a loop that does not exist.
+    """
+    for name in experiment.strategies:
+        variants.step("strategies", name)
+    check_loops([experiment.loop])
+    everything = read_questions(experiment.questions)
+    corpus = read_corpus(experiment.corpus, {gold for question in everything for gold in question.gold})
+    _check(experiment, everything, corpus)
+    return _material(experiment, everything, corpus)
+
+
+def measure(experiment: Experiment, material: Material, run: Run[Key], parts: Parts, progress: Progress) -> Material:
+    """Ask what the run's rows lack.
+
+    Returns:
+        The material; with `filter_known`, without the questions that the model answers from its own knowledge.
+    """
+    asker = _Asker(experiment, material.corpus, parts)
+    if experiment.filter_known:
+        material = _filtered(material, run, asker, progress)
+    jobs = [
+        (key_of(strategy, setting, question.id), asker.job(strategy, setting, question))
+        for setting in experiment.settings
+        # strategy by strategy: asked at once, a question would find its passages already read and look too fast
+        for strategy in experiment.strategies
+        for question in material.questions
+    ]
+    run.fill(jobs, len(jobs), progress)
+    return material
+
+
+def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
+    """The folder of this experiment. More strategies, settings or questions may be added to a run later.
+
+    Raises:
+        DataError: the folder holds a run on other data or with another model, seed or loop.
+    """
+    asked = {
+        "corpus": fingerprint(experiment.corpus),
+        "questions": fingerprint(experiment.questions),
+        "model": model,
+        "seed": experiment.seed,
+        "skip": experiment.skip,
+        "loop": experiment.loop,
+    }
+    return Run(folder, asked, _key_of_row)
+
+
+def key_of(strategy: str, setting: Setting, question: str) -> Key:
+    """What tells a row from all others of its run."""
+    return strategy, setting.k, setting.placement, setting.samples, question
+
+
+def _key_of_row(row: Row) -> Key:
+    return row["strategy"], row["k"], row["placement"], row["samples"], row["id"]
+
+
+def _check(experiment: Experiment, questions: Sequence[Question], corpus: Corpus) -> None:
+    most = max(setting.k for setting in experiment.settings)
+    if most > corpus.size:
+        raise DataError(f"k is {most}, but {experiment.corpus} has only {corpus.size} passages; choose a smaller k.")
+    named = any(question.gold for question in questions)
+    if _places(experiment) and not (named and corpus.wanted):
+        why = "no passage of the corpus" if named else "no gold passages at all"
+        raise DataError(f"The questions name {why} as gold; use --gold none, or the corpus that belongs to them.")
+
+
+def _places(experiment: Experiment) -> bool:
+    return any(setting.placement != "none" for setting in experiment.settings)
+
+
+def _material(experiment: Experiment, everything: Sequence[Question], corpus: Corpus) -> Material:
+    chosen = sample(everything, experiment.limit, experiment.seed, experiment.skip)
+    reasons = {question.id: _why_not(question, corpus, _places(experiment)) for question in chosen}
+    asked = tuple(question for question in chosen if not reasons[question.id])
+    if not asked:
+        raise DataError(f"None of the {len(chosen)} questions chosen from {experiment.questions} can be asked.")
+    return Material(asked, corpus, dict(Counter(filter(None, reasons.values()))))
+
+
+def _why_not(question: Question, corpus: Corpus, gold_needed: bool) -> str:
+    if not question.answers and not question.unanswerable:
+        return "without accepted answers"
+    if gold_needed and question.gold and not any(gold in corpus.wanted for gold in question.gold):
+        return "with gold passages that the corpus lacks"
+    return ""
+
+
+def _filtered(material: Material, run: Run[Key], asker: _Asker, progress: Progress) -> Material:
+    setting = Setting(0)
+    jobs = [
+        (key_of(CLOSED_BOOK, setting, question.id), asker.job(CLOSED_BOOK, setting, question))
+        for question in material.questions
+    ]
+    run.fill(jobs, len(jobs), progress)
+    unknown = [key for key, _ in jobs if not run.rows[key]["em"] or run.rows[key]["unanswerable"]]
+    left = {key[-1] for key in unknown}
+    kept = tuple(question for question in material.questions if question.id in left)
+    if not kept:
+        raise DataError("The model answers every question without a passage; leave --filter-known out.")
+    known = {"that the model answers without passages": len(jobs) - len(kept)}
+    return replace(material, questions=kept, left_out={**material.left_out, **known})
+
+
+class _Asker:
+    def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts) -> None:
+        self._experiment = experiment
+        self._corpus = corpus
+        self._parts = parts
+        self._finder = Finder(parts)
+        self._found: dict[str, tuple[Passage, ...]] = {}
+        self._deepest = max(setting.k for setting in experiment.settings)
+
+    def job(self, strategy: str, setting: Setting, question: Question) -> Callable[[], Row]:
+        """How the row is made, once it is its turn."""
+        return lambda: self._row(strategy, setting, question)
+
+    def _row(self, strategy: str, setting: Setting, question: Question) -> Row:
+        passages = self._passages(setting, question)
+        turn = Turn(question.text, question=question.text, choices=Choices(strategy, k=setting.k, form="factoid"))
+        turn, error = self._answered(turn.grow(passages=passages), self._step(strategy, setting))
+        return {
+            "strategy": strategy,
+            "k": setting.k,
+            "placement": setting.placement,
+            "samples": setting.samples,
+            **row_of(question, turn),
+            "error": error,
+        }
+
+    def _passages(self, setting: Setting, question: Question) -> tuple[Passage, ...]:
+        if not setting.k:
+            return ()
+        if question.id not in self._found:
+            self._found[question.id] = self._finder.find(self._experiment.loop, question.text, self._deepest)
+        gold = [self._corpus.wanted[one] for one in question.gold if one in self._corpus.wanted]
+        seed = f"{self._experiment.seed} {question.id}"
+        return place_gold(self._found[question.id][: setting.k], gold, setting.placement, seed)
+
+    def _step(self, strategy: str, setting: Setting) -> Step:
+        if strategy == CLOSED_BOOK:
+            return _closed_book
+        step = variants.step("strategies", strategy)
+        return sampled(step, setting.samples, self._experiment.seed) if setting.samples > 1 else step
+
+    def _answered(self, turn: Turn, step: Step) -> tuple[Turn, str]:
+        parts = replace(self._parts, llm=Meter(self._parts.llm))
+        try:
+            *_, turn = timed("answer", step, turn, parts, Event())
+        except UtteranceError as error:
+            # a question too long for the model must not end the run each time it is resumed; it counts as wrong
+            return turn.grow(answer=None, pool=()), str(error)
+        return turn, ""
+
+
+def row_of(question: Question, turn: Turn) -> Row:
+    """The measures of one answered turn; for an unanswerable question only "unknown" is right (SQuAD 2.0)."""
+    answer = turn.answer.text if turn.answer else ""
+    unknown = turn.answer is not None and turn.answer.unknown
+    asked = bool(question.answers)
+    return {
+        "id": question.id,
+        "question": question.text,
+        "passages": [passage.id for passage in turn.passages],
+        "gold_found": any(passage.id in question.gold for passage in turn.passages),
+        "pool": [{"text": c.text, "passage_id": c.passage_id, "votes": c.votes} for c in turn.pool],
+        "answer": answer,
+        "gold": list(question.answers),
+        "em": exact_match(answer, question.answers) if asked else float(unknown),
+        "f1": token_f1(answer, question.answers) if asked else float(unknown),
+        "unknown": unknown,
+        "nm": lost_vote(answer, [candidate.text for candidate in turn.pool], question.answers),
+        "unanswerable": question.unanswerable,
+        "prompt_tokens": turn.tokens.prompt,
+        "completion_tokens": turn.tokens.completion,
+        "seconds": round(turn.seconds, 3),
+    }
+
+
+def _closed_book(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    messages, _ = fit("factoid/closed_book", parts.llm, FACTOID_ROOM, question=turn.question)
+    [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), stop)
+    yield turn.grow(answer=Answer(completion.text.strip(), origin="model"))

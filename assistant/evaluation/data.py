@@ -1,0 +1,229 @@
+"""Reads corpora, questions, queries and qrels, samples them, and puts the gold passage where an experiment wants it.
+
+One record of each, a line: `{"id", "title", "contents"}` in a corpus, `{"id", "question", "answers": [], "gold": []}`
+in a question file, `{"id", "text"}` in a query file, `query 0 passage relevance` in qrels. Files may be gzipped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal, TypeVar, cast
+
+from assistant.errors import DataError
+from assistant.types import Passage
+
+Gold = Literal["none", "insert", "first", "last"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its accepted answers; none are accepted where it is `unanswerable`.
+
+    `gold` are the passages that hold the answer; `weak` says that they were found by the answer's string alone.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    gold: tuple[str, ...] = ()
+    unanswerable: bool = False
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What an experiment must know of a corpus: how many passages it has, and those that were asked for, by id."""
+
+    size: int
+    wanted: Mapping[str, Passage]
+
+
+def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The JSON objects of a .jsonl or .jsonl.gz file, each with its place ("corpus.jsonl, line 7").
+
+    Raises:
+        DataError: the file can't be read, or a line is not a JSON object.
+    """
+    for place, line in _lines(path):
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{place}, is not valid JSON ({error.msg}); mend or remove the line.") from error
+        if not isinstance(record, dict):
+            raise DataError(f"{place}, is not a JSON object; mend or remove the line.")
+        yield place, record
+
+
+def read_corpus(path: Path, wanted: set[str]) -> Corpus:
+    """Check every line of a corpus, and keep the passages whose ids are `wanted`.
+
+    Raises:
+        DataError: a line is broken, lacks an id or contents, or repeats an id; or the corpus is empty.
+    """
+    seen: set[str] = set()
+    kept: dict[str, Passage] = {}
+    for place, record in records(path):
+        identity, text = _new_id(place, record, seen), _text(place, record, "contents")
+        if identity in wanted:
+            kept[identity] = Passage(identity, str(record.get("title", "")), text, source=path.name)
+    if not seen:
+        raise DataError(f"The corpus {path} holds no passages; give a file of {{id, title, contents}} lines.")
+    return Corpus(len(seen), kept)
+
+
+def read_questions(path: Path) -> list[Question]:
+    """All questions of a file, in its order; an empty list of answers is kept for the caller to count.
+
+    Raises:
+        DataError: a line is broken, lacks an id or a question, or repeats an id; or there are no questions.
+    """
+    seen: set[str] = set()
+    questions = [_question(place, record, seen) for place, record in records(path)]
+    if not questions:
+        raise DataError(f"There are no questions in {path}; give a file of {{id, question, answers, gold}} lines.")
+    return questions
+
+
+def read_queries(path: Path, field: str = "") -> dict[str, str]:
+    """Query texts by id. `field` names the text's key; by default the first of text, question, resolved, utterance.
+
+    Raises:
+        DataError: a line is broken, lacks an id or the text, or repeats an id; or there are no queries.
+    """
+    seen: set[str] = set()
+    queries = {}
+    for place, record in records(path):
+        usual = (name for name in ("text", "question", "resolved", "utterance") if name in record)
+        queries[_new_id(place, record, seen)] = _text(place, record, field or next(usual, "text"))
+    if not queries:
+        raise DataError(f"There are no queries in {path}; give a file of {{id, text}} lines.")
+    return queries
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Relevance by query and passage, from TREC's four columns or from the `gold` ids of a question file.
+
+    Raises:
+        DataError: a line does not have four columns, or its relevance is no number; or there are none.
+    """
+    if ".jsonl" in path.suffixes:
+        judged = {question.id: dict.fromkeys(question.gold, 1) for question in read_questions(path)}
+        return {query: passages for query, passages in judged.items() if passages}
+    qrels: dict[str, dict[str, int]] = {}
+    for place, line in _lines(path):
+        columns = line.split()
+        if len(columns) != 4 or not columns[3].lstrip("-").isdigit():
+            raise DataError(f"{place}, does not read 'query 0 passage relevance'; mend or remove the line.")
+        qrels.setdefault(columns[0], {})[columns[2]] = int(columns[3])
+    if not qrels:
+        raise DataError(f"There are no judgements in {path}; give a file of 'query 0 passage relevance' lines.")
+    return qrels
+
+
+def sample(items: Sequence[T], limit: int | None, seed: int, skip: int = 0) -> list[T]:
+    """`limit` of the items (all if None) after `skip` of them, in an order that only `seed` decides.
+
+    A larger limit adds to the same sample; a `skip` of one run's limit makes a sample apart from it.
+    """
+    shuffled = list(items)
+    random.Random(seed).shuffle(shuffled)  # noqa: S311 - an experiment, not a secret
+    return shuffled[skip:][:limit]
+
+
+def place_gold(passages: Sequence[Passage], gold: Sequence[Passage], where: Gold, seed: str) -> tuple[Passage, ...]:
+    """The top k passages with the gold one where the experiment wants it; still k of them.
+
+    Args:
+        passages: the top k as retrieved.
+        gold: the passages that hold the answer; the one retrieved best counts, else the first of them.
+        where: "none" leaves the passages as they are; "insert" puts a missing gold passage at a random place (post-
+            fusion, section 4); "first" and "last" move it there, or put it there if it is missing (section 4.5).
+        seed: decides the random place.
+    """
+    ids = {passage.id for passage in gold}
+    found = next((passage for passage in passages if passage.id in ids), None)
+    if where == "none" or not gold or (where == "insert" and found):
+        return tuple(passages)
+    chosen = found or gold[0]
+    rest = [passage for passage in passages if passage.id != chosen.id][: max(len(passages) - 1, 0)]
+    at = {"first": 0, "last": len(rest)}.get(where, random.Random(seed).randint(0, len(rest)))  # noqa: S311
+    return (*rest[:at], chosen, *rest[at:])
+
+
+def fingerprint(path: Path) -> str:
+    """The sha256 of a file's bytes, so that a run can tell whether it goes on with the same data.
+
+    Raises:
+        DataError: the file can't be read.
+    """
+    return str(_guarded(path, lambda: hashlib.sha256(path.read_bytes()).hexdigest()))
+
+
+def _question(place: str, record: dict[str, Any], seen: set[str]) -> Question:
+    weak = "gold" not in record and "gold_weak" in record
+    gold = (*_list(place, record, "gold_weak" if weak else "gold"), *_list(place, record, "also_contains_answer"))
+    return Question(
+        _new_id(place, record, seen),
+        _text(place, record, "question"),
+        _list(place, record, "answers"),
+        gold,
+        bool(record.get("unanswerable", False)),
+        weak,
+    )
+
+
+def _new_id(place: str, record: dict[str, Any], seen: set[str]) -> str:
+    identity = str(record.get("id", "")).strip()
+    if not identity:
+        raise DataError(f"{place}, has no id; every line needs one.")
+    if identity in seen:
+        raise DataError(f"{place}, repeats the id '{identity}'; ids have to be unique.")
+    seen.add(identity)
+    return identity
+
+
+def _text(place: str, record: dict[str, Any], key: str) -> str:
+    text = record.get(key)
+    if not isinstance(text, str) or not text.strip():
+        raise DataError(f"{place}, has no text under '{key}'.")
+    return text
+
+
+def _list(place: str, record: dict[str, Any], key: str) -> tuple[str, ...]:
+    values = record.get(key, [])
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise DataError(f"{place}, has something else than a list of texts under '{key}'.")
+    return tuple(values)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    with _guarded(path, lambda: _open(path)) as file:
+        numbered = enumerate(file, 1)
+        while True:
+            number, line = _guarded(path, lambda: next(numbered, (0, "")))
+            if not number:
+                return
+            if line.strip():
+                yield f"{path.name}, line {number}", line
+
+
+def _open(path: Path) -> IO[str]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    return cast("IO[str]", opener(path, "rt", encoding="utf-8"))
+
+
+def _guarded(path: Path, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except UnicodeDecodeError as error:
+        raise DataError(f"The file {path} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
+    except (OSError, EOFError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"The file {path} can't be read ({why}); check the path.") from error

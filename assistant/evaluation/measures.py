@@ -1,0 +1,96 @@
+"""Measures of short answers, as SQuAD's scoring scripts and the post-fusion paper define them, with their intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.text import normalise
+
+RESAMPLES = 2000
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value and the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def exact_match(answer: str, golds: Iterable[str]) -> float:
+    """1.0 if the normalised answer equals one of the normalised gold answers, else 0.0 (SQuAD, section 6.1)."""
+    return float(normalise(answer) in {normalise(gold) for gold in golds})
+
+
+def token_f1(answer: str, golds: Iterable[str]) -> float:
+    """The best harmonic mean of token precision and recall over the gold answers (SQuAD, section 6.1)."""
+    return max((_f1(normalise(answer).split(), normalise(gold).split()) for gold in golds), default=0.0)
+
+
+def lost_vote(answer: str, pool: Iterable[str], golds: Sequence[str]) -> bool:
+    """Whether a correct answer was in the pool and the answer is another (%NM; post-fusion, section 4)."""
+    return not exact_match(answer, golds) and any(exact_match(candidate, golds) for candidate in pool)
+
+
+def mean(values: Sequence[float], seed: int = 0) -> Estimate:
+    """The mean with its bootstrap interval.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    return _bootstrap(np.asarray(values, dtype=float)[:, None], lambda sums, n: sums[..., 0] / n, seed)
+
+
+def paired_difference(ours: Sequence[float], theirs: Sequence[float], seed: int = 0) -> Estimate:
+    """The mean of `ours - theirs`, question by question, with its bootstrap interval.
+
+    Raises:
+        ValueError: the two differ in length, or are empty.
+    """
+    return mean([our - their for our, their in zip(ours, theirs, strict=True)], seed)
+
+
+def unknown_scores(said: Sequence[bool], unanswerable: Sequence[bool], seed: int = 0) -> dict[str, Estimate]:
+    """Precision, recall and F1 of saying "unknown", where the unanswerable questions are those it should be said to.
+
+    Raises:
+        ValueError: the two differ in length, or are empty.
+    """
+    pairs = list(zip(said, unanswerable, strict=True))
+    # columns: said and right, said, should have been said
+    counts = np.array([(s and u, s, u) for s, u in pairs], dtype=float)
+    return {
+        "precision": _bootstrap(counts, lambda sums, _: _ratio(sums[..., 0], sums[..., 1]), seed),
+        "recall": _bootstrap(counts, lambda sums, _: _ratio(sums[..., 0], sums[..., 2]), seed),
+        "f1": _bootstrap(counts, lambda sums, _: _ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2]), seed),
+    }
+
+
+def _f1(answer: list[str], gold: list[str]) -> float:
+    # "a", "the" and punctuation alone normalise to nothing: right only where the gold is nothing, too
+    if not answer or not gold:
+        return float(answer == gold)
+    same = (Counter(answer) & Counter(gold)).total()
+    return 2 * same / (len(answer) + len(gold))
+
+
+def _bootstrap(columns: Floats, statistic: Callable[[Floats, int], Floats], seed: int) -> Estimate:
+    """The percentile bootstrap of a statistic of column sums; `columns` has one row a question."""
+    n = len(columns)
+    if not n:
+        raise ValueError("there are no values to take a mean of")
+    # how often each question is drawn: resampling without copying the data
+    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
+    low, high = np.percentile(statistic(drawn @ columns, n), [2.5, 97.5])
+    return Estimate(float(statistic(columns.sum(axis=0), n)), float(low), float(high))
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole != 0)

@@ -1,0 +1,88 @@
+"""A run's folder: what was asked, and its rows, written one by one so that a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from assistant.errors import DataError
+from assistant.types import Progress
+
+T = TypeVar("T")
+Row = dict[str, Any]
+
+
+class Run(Generic[T]):
+    """The folder of one run: `run.json` says what was asked, `rows.jsonl` holds a line for each thing done.
+
+    Args:
+        folder: made if it does not exist.
+        asked: what decides the rows; a folder that was begun with something else is refused.
+        key: tells rows apart.
+
+    Raises:
+        DataError: the folder holds another run, or can't be written.
+    """
+
+    def __init__(self, folder: Path, asked: Row, key: Callable[[Row], T]) -> None:
+        self.folder = folder
+        self._path = folder / "rows.jsonl"
+        self._key = key
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._claim(json.loads(json.dumps(asked)))
+            self.rows = {key(row): row for row in self._read()}
+        except OSError as error:
+            raise DataError(f"The results can't be written to {folder} ({error.strerror}); choose another.") from error
+
+    def fill(self, todo: Iterable[tuple[T, Callable[[], Row]]], total: int, progress: Progress) -> None:
+        """Make the rows that are missing, in order, each written as soon as it is there."""
+        with self._path.open("a", encoding="utf-8") as file:
+            for done, (key, make) in enumerate(todo):
+                progress(done, total)
+                if key not in self.rows:
+                    self.rows[key] = make()
+                    file.write(json.dumps(self.rows[key], ensure_ascii=False) + "\n")
+                    file.flush()
+        progress(total, total)
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of results into the folder."""
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def _claim(self, asked: Row) -> None:
+        path = self.folder / "run.json"
+        if not path.exists():
+            path.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            return
+        begun = json.loads(path.read_text(encoding="utf-8"))
+        differing = sorted(name for name in {*begun, *asked} if begun.get(name) != asked.get(name))
+        if differing:
+            raise DataError(
+                f"{self.folder} holds a run with another {' and '.join(differing)}; choose another folder for --out,"
+                " or remove that one."
+            )
+
+    def _read(self) -> Iterator[Row]:
+        """The rows so far. A last line that was cut off by a kill is taken away, and its row is made anew."""
+        if not self._path.exists():
+            return
+        kept = 0
+        with self._path.open("rb+") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break
+                kept += len(line)
+                yield self._parsed(number, line)
+            file.truncate(kept)
+
+    def _parsed(self, number: int, line: bytes) -> Row:
+        try:
+            row: Row = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"{self._path}, line {number}, is broken; remove that line and run again.") from error
+        return row
