@@ -25,7 +25,7 @@ class SentenceEmbedder:
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - takes seconds to import
         from transformers.utils import logging  # noqa: PLC0415
 
-        logging.disable_progress_bar()
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
         except (OSError, ValueError, KeyError, RuntimeError, AttributeError) as error:

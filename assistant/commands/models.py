@@ -1,0 +1,97 @@
+"""`models`: what the catalogue holds, fetching it, and checking it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.errors import ModelError
+from assistant.llm.catalogue import Catalogue, Entry
+from assistant.settings import Settings
+from assistant.types import Progress
+
+app = typer.Typer(help="List, fetch and verify the models that Sequitur knows.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_models(settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """Show the catalogue: names, sizes, licences, what is here already."""
+    settings = settings_of(settings_file, data_dir)
+    catalogue = Catalogue.load()
+    table = Table("name", "size", "context", "licence", "here", "what for", box=None)
+    for entry in catalogue.entries:
+        here = "yes" if catalogue.is_here(entry.name, settings) else "no"
+        table.add_row(_names(entry), _size(entry), str(entry.context), entry.licence, here, entry.about)
+    out.print(table)
+    out.print(f"Models are kept in {settings.models_dir}.", soft_wrap=True, highlight=False)
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="A name of the catalogue, or a hub id.")],
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Download a model and check it; a download that was broken off goes on where it stopped."""
+    settings = settings_of(settings_file, data_dir)
+    with _bar(f"Fetching {name}") as progress:
+        path = Catalogue.load().fetch(name, settings, progress)
+    out.print(f"{name} is at {path}.", soft_wrap=True, highlight=False)
+
+
+@app.command()
+def verify(
+    name: Annotated[str, typer.Argument(help="A name of the catalogue; all that are here if left out.")] = "",
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Read models' files again and compare them with their pinned hashes."""
+    settings = settings_of(settings_file, data_dir)
+    catalogue = Catalogue.load()
+    names = [name] if name else _fetched(catalogue, settings)
+    errors = [error for error in (_verified(catalogue, each, settings) for each in names) if error]
+    if errors:
+        raise ModelError(" ".join(errors))
+    if not names:
+        out.print("No model has been fetched yet.")
+
+
+def _fetched(catalogue: Catalogue, settings: Settings) -> list[str]:
+    return [entry.name for entry in catalogue.entries if entry.folder(settings).exists()]
+
+
+def _verified(catalogue: Catalogue, name: str, settings: Settings) -> str:
+    try:
+        with _bar(f"Verifying {name}") as progress:
+            catalogue.verify(name, settings, progress)
+    except ModelError as error:
+        return str(error)
+    out.print(f"{name} is whole.", highlight=False)
+    return ""
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Progress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Bars(*columns, TimeRemainingColumn(), console=talk, transient=True) as bars:
+        task = bars.add_task(label, total=None)
+
+        def show(done: int, total: int) -> None:
+            bars.update(task, completed=done, total=total or None)
+
+        yield show
+
+
+def _names(entry: Entry) -> str:
+    return entry.name + "".join(f"\n= {alias}" for alias in entry.aliases)
+
+
+def _size(entry: Entry) -> str:
+    return f"{entry.size / 1e6:.0f} MB" if entry.size else "not pinned"

