@@ -1,0 +1,105 @@
+"""`facts`: what the assistant knows about a user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.database import connect
+from assistant.errors import FactError
+from ptkb.store import ImportReport, Ptkb
+
+app = typer.Typer(help="What the assistant knows about you.", no_args_is_help=True)
+User = Annotated[str, typer.Option(help="Whose facts.")]
+FactId = Annotated[str, typer.Argument(metavar="ID", help="The fact's id, as `facts list` shows it.")]
+Statement = Annotated[str, typer.Argument(metavar="TEXT", help="A sentence about yourself.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON, with all that is known of each fact.")]
+
+
+@app.command("list")
+def list_(user: User = "me", as_json: AsJson = False, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """List the facts with their ids."""
+    ptkb = _ptkb(settings, data_dir)
+    if as_json:
+        typer.echo(ptkb.export_json(user), nl=False)
+        return
+    table = Table("id", "fact", "on", box=None)
+    for fact in ptkb.facts(user):
+        table.add_row(fact.id, Text(fact.text), "yes" if fact.on else "no")
+    out.print(table)
+
+
+@app.command()
+def add(text: Statement, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """Add a fact and print its id."""
+    typer.echo(_ptkb(settings, data_dir).add(user, text).id)
+
+
+@app.command()
+def edit(
+    fact: FactId, text: Statement, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None
+) -> None:
+    """Change a fact's text."""
+    _ptkb(settings, data_dir).edit(user, fact, text)
+
+
+@app.command()
+def remove(fact: FactId, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """Delete a fact."""
+    _ptkb(settings, data_dir).remove(user, fact)
+
+
+@app.command()
+def on(fact: FactId, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """Let answers use a fact again."""
+    _ptkb(settings, data_dir).switch(user, fact, on=True)
+
+
+@app.command()
+def off(fact: FactId, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """Keep a fact without using it."""
+    _ptkb(settings, data_dir).switch(user, fact, on=False)
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="Text with a fact a line, or .json as `export --json` writes it.")],
+    user: User = "me",
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Add the facts of a file; what can't be added is said and skipped."""
+    text = _read(file)
+    ptkb = _ptkb(settings, data_dir)
+    _tell(ptkb.import_json(user, text) if file.suffix.lower() == ".json" else ptkb.import_text(user, text))
+
+
+@app.command()
+def export(user: User = "me", as_json: AsJson = False, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """Print all facts, one a line or as JSON, so that they can be imported again."""
+    ptkb = _ptkb(settings, data_dir)
+    typer.echo(ptkb.export_json(user) if as_json else ptkb.export_text(user), nl=False)
+
+
+def _ptkb(settings: SettingsFile, data_dir: DataDir) -> Ptkb:
+    return Ptkb(connect(settings_of(settings, data_dir).database_url))
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FactError(f"{file} is not UTF-8 text; save it as UTF-8 and try again.") from error
+    except OSError as error:
+        raise FactError(f"{file} can't be read ({error.strerror}); check the path.") from error
+
+
+def _tell(report: ImportReport) -> None:
+    talk.print(f"{len(report.added)} added, {len(report.skipped)} skipped.")
+    for entry in report.skipped:
+        talk.print(f"  {entry.number}: {entry.text}: {entry.reason}", markup=False, highlight=False)

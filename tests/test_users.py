@@ -1,0 +1,183 @@
+"""Logins: hashes, names, guessing, and the command."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+from typer.testing import CliRunner
+
+from assistant import users
+from assistant.commands.facts import app as facts_app
+from assistant.commands.users import app
+from assistant.database import connect
+from assistant.errors import FactError, SettingsError
+from assistant.users import FREE_TRIES, LONGEST_WAIT, Logins, hash_password, verify
+
+PASSWORD = "correct horse"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    return connect(f"sqlite:///{tmp_path / 'sequitur.sqlite3'}")
+
+
+@pytest.fixture
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(users, "COST", 2**10)
+    monkeypatch.setattr(users, "LANES", 1)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_hashes_are_salted_and_verify_only_their_password() -> None:
+    one, two = hash_password(PASSWORD), hash_password(PASSWORD)
+    assert one != two
+    assert PASSWORD not in one
+    assert verify(PASSWORD, one)
+    assert verify(PASSWORD, two)
+    assert not verify(PASSWORD + " ", one)
+    assert not verify("", one)
+    assert not verify("x" * 1_000_000, one)
+    assert not verify("\ud800", one)
+
+
+def test_a_password_typed_on_another_keyboard_is_the_same() -> None:
+    assert verify("cafe\u0301 au lait", hash_password("caf\u00e9 au lait"))
+
+
+@pytest.mark.usefixtures("cheap")
+def test_users_are_added_changed_checked_and_removed(engine: Engine) -> None:
+    logins = Logins(engine)
+    assert not logins.check("ada", PASSWORD)
+    logins.add("ada", PASSWORD)
+    assert logins.check("ada", PASSWORD)
+    assert not logins.check("Ada", PASSWORD)
+    logins.add("ada", "another word")
+    assert not logins.check("ada", PASSWORD)
+    assert Logins(engine).check("ada", "another word")
+    assert logins.names() == ["ada"]
+    logins.remove("ada")
+    assert not logins.check("ada", "another word")
+    with pytest.raises(SettingsError, match="no user"):
+        logins.remove("ada")
+
+
+@pytest.mark.usefixtures("cheap")
+def test_users_of_the_settings_may_log_in_too(engine: Engine) -> None:
+    logins = Logins(engine, {"bob": hash_password(PASSWORD)})
+    assert logins.check("bob", PASSWORD)
+    assert logins.names() == ["bob"]
+    with pytest.raises(SettingsError, match="settings"):
+        logins.add("bob", "another word")
+
+
+@pytest.mark.parametrize(
+    "kept", ["secret", "", "scrypt$1$8$5$eA==$eA==", "scrypt$1099511627776$8$5$eA==$eA==", "scrypt$16384$8$5$!$!"]
+)
+def test_a_hash_in_the_settings_that_is_none_is_refused(engine: Engine, kept: str) -> None:
+    with pytest.raises(SettingsError, match="'bob'"):
+        Logins(engine, {"bob": kept})
+
+
+@pytest.mark.usefixtures("cheap")
+@pytest.mark.parametrize("name", ["", "two words", "a\x00", "x" * 65, "\ud800", "a\u202eb"])
+def test_names_that_cant_be_told_apart_are_refused(engine: Engine, name: str) -> None:
+    logins = Logins(engine)
+    with pytest.raises(SettingsError, match="name"):
+        logins.add(name, PASSWORD)
+    assert not logins.check(name, PASSWORD)
+
+
+@pytest.mark.parametrize("password", ["", "short", "x" * 1001])
+def test_passwords_have_a_length(engine: Engine, password: str) -> None:
+    with pytest.raises(SettingsError, match="password"):
+        Logins(engine).add("ada", password)
+
+
+@pytest.mark.usefixtures("cheap")
+def test_guessing_is_slowed_down_even_for_the_right_password(engine: Engine) -> None:
+    clock = Clock()
+    logins = Logins(engine, clock=clock)
+    logins.add("ada", PASSWORD)
+    for _ in range(FREE_TRIES):
+        assert logins.wait("ada") == 0
+        assert not logins.check("ada", "guess guess")
+    assert logins.wait("ada") == 2
+    assert not logins.check("ada", PASSWORD)
+    assert logins.wait("bob") == 0
+    clock.now += 2
+    assert not logins.check("ada", "guess guess")
+    assert logins.wait("ada") == 4
+    clock.now += 4
+    assert logins.check("ada", PASSWORD)
+    assert logins.wait("ada") == 0
+    assert not logins.check("ada", "guess guess")
+    assert logins.wait("ada") == 0
+
+
+@pytest.mark.usefixtures("cheap")
+def test_the_wait_is_bounded_and_so_is_what_is_remembered(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    logins = Logins(engine, clock=clock)
+    for _ in range(40):
+        logins.check("ada", "guess guess")
+        clock.now += LONGEST_WAIT
+    logins.check("ada", "guess guess")
+    assert logins.wait("ada") == LONGEST_WAIT
+    monkeypatch.setattr(users, "REMEMBERED", 3)
+    for n in range(9):
+        logins.check(f"user{n}", "guess guess")
+    assert logins.wait("ada") == 0
+
+
+@pytest.mark.usefixtures("cheap")
+def test_checks_may_run_side_by_side(engine: Engine) -> None:
+    logins = Logins(engine)
+    logins.add("ada", PASSWORD)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(lambda _: logins.check("ada", PASSWORD), range(12)))
+
+
+@pytest.mark.usefixtures("cheap")
+def test_the_command_asks_twice_and_never_shows_the_password(tmp_path: Path) -> None:
+    where = ["--data-dir", str(tmp_path)]
+    typed = f"{PASSWORD}\nsomething else\n{PASSWORD}\n{PASSWORD}\n"
+    added = CliRunner().invoke(app, ["add", "ada", *where], input=typed)
+    assert added.exit_code == 0
+    assert PASSWORD not in added.output
+    assert CliRunner().invoke(app, ["list", *where]).stdout == "ada\n"
+    assert Logins(connect(f"sqlite:///{tmp_path / 'sequitur.sqlite3'}")).check("ada", PASSWORD)
+    assert CliRunner().invoke(app, ["remove", "ada", *where]).exit_code == 0
+    assert CliRunner().invoke(app, ["list", *where]).stdout == ""
+
+
+def test_the_facts_command_does_all_that_the_page_does(tmp_path: Path) -> None:
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(facts_app, [*arguments, "--data-dir", str(tmp_path)], catch_exceptions=False)
+        return done.stdout
+
+    fact = run("add", "I'm vegan [b]really[/b].").strip()
+    run("edit", fact, "I'm vegetarian [b]really[/b].")
+    run("off", fact)
+    assert "I'm vegetarian [b]really[/b].  no" in run("list")
+    run("on", fact)
+    saved = tmp_path / "facts.JSON"
+    saved.write_text(run("export", "--json"))
+    assert run("export") == "I'm vegetarian [b]really[/b].\n"
+    run("remove", fact)
+    assert run("export") == ""
+    run("import", str(saved))
+    assert run("export", "--user", "other") == ""
+    assert "vegetarian" in run("export")
+    with pytest.raises(FactError, match="no such fact"):
+        run("remove", fact)
+    with pytest.raises(FactError, match="can't be read"):
+        run("import", str(tmp_path / "missing.txt"))
