@@ -264,6 +264,7 @@ class Turn:
     answer: Answer | None = None
     own_answer: str = ""
     pool: tuple[Candidate, ...] = ()
+    reasoning: str = ""
     sentences: tuple[Sentence, ...] = ()
     citations: tuple[Citation, ...] = ()
     offers: tuple[FactOffer, ...] = ()

@@ -127,7 +127,12 @@ def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
     Raises:
         DataError: the folder holds a run on other data or with another model, seed or loop.
     """
-    asked = {
+    return Run(folder, claim(experiment, model), _key_of_row)
+
+
+def claim(experiment: Experiment, model: str) -> Row:
+    """What decides the rows of an experiment, apart from what their keys say."""
+    return {
         "corpus": fingerprint(experiment.corpus),
         "questions": fingerprint(experiment.questions),
         "model": model,
@@ -135,7 +140,6 @@ def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
         "skip": experiment.skip,
         "loop": experiment.loop,
     }
-    return Run(folder, asked, _key_of_row)
 
 
 def key_of(strategy: str, setting: Setting, question: str) -> Key:
@@ -194,21 +198,39 @@ def _filtered(material: Material, run: Run[Key], asker: _Asker, progress: Progre
     return replace(material, questions=kept, left_out={**material.left_out, **known})
 
 
-class _Asker:
+class Passages:
+    """The passages that each question is asked with; what was retrieved for a question is kept."""
+
     def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts) -> None:
         self._experiment = experiment
         self._corpus = corpus
-        self._parts = parts
-        self._finder = Finder(parts)
+        self._finder = Finder(parts.settings, parts.retriever, lambda: parts)
         self._found: dict[str, tuple[Passage, ...]] = {}
         self._deepest = max(setting.k for setting in experiment.settings)
+
+    def of(self, setting: Setting, question: Question) -> tuple[Passage, ...]:
+        """The top k with the gold passage where the setting wants it, the same at every call."""
+        if not setting.k:
+            return ()
+        if question.id not in self._found:
+            self._found[question.id] = self._finder.find(self._experiment.loop, question.text, self._deepest)
+        gold = [self._corpus.wanted[one] for one in question.gold if one in self._corpus.wanted]
+        seed = f"{self._experiment.seed} {question.id}"
+        return place_gold(self._found[question.id][: setting.k], gold, setting.placement, seed)
+
+
+class _Asker:
+    def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts) -> None:
+        self._experiment = experiment
+        self._parts = parts
+        self._passages = Passages(experiment, corpus, parts)
 
     def job(self, strategy: str, setting: Setting, question: Question) -> Callable[[], Row]:
         """How the row is made, once it is its turn."""
         return lambda: self._row(strategy, setting, question)
 
     def _row(self, strategy: str, setting: Setting, question: Question) -> Row:
-        passages = self._passages(setting, question)
+        passages = self._passages.of(setting, question)
         turn = Turn(question.text, question=question.text, choices=Choices(strategy, k=setting.k, form="factoid"))
         turn, error = self._answered(turn.grow(passages=passages), self._step(strategy, setting))
         return {
@@ -219,15 +241,6 @@ class _Asker:
             **row_of(question, turn),
             "error": error,
         }
-
-    def _passages(self, setting: Setting, question: Question) -> tuple[Passage, ...]:
-        if not setting.k:
-            return ()
-        if question.id not in self._found:
-            self._found[question.id] = self._finder.find(self._experiment.loop, question.text, self._deepest)
-        gold = [self._corpus.wanted[one] for one in question.gold if one in self._corpus.wanted]
-        seed = f"{self._experiment.seed} {question.id}"
-        return place_gold(self._found[question.id][: setting.k], gold, setting.placement, seed)
 
     def _step(self, strategy: str, setting: Setting) -> Step:
         if strategy == CLOSED_BOOK:

@@ -6,21 +6,26 @@ as it does in a turn, with few passages; its last queries are then searched agai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from threading import Event
 
 from assistant import variants
-from assistant.retrieve.search import look
-from assistant.types import Choices, Parts, Passage, Query, Turn
+from assistant.retrieve.fusion import fuse
+from assistant.settings import Settings
+from assistant.types import Choices, Parts, Passage, Query, Retriever, Turn
 
 ALONE = ("question", "draft")
 
 
 class Finder:
-    """Passages for questions. What a loop did for a question is kept, so that `draft` and `grg` run it once."""
+    """Passages for questions. What a loop did for a question is kept, so that `draft` and `grg` run it once.
 
-    def __init__(self, parts: Parts, loops: int = 1) -> None:
+    `parts` gives what loops run with; it is not asked for it while only `question` is wanted, which needs no model.
+    """
+
+    def __init__(self, settings: Settings, retriever: Retriever, parts: Callable[[], Parts], loops: int = 1) -> None:
+        self._knobs = settings.retrieve
+        self._retriever = retriever
         self._parts = parts
         self._loops = loops
         self._queries: dict[tuple[str, str], tuple[Query, ...]] = {}
@@ -31,12 +36,16 @@ class Finder:
         Raises:
             SettingsError: there is no such loop.
         """
-        knobs = self._parts.settings.retrieve.model_copy(update={"depth": depth})
-        deep = replace(self._parts, settings=self._parts.settings.model_copy(update={"retrieve": knobs}))
-        turn = Turn(question, question=question, choices=Choices(k=depth))
-        return look(turn, deep, *self._asked(loop, question)).passages
+        queries = self.queries(loop, question)
+        rankings = {query.name: self._retriever.search(query.text, depth) for query in queries}
+        return tuple(fuse(rankings, depth, self._knobs.rrf))
 
-    def _asked(self, loop: str, question: str) -> tuple[Query, ...]:
+    def queries(self, loop: str, question: str) -> tuple[Query, ...]:
+        """What is searched for.
+
+        Raises:
+            SettingsError: there is no such loop.
+        """
         if loop == "question":
             return (Query("question", question),)
         if loop == "draft":
@@ -45,9 +54,9 @@ class Finder:
 
     def _run(self, loop: str, question: str) -> tuple[Query, ...]:
         if (loop, question) not in self._queries:
-            choices = Choices(loop=loop, k=self._parts.settings.retrieve.k, loops=self._loops)
+            choices = Choices(loop=loop, k=self._knobs.k, loops=self._loops)
             turn = Turn(question, question=question, choices=choices)
-            *_, turn = variants.step("loops", loop)(turn, self._parts, Event())
+            *_, turn = variants.step("loops", loop)(turn, self._parts(), Event())
             self._queries[loop, question] = turn.queries
         return self._queries[loop, question]
 

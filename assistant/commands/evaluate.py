@@ -1,0 +1,282 @@
+"""`evaluate`: measures on real data, each run in a folder of its own that a killed run goes on in."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.errors import DataError
+from assistant.parts import load_embedder, load_llm
+from assistant.settings import Settings
+from assistant.types import Parts, Passage, Progress, Retriever
+
+app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
+
+
+class RetrieverName(StrEnum):
+    """Retrievers that can be chosen."""
+
+    BM25 = "bm25"
+
+
+class GoldPlace(StrEnum):
+    """Where the gold passage is put."""
+
+    NONE = "none"
+    INSERT = "insert"
+    FIRST = "first"
+    LAST = "last"
+
+
+Corpus = Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
+Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
+Seed = Annotated[int, typer.Option(help="Decides the sample, the places of gold passages, and what is sampled.")]
+Skip = Annotated[int, typer.Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
+Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.", show_default=False)]
+Out = Annotated[Path, typer.Option("--out", help="The folder for rows and results; a run that is there goes on.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+OneLoop = Annotated[str, typer.Option(help="How passages are found: 'question' (alone), 'draft' (alone), or a loop.")]
+Place = Annotated[
+    list[GoldPlace] | None,
+    typer.Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
+]
+
+
+@app.callback()
+def _group() -> None:
+    """Measure answers, rankings and rewriting on real data."""
+
+
+@app.command()
+def answers(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    into: Out,
+    strategy: Annotated[list[str], typer.Option(help="A strategy to measure; may be repeated.")],
+    more: Annotated[list[str] | None, typer.Argument(metavar="[STRATEGY]...", help="More strategies.")] = None,
+    retriever: Annotated[RetrieverName, typer.Option(help="What finds the passages.")] = RetrieverName.BM25,  # noqa: ARG001
+    loop: OneLoop = "question",
+    k: Annotated[
+        list[int] | None, typer.Option("--k", min=1, help="Passages shown; may be repeated.", show_default="5")
+    ] = None,
+    gold: Place = None,
+    samples: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.", show_default="1"
+        ),
+    ] = None,
+    filter_known: Annotated[
+        bool, typer.Option("--filter-known", help="Leave out what the model answers without passages.")
+    ] = False,
+    limit: Limit = None,
+    seed: Seed = 0,
+    skip: Skip = 0,
+    model: Model = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
+    from assistant.evaluation import answers as measured  # noqa: PLC0415
+    from assistant.evaluation import report  # noqa: PLC0415 - matplotlib
+
+    names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
+    varied = measured.settings_of(k or [5], [place.value for place in gold or [GoldPlace.NONE]], samples or [1])
+    experiment = measured.Experiment(corpus, questions, names, varied, loop, limit, seed, skip, filter_known)
+    material = measured.prepare(experiment)
+    knobs = _knobs(settings, data_dir, model)
+    run = measured.open_run(into, experiment, knobs.llm.model)
+    parts = _with_models(knobs, _retriever(knobs, corpus))
+    with _bar("Answers") as progress:
+        material = measured.measure(experiment, material, run, parts, progress)
+    summary = report.summarise(experiment, material, run)
+    where = report.write(summary, run, _command())
+    _tell(summary, report.table(summary["strategies"]), where, as_json)
+
+
+@app.command()
+def uncertainty(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    into: Out,
+    loop: OneLoop = "question",
+    k: Annotated[int, typer.Option("--k", min=1, help="Passages shown.")] = 5,
+    gold: Annotated[GoldPlace, typer.Option("--gold", help="Where the gold passage is put.")] = GoldPlace.NONE,
+    limit: Limit = None,
+    seed: Seed = 0,
+    skip: Skip = 0,
+    model: Model = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
+    from assistant.evaluation import answers as measured  # noqa: PLC0415
+    from assistant.evaluation import report  # noqa: PLC0415
+    from assistant.evaluation import uncertainty as doubts  # noqa: PLC0415
+
+    one = measured.settings_of([k], [gold.value], [1])
+    experiment = measured.Experiment(corpus, questions, (), one, loop, limit, seed, skip)
+    material = measured.prepare(experiment)
+    knobs = _knobs(settings, data_dir, model)
+    run = doubts.open_run(into, experiment, knobs.llm.model)
+    parts = _with_models(knobs, _retriever(knobs, corpus))
+    with _bar("Answers") as progress:
+        doubts.measure(experiment, material, run, parts, progress)
+    summary = {**doubts.summarise(material, run, seed), "left_out": material.left_out}
+    _finish(run.write, summary, report.doubts_table(summary["ways"]), as_json)
+
+
+@app.command()
+def ranking(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    corpus: Corpus,
+    queries: Annotated[Path, typer.Option(help="Queries: a .jsonl[.gz] file of {id, text}, or of questions.")],
+    qrels: Annotated[Path, typer.Option(help="Judgements: TREC's four columns, or a question file with gold ids.")],
+    into: Out,
+    loop: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="'question', 'draft', or a loop; may be repeated, the first is compared to.", show_default="question"
+        ),
+    ] = None,
+    loops: Annotated[int, typer.Option(min=1, max=5, help="The X of Generate-Retrieve-Generate.")] = 1,
+    depth: Annotated[int, typer.Option(min=1, max=1000, help="Passages ranked for a query.")] = 100,
+    query_field: Annotated[str, typer.Option(help="The key of the query's text.", show_default="text")] = "",
+    limit: Limit = None,
+    seed: Seed = 0,
+    model: Model = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
+    from assistant.evaluation import ranking as measured  # noqa: PLC0415
+    from assistant.evaluation import report  # noqa: PLC0415
+    from assistant.evaluation.searching import Finder  # noqa: PLC0415
+
+    experiment = measured.Experiment(
+        corpus, queries, qrels, tuple(loop or ["question"]), query_field, depth, loops, limit, seed
+    )
+    topics = measured.prepare(experiment)
+    knobs = _knobs(settings, data_dir, model)
+    run = measured.open_run(into, experiment, knobs.llm.model)
+    retriever = _retriever(knobs, corpus)
+    finder = Finder(knobs, retriever, cache(lambda: _with_models(knobs, retriever)), loops)
+    with _bar("Rankings") as progress:
+        measured.measure(experiment, topics, run, finder, progress)
+    summary = measured.summarise(experiment, topics, run)
+    _finish(run.write, summary, report.ranking_table(summary), as_json)
+
+
+@app.command()
+def rewriting(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    dialogues: Annotated[Path, typer.Option(help="CANARD's dialogues or iKAT's topics, a .jsonl[.gz] file.")],
+    into: Out,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Passages to search with the rewrites.", show_default=False)
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Which passage belongs to a follow-up.", show_default=False)
+    ] = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    model: Model = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Compare our rewrites to people's by ROUGE-1, BLEU and exact match, and by what they find."""
+    from assistant.evaluation import report  # noqa: PLC0415
+    from assistant.evaluation import rewriting as measured  # noqa: PLC0415
+    from assistant.evaluation.data import read_corpus, read_qrels  # noqa: PLC0415
+
+    if (corpus is None) != (qrels is None):
+        raise DataError("Retrieval needs both --corpus and --qrels; give both or neither.")
+    judged = read_qrels(qrels) if qrels else None
+    if corpus:
+        read_corpus(corpus, set())
+    chosen = measured.choose(measured.read_follow_ups(dialogues), limit, seed, judged)
+    knobs = _knobs(settings, data_dir, model)
+    run = measured.open_run(into, dialogues, knobs.llm.model)
+    parts = _with_models(knobs, _retriever(knobs, corpus) if corpus else _Nothing())
+    with _bar("Rewrites") as progress:
+        measured.measure(chosen, run, parts, progress)
+    summary = measured.summarise(chosen, run, seed)
+    if judged:
+        summary["retrieval"] = measured.retrieval(chosen, run, parts.retriever, judged, seed)
+    _finish(run.write, summary, report.rewriting_table(summary), as_json)
+
+
+class _Nothing:
+    """A retriever for what is measured without passages."""
+
+    def search(self, query: str, k: int) -> list[Passage]:  # noqa: ARG002 - the signature is Retriever's
+        return []
+
+
+def _knobs(file: Path | None, data_dir: Path | None, model: str | None) -> Settings:
+    knobs = settings_of(file, data_dir)
+    return knobs.model_copy(update={"llm": knobs.llm.model_copy(update={"model": model})}) if model else knobs
+
+
+def _retriever(knobs: Settings, corpus: Path) -> Retriever:
+    from assistant.library.corpus import corpus_retriever  # noqa: PLC0415 - starts the JVM
+
+    with _bar("Index") as progress:
+        return corpus_retriever(corpus, knobs, progress)
+
+
+def _with_models(knobs: Settings, retriever: Retriever) -> Parts:
+    with _bar("Sentence-BERT") as progress:
+        embedder = load_embedder(knobs, progress)
+    with _bar("Language model") as progress:
+        llm = load_llm(knobs, progress)
+    return Parts(knobs, llm, embedder, retriever)
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    """A bar on the error stream, with an estimate of the time that is left."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, TextColumn("left:"), TimeRemainingColumn(), console=talk, transient=True) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def _command() -> str:
+    return shlex.join(["python", "-m", "assistant", *sys.argv[1:]])
+
+
+def _finish(write: Callable[[str, str], Path], summary: Mapping[str, Any], tables: str, as_json: bool) -> None:
+    write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    where = write("report.md", f"    {_command()}\n\n{tables}\n")
+    _tell(summary, tables, where, as_json)
+
+
+def _tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) -> None:
+    left_out = {**summary.get("left_out", {}), **summary.get("remarks", {})}
+    for what, count in left_out.items():
+        talk.print(f"Note: {count} {what}.", highlight=False)
+    if as_json:
+        out.print_json(json.dumps(summary))
+    else:
+        out.print(tables, highlight=False, soft_wrap=True)
+    talk.print(f"Rows, summary and report are in {where.parent}.", highlight=False, soft_wrap=True)

@@ -1,0 +1,160 @@
+"""Measures the rewriting of follow-ups against people's rewrites, and what it does to retrieval.
+
+Dialogues come as CANARD's (`{dialog_id, turns: [{n, question, rewrite, history_answer}]}`) or as iKAT's topics
+(`{collection, number, turns: [{qid, utterance, resolved_utterance, response}]}`), a dialogue a line. The history given
+is the canonical one. One row: `{"id", "utterance", "ours", "human"}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from ir_measures import RR, Success, nDCG
+from sacrebleu.metrics.bleu import BLEU
+
+from assistant.errors import DataError
+from assistant.evaluation.data import fingerprint, records, sample
+from assistant.evaluation.measures import exact_match, mean, paired_difference
+from assistant.evaluation.ranking import Qrels, scores
+from assistant.evaluation.runs import Row, Run
+from assistant.steps import rewrite
+from assistant.types import Exchange, Parts, Progress, Retriever, Turn
+
+VARIANTS = ("utterance", "ours", "human")
+RETRIEVAL = (nDCG @ 10, nDCG @ 3, Success @ 1, RR)
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """An utterance that needs its history, and how a person rewrote it."""
+
+    id: str
+    utterance: str
+    history: tuple[Exchange, ...]
+    human: str
+
+
+def read_follow_ups(path: Path) -> list[FollowUp]:
+    """Every utterance of every dialogue but the first, which has nothing to be rewritten from.
+
+    Raises:
+        DataError: a line is broken or has none of the two forms; or there is no follow-up at all.
+    """
+    found = [one for place, record in records(path) for one in _dialogue(place, record)]
+    if not found:
+        raise DataError(f"{path} holds no follow-ups; give dialogues of at least two turns.")
+    return found
+
+
+def open_run(folder: Path, dialogues: Path, model: str) -> Run[str]:
+    """The folder of a run over these dialogues.
+
+    Raises:
+        DataError: the folder holds a run over others, or with another model.
+    """
+    return Run(folder, {"dialogues": fingerprint(dialogues), "model": model}, lambda row: str(row["id"]))
+
+
+def measure(follow_ups: Sequence[FollowUp], run: Run[str], parts: Parts, progress: Progress) -> None:
+    """Rewrite what the run's rows lack."""
+    jobs = [(one.id, lambda one=one: _rewritten(one, parts)) for one in follow_ups]
+    run.fill(jobs, len(jobs), progress)
+
+
+def summarise(follow_ups: Sequence[FollowUp], run: Run[str], seed: int) -> dict[str, Any]:
+    """ROUGE-1, BLEU and exact match against the human rewrites: of the raw utterance and of our rewrite."""
+    rows = [run.rows[one.id] for one in follow_ups]
+    return {
+        "follow_ups": len(rows),
+        "rewritten": sum(row["ours"] != row["utterance"] for row in rows),
+        "against_human": {variant: _likeness(rows, variant, seed) for variant in VARIANTS[:2]},
+    }
+
+
+def retrieval(
+    follow_ups: Sequence[FollowUp], run: Run[str], retriever: Retriever, qrels: Qrels, seed: int
+) -> dict[str, Any]:
+    """What raw utterance, our rewrite and the human one find when searched for, over the follow-ups that are judged.
+
+    Also `gap_closed`: the share of the way from raw to human nDCG@10 that our rewrite covers.
+
+    Raises:
+        DataError: no follow-up is judged.
+    """
+    judged = [one.id for one in follow_ups if one.id in qrels]
+    if not judged:
+        raise DataError("The judgements name none of the follow-ups; give those that belong to the dialogues.")
+    found = {
+        variant: scores({one: _search(retriever, run.rows[one][variant]) for one in judged}, qrels, RETRIEVAL)
+        for variant in VARIANTS
+    }
+    means = {
+        variant: {name: asdict(mean(values, seed)) for name, values in by_measure.items()}
+        for variant, by_measure in found.items()
+    }
+    raw, ours, human = (means[variant]["nDCG@10"]["value"] for variant in VARIANTS)
+    gain = paired_difference(found["ours"]["nDCG@10"], found["utterance"]["nDCG@10"], seed)
+    return {
+        "judged": len(judged),
+        "variants": means,
+        "gain": asdict(gain),
+        "gap_closed": (ours - raw) / (human - raw) if human != raw else None,
+    }
+
+
+def rouge1(written: str, human: str) -> dict[str, float]:
+    """Recall and F1 of lower-case words, each counted as often as it occurs in both (ROUGE-1, Lin 2004, section 2)."""
+    ours, theirs = Counter(_WORD.findall(written.lower())), Counter(_WORD.findall(human.lower()))
+    same, total = (ours & theirs).total(), ours.total() + theirs.total()
+    return {"recall": same / max(theirs.total(), 1), "f1": 2 * same / max(total, 1)}
+
+
+def choose(follow_ups: Sequence[FollowUp], limit: int | None, seed: int, judged: Qrels | None) -> list[FollowUp]:
+    """A seeded sample; where there are judgements, of the judged follow-ups only."""
+    return sample([one for one in follow_ups if judged is None or one.id in judged], limit, seed)
+
+
+def _rewritten(one: FollowUp, parts: Parts) -> Row:
+    *_, turn = rewrite.run(Turn(one.utterance, one.history), parts, Event())
+    return {"id": one.id, "utterance": one.utterance, "ours": turn.question, "human": one.human}
+
+
+def _likeness(rows: Sequence[Row], variant: str, seed: int) -> dict[str, Any]:
+    rouges = [rouge1(row[variant], row["human"]) for row in rows]
+    bleu = BLEU().corpus_score([row[variant] for row in rows], [[row["human"] for row in rows]])
+    return {
+        "ROUGE-1 recall": asdict(mean([rouge["recall"] for rouge in rouges], seed)),
+        "ROUGE-1 F1": asdict(mean([rouge["f1"] for rouge in rouges], seed)),
+        "BLEU": bleu.score,
+        "EM": asdict(mean([exact_match(row[variant], [row["human"]]) for row in rows], seed)),
+    }
+
+
+def _search(retriever: Retriever, query: str) -> list[str]:
+    return [passage.id for passage in retriever.search(query, 100)]
+
+
+def _dialogue(place: str, record: Mapping[str, Any]) -> Iterator[FollowUp]:
+    try:
+        turns = [_canard(record, turn) if "dialog_id" in record else _ikat(record, turn) for turn in record["turns"]]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{place}, is neither a dialogue of CANARD nor a topic of iKAT: {error} is missing.") from error
+    history = tuple(Exchange(utterance, human, reply) for _, utterance, human, reply in turns)
+    for n, (identity, utterance, human, _) in enumerate(turns):
+        if n:
+            yield FollowUp(identity, utterance, history[:n], human)
+
+
+def _canard(dialogue: Mapping[str, Any], turn: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return f"{dialogue['dialog_id']}/{turn['n']}", turn["question"], turn["rewrite"], turn["history_answer"]
+
+
+def _ikat(topic: Mapping[str, Any], turn: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return f"{topic['collection']}/{turn['qid']}", turn["utterance"], turn["resolved_utterance"], turn["response"]

@@ -1,0 +1,57 @@
+"""Post-fusion as a sieve: passages that gave no answer alone are dropped, the others are read together once more.
+
+In the second round the model is shown the answers of the first as candidates (post-fusion, section 3.3, "concatenation
+as the distiller").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant import citations
+from assistant.budget import fit
+from assistant.pool import vote
+from assistant.strategies.concat import FACTOID_ROOM
+from assistant.strategies.post_fusion import ask_each
+from assistant.text import normalise
+from assistant.types import Answer, Candidate, Options, Parts, Turn
+from assistant.unknown import says_unknown
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `pool`, with its votes, and `answer` with its citations."""
+    turn = turn.grow(pool=vote(ask_each(turn, parts, stop), turn.choices.form, parts.embedder))
+    yield turn
+    if stop.is_set():
+        return
+    if all(candidate.unknown for candidate in turn.pool):
+        yield turn.grow(answer=Answer("unknown", unknown=True, origin="pool"))
+    else:
+        yield from _distil(turn, parts, stop)
+
+
+def _distil(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    form = turn.choices.form
+    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
+    useful = {candidate.passage_id for candidate in turn.pool if not candidate.unknown}
+    values = {
+        "passages": tuple(passage for passage in turn.shown if passage.id in useful),
+        "candidates": _distinct(turn.pool),
+        "facts": turn.used_facts,
+        "question": turn.question,
+    }
+    messages, cuts = fit(f"{form}/pf_concat", parts.llm, room, **values)
+    turn = turn.grow(cuts=turn.cuts + cuts)
+    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+        turn = turn.grow(answer=Answer(completion.text.strip()))
+        yield turn
+    if turn.answer is not None:
+        turn = turn.grow(answer=Answer(turn.answer.text, unknown=says_unknown(turn.answer.text)))
+        yield from citations.settle(turn, parts, stop)
+
+
+def _distinct(pool: tuple[Candidate, ...]) -> tuple[str, ...]:
+    """The candidates' texts, best passage first, equal ones once."""
+    known = [candidate.text for candidate in pool if not candidate.unknown]
+    return tuple({normalise(text): text for text in reversed(known)}.values())[::-1]

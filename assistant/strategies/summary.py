@@ -1,0 +1,17 @@
+"""Sums up what the passages say about the question, and answers from that summary.
+
+One prompt with one example of such a chain of thought (post-fusion, section 3.2.2 and figure 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.reasoning import think
+from assistant.types import Parts, Turn
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `reasoning`, and `answer` with its citations."""
+    yield from think("summary", turn, parts, stop)

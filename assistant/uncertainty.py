@@ -1,0 +1,91 @@
+"""Decides whether an answer counts as "unknown": one component with several ways to tell, the same everywhere.
+
+A large model says the word itself (post-fusion, section 3.1). A small one hardly ever does; what it knows shows in its
+probabilities. Every way gives a confidence between 0 and 1; below a threshold that was measured, the answer is unknown.
+`python -m assistant evaluate uncertainty` compares the ways on questions with known answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+from threading import Event
+from typing import Literal
+
+from assistant.prompt import render
+from assistant.types import LLM, Completion, Message, Messages
+from assistant.unknown import says_unknown
+
+Way = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds"]
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A prompt that asked for an answer or the word "unknown", and what the model wrote."""
+
+    messages: Messages
+    completion: Completion
+
+
+def unknown(asked: Sequence[Asked], way: Way, threshold: float, llm: LLM, stop: Event) -> list[bool]:
+    """For each answer, whether it counts as unknown: it says so, or its confidence is below `threshold`."""
+    return [confidence == 0 or confidence < threshold for confidence in confidences(asked, way, llm, stop)]
+
+
+def confidences(asked: Sequence[Asked], way: Way, llm: LLM, stop: Event) -> list[float]:
+    """How sure each answer is, between 0 and 1; 0 for one that says "unknown" in words, whatever the way.
+
+    - word: 1 for every answer that does not say it;
+    - p_unknown: the probability of the answer's first word against that of "unknown" in its place;
+    - mean_logprob: the geometric mean of the answer's token probabilities;
+    - lowest_logprob: the probability of its least likely token;
+    - holds: asked afterwards whether the passages of the prompt state the answer, the probability of yes.
+    """
+    known = [one for one in asked if not says_unknown(one.completion.text)]
+    found = iter(_WAYS[way](known, llm, stop))
+    return [0.0 if says_unknown(one.completion.text) else next(found) for one in asked]
+
+
+def _word(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001 - all ways are called alike
+    return [1.0 for _ in asked]
+
+
+def _p_unknown(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:
+    return [_against_unknown(one, llm, stop) for one in asked]
+
+
+def _against_unknown(one: Asked, llm: LLM, stop: Event) -> float:
+    first = one.completion.text.split()[0]
+    [choice] = llm.choose([one.messages], (first, UNKNOWN), stop)
+    return choice.probabilities[first]
+
+
+def _mean_logprob(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001
+    # no logprobs means that the backend gives none: then only the word can tell
+    return [exp(sum(logs) / len(logs)) if (logs := one.completion.logprobs) else 1.0 for one in asked]
+
+
+def _lowest_logprob(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001
+    return [exp(min(one.completion.logprobs, default=0.0)) for one in asked]
+
+
+def _holds(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:
+    # the talk goes on where it was, so that the passages are not read a second time
+    prompts = [
+        (*one.messages, Message("assistant", one.completion.text), *render("holds", answer=one.completion.text))
+        for one in asked
+    ]
+    choices = llm.choose(prompts, ("yes", "no"), stop) if prompts else []
+    return [choice.probabilities["yes"] for choice in choices]
+
+
+_WAYS: Mapping[Way, Callable[[Sequence[Asked], LLM, Event], list[float]]] = {
+    "word": _word,
+    "p_unknown": _p_unknown,
+    "mean_logprob": _mean_logprob,
+    "lowest_logprob": _lowest_logprob,
+    "holds": _holds,
+}
+WAYS: tuple[Way, ...] = tuple(_WAYS)
