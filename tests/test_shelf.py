@@ -25,7 +25,7 @@ IDS = [f"{stem}: {title}" for stem, title, _ in EVERY]
 
 
 def words(text: str) -> list[str]:
-    return re.findall(r"[a-z]{4,}", text.lower())
+    return re.findall(r"[a-z]{3,}", text.lower())
 
 
 def test_about_two_hundred_passages_in_eight_subjects():
