@@ -80,8 +80,7 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     texts = [quote(marked.text, span) for span in spans]
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
     evidence = gather([t if is_claim(t) else "" for t in texts], turn.passages, hinted, parts.embedder)
-    given = " ".join((*turn.used_facts, turn.question))
-    judged = _judge(texts, evidence, given, parts, stop)
+    judged = _judge(texts, evidence, turn.contextual, parts, stop)
     if stop.is_set():
         yield turn
         return

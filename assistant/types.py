@@ -285,6 +285,11 @@ class Turn:
         return tuple(fact.text for fact in self.facts if fact.used)
 
     @property
+    def contextual(self) -> str:
+        """The facts that are used and the stand-alone question, in one."""
+        return " ".join((*self.used_facts, self.question))
+
+    @property
     def shown(self) -> tuple[Passage, ...]:
         """The passages as the model reads them: each with its digest for a text."""
         digests = {digest.passage_id: digest.text for digest in self.digests}

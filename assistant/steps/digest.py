@@ -16,7 +16,7 @@ _ROOM = 100
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `digests`, one for each passage and in their order (GRG, sections 2.2.3 and 2.2.5)."""
     knobs = parts.settings.turn
-    digests = best_sentences(turn.passages, turn.question, parts.embedder, knobs.digest_chars)
+    digests = best_sentences(turn.passages, turn.contextual, parts.embedder, knobs.digest_chars)
     if knobs.digest == "llm":
         digests = _summaries(turn, digests, parts, stop)
     yield turn.grow(digests=digests)

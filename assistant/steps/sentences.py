@@ -9,9 +9,10 @@ from assistant.types import Digest, Embedder, Passage, Span
 
 
 def best_sentences(passages: Sequence[Passage], question: str, embedder: Embedder, chars: int) -> tuple[Digest, ...]:
-    """For each passage its sentences by similarity to `question`, the best first, at most `chars` characters.
+    """For each passage the sentences most similar to `question`, the best first, until `chars` characters are full.
 
-    The best sentence is always kept, and a sentence is never cut in two.
+    The best sentence is always kept, and a sentence is never cut in two. Those kept stand in the passage's own order:
+    steps out of order ("Take the pan off the heat" before "Bring it to the boil") are misread by reader and model.
     """
     spans = [sentences(passage.text) for passage in passages]
     texts = [quote(p.text, span) for p, found in zip(passages, spans, strict=True) for span in found]
@@ -34,4 +35,5 @@ def _digest(passage: Passage, scored: list[tuple[float, Span]], chars: int) -> D
             break
         kept.append(span)
         room -= length + 1
+    kept.sort(key=lambda span: span.start)
     return Digest(passage.id, " ".join(quote(passage.text, span) for span in kept), tuple(kept))

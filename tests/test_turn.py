@@ -1,0 +1,191 @@
+"""The flow of a turn, with a scripted model: what is asked in which order, and what the turn holds in the end."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from assistant import turn as flow
+from assistant.errors import SettingsError, UtteranceError
+from assistant.steps.admit import NOT_HELD
+from assistant.strategies.concat_pf import FELL_BACK
+from assistant.types import Choices, Exchange, Fact, Parts, Turn, now
+from assistant.views import as_json
+from tests.conftest import FixedRetriever, ScriptedLLM
+
+GOLDEN = Path(__file__).parent / "golden"
+DRAFT = "Lentils and oat drink make a good diet."
+VEGETARIAN = Fact("f1", "I want a good diet without meat.", now(), now())
+OFF = Fact("f2", "I like a good diet.", now(), now(), on=False)
+EARLIER = Exchange("What are good diets?", "What are good diets?", "The vegan diet and the DASH diet.")
+
+
+def scripted(parts: Parts, *replies: object, choices: list[dict[str, float]] | None = None) -> Parts:
+    return replace(parts, llm=ScriptedLLM(list(replies), choices or []))
+
+
+def asked(parts: Parts, turn: Turn, stop: Event | None = None) -> Turn:
+    *_, last = flow.run(turn, parts, stop or Event())
+    return last
+
+
+def yes_no(*yes: float) -> list[dict[str, float]]:
+    return [{"yes": p, "no": 1 - p} for p in yes]
+
+
+def stable(turn: Turn) -> dict[str, Any]:
+    """The turn as JSON, without what differs from run to run."""
+    view = as_json(turn)
+    view.pop("id")
+    view["timings"] = sorted(view["timings"])
+    return view
+
+
+def golden(name: str, turn: Turn) -> None:
+    """Compare to tests/golden/NAME.json; UPDATE_GOLDEN=1 writes it anew, and the difference is then read in review."""
+    file = GOLDEN / f"{name}.json"
+    found = json.loads(json.dumps(stable(turn)))
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert found == json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_golden_a_question_with_facts_is_answered_and_cited(parts: Parts) -> None:
+    parts = scripted(parts, DRAFT, "Lentils are rich in protein. Oat drink holds no lactose.")
+    turn = asked(parts, Turn("What is a good diet?", known=(VEGETARIAN, OFF)))
+    assert turn.status == "done"
+    assert turn.answer and turn.answer.text.startswith("Lentils are rich in protein. [1]")
+    golden("answered", turn)
+
+
+def test_golden_the_fallback_asks_each_passage_and_votes(parts: Parts) -> None:
+    replies = (DRAFT, "unknown", "unknown", "Oat drink holds no lactose.", "Oat drink holds no lactose at all.")
+    turn = asked(scripted(parts, *replies), Turn("Which drink holds no lactose?"))
+    assert turn.events == (FELL_BACK,)
+    assert [candidate.votes for candidate in turn.pool] == [0, 2, 2]
+    golden("fallback", turn)
+
+
+def test_golden_what_the_library_does_not_hold_is_admitted(parts: Parts) -> None:
+    parts = scripted(parts, "France won it in 2018. Then Argentina w", "unknown", "Unknown.", "unknown", "unknown")
+    turn = asked(parts, Turn("Who won the World Cup?"))
+    assert turn.answer and turn.answer.text == NOT_HELD
+    assert turn.answer.unknown
+    assert turn.own_answer == "France won it in 2018."
+    golden("not_held", turn)
+
+
+def test_golden_a_follow_up_is_rewritten_and_glanced_for(parts: Parts) -> None:
+    parts = scripted(parts, "What is so great about the DASH diet?", DRAFT, "Lentils are rich in protein.")
+    turn = asked(parts, Turn("What's so great about the 2nd one?", (EARLIER,)))
+    assert turn.rewritten
+    assert turn.question == "What is so great about the DASH diet?"
+    assert isinstance(parts.retriever, FixedRetriever)
+    assert parts.retriever.queries == [
+        "What are good diets? What's so great about the 2nd one?",
+        turn.question,
+        turn.question,
+        DRAFT,
+    ]
+    golden("follow_up", turn)
+
+
+def test_golden_small_talk_needs_no_library(parts: Parts) -> None:
+    parts = scripted(parts, "Hello! I am well.")
+    turn = asked(parts, Turn("Hello!", known=(VEGETARIAN,)))
+    assert (turn.intent, turn.passages, turn.draft, turn.citations) == ("small_talk", (), "", ())
+    assert turn.answer and turn.answer.origin == "conversation"
+    golden("small_talk", turn)
+
+
+def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:
+    replies = (DRAFT, "Monks invented lentils.", "unknown", "unknown", "unknown")
+    turn = asked(scripted(parts, *replies, choices=yes_no(0.1, 0.1)), Turn("Who invented lentils?"))
+    assert turn.events == (FELL_BACK,)
+    assert turn.answer and turn.answer.unknown
+
+
+def test_first_sources_come_before_the_model_has_said_a_word(parts: Parts) -> None:
+    snapshots = flow.run(Turn("What is a good diet?"), scripted(parts, DRAFT, "Lentils."), Event())
+    first = next(snapshot for snapshot in snapshots if snapshot.passages)
+    assert first.draft == ""
+    assert first.passages[0].found_by == ("question",)
+
+
+def test_a_first_utterance_is_not_rewritten(parts: Parts) -> None:
+    turn = asked(scripted(parts, DRAFT, "Lentils are rich in protein."), Turn("What is a good diet?"))
+    assert turn.question == "What is a good diet?"
+    assert not turn.rewritten
+
+
+def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:
+    replies = (" ".join(["The DASH diet is low in salt."] * 20), DRAFT, "Lentils are rich in protein.")
+    turn = asked(scripted(parts, *replies), Turn("And why is that?", (EARLIER,)))
+    assert turn.question == "And why is that?"
+
+
+def test_two_loops_feed_the_digests_back(parts: Parts) -> None:
+    parts = scripted(parts, "First draft.", "Second draft.", "Lentils are rich in protein.")
+    turn = asked(parts, Turn("What is a good diet?", choices=Choices(loops=2)))
+    assert turn.draft == "Second draft."
+    assert isinstance(parts.llm, ScriptedLLM)
+    assert "Lentils are rich in protein." in parts.llm.prompts[1][-1].content
+    assert "Lentils are rich in protein." not in parts.llm.prompts[0][-1].content
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 5, 8, 13, 21])
+def test_stopping_keeps_what_was_written(parts: Parts, after: int) -> None:
+    stop, seen = Event(), 0
+    replies = (DRAFT, "Lentils are rich in protein. Oat drink holds no lactose.")
+    for turn in flow.run(Turn("What is a good diet?"), scripted(parts, *replies), stop):
+        seen += 1
+        if seen == after:
+            stop.set()
+            written = turn.answer.text if turn.answer else ""
+    assert turn.status == "stopped"
+    assert (turn.answer.text if turn.answer else "").startswith(written)
+
+
+def test_what_each_step_cost_is_noted_once(parts: Parts) -> None:
+    parts = scripted(parts, DRAFT, "unknown", "unknown", "unknown", "unknown")
+    turn = asked(parts, Turn("Who won the World Cup?"))
+    assert {"draft", "answer", "fallback"} <= set(turn.spent)
+    assert turn.spent["draft"].completion == len(DRAFT.split())
+    assert turn.tokens.completion == len(DRAFT.split()) + 4
+    assert all(seconds >= 0 for seconds in turn.timings.values())
+
+
+@pytest.mark.parametrize("utterance", ["", "   ", "\x00\x07", "\n\t"])
+def test_an_empty_message_is_refused(parts: Parts, utterance: str) -> None:
+    with pytest.raises(UtteranceError, match="empty"):
+        next(flow.run(Turn(utterance), parts, Event()))
+
+
+def test_a_message_of_100_000_characters_is_refused_with_both_numbers(parts: Parts) -> None:
+    with pytest.raises(UtteranceError, match=r"100,000 characters; at most"):
+        next(flow.run(Turn("x" * 100_000), parts, Event()))
+
+
+@pytest.mark.parametrize("utterance", ["ما هي عاصمة النرويج؟", "ノルウェーの首都は？", "🥗?", "half \ud83d emoji", "title:[a TO b] AND (*"])
+def test_any_other_message_is_answered(parts: Parts, utterance: str) -> None:
+    parts = scripted(parts, DRAFT, "Lentils are rich in protein.")
+    turn = asked(parts, Turn(utterance))
+    assert turn.status == "done"
+    assert Turn.from_json(turn.to_json()) == turn
+
+
+def test_an_unknown_strategy_lists_those_there_are(parts: Parts) -> None:
+    with pytest.raises(SettingsError, match=r"concat, concat_pf"):
+        next(flow.run(Turn("Hm?", choices=Choices(strategy="magic")), parts, Event()))
+
+
+def test_no_passages_means_not_in_the_library(parts: Parts) -> None:
+    parts = replace(scripted(parts, DRAFT, "unknown"), retriever=FixedRetriever([]))
+    turn = asked(parts, Turn("What is a good diet?"))
+    assert turn.answer and turn.answer.text == NOT_HELD
