@@ -1,87 +1,16 @@
-"""What tests share: a scripted LLM, an embedder of letters, a retriever with fixed passages."""
+"""What all tests share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from assistant.settings import Settings
-from assistant.types import Choice, Completion, Messages, Options, Parts, Passage
+from assistant.types import Parts, Passage
+from tests.scripted import FixedRetriever, ScriptedLLM, WordEmbedder
 
-
-@dataclass
-class ScriptedLLM:
-    """Says what it is told to, in order, through the LLM's public interface; keeps the prompts that it was given.
-
-    A reply may be a text, or a function of the prompt. `choices` are the probabilities that `choose` gives, in order;
-    when they run out, the first word gets 0.9.
-    """
-
-    replies: list[object] = field(default_factory=list)
-    choices: list[dict[str, float]] = field(default_factory=list)
-    prompts: list[Messages] = field(default_factory=list)
-    asked: list[Messages] = field(default_factory=list)
-    name: str = "scripted"
-    context: int = 4096
-
-    def count(self, messages: Messages) -> int:
-        return sum(len(message.content.split()) for message in messages)
-
-    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        self.prompts.append(messages)
-        words = self._next(messages).split(" ")
-        for n in range(1, len(words) + 1):
-            if stop.is_set():
-                yield Completion(" ".join(words[: n - 1]), self.count(messages), n - 1, finish="cancelled")
-                return
-            yield Completion(" ".join(words[:n]), self.count(messages), n)
-        yield Completion(" ".join(words), self.count(messages), len(words), finish="stop")
-
-    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
-        return [list(self.stream(messages, options, stop))[-1] for messages in batch]
-
-    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        self.asked.extend(batch)
-        rest = 0.1 / max(len(words) - 1, 1)
-        usual = {word: 0.9 if n == 0 else rest for n, word in enumerate(words)}
-        return [Choice(self.choices.pop(0) if self.choices else usual, self.count(m)) for m in batch]
-
-    def _next(self, messages: Messages) -> str:
-        assert self.replies, f"the script has no reply left for: {messages[-1].content[:200]}"
-        reply = self.replies.pop(0)
-        return reply(messages) if callable(reply) else str(reply)
-
-
-class WordEmbedder:
-    """Bags of words as vectors: texts that share words are close. Deterministic and instant."""
-
-    name = "words"
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = np.zeros((len(texts), 512), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for word in text.lower().split():
-                row[sum(map(ord, word.strip(".,;:!?\"'"))) % 512] += 1
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows / np.maximum(norms, 1e-9), dtype=np.float32)
-
-
-@dataclass
-class FixedRetriever:
-    """Gives the same passages whatever is asked, and remembers what was asked."""
-
-    passages: list[Passage]
-    queries: list[str] = field(default_factory=list)
-
-    def search(self, query: str, k: int) -> list[Passage]:
-        self.queries.append(query)
-        return self.passages[:k]
+pytest_plugins = ["tests.fixtures_models"]
 
 
 @pytest.fixture

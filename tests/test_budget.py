@@ -4,7 +4,7 @@ from assistant.budget import fit
 from assistant.errors import UtteranceError
 from assistant.prompt import render
 from assistant.types import Exchange, Passage
-from tests.conftest import ScriptedLLM
+from tests.scripted import ScriptedLLM
 
 
 def long(n: int) -> str:

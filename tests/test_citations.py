@@ -5,7 +5,7 @@ import pytest
 
 from assistant.citations import is_claim, read, settle
 from assistant.types import Answer, Parts, Passage, Turn
-from tests.conftest import ScriptedLLM
+from tests.scripted import ScriptedLLM
 
 PASSAGES = (
     Passage("p1", "Lentils", "Lentils are rich in protein. A cup of cooked lentils holds 18 grams of protein."),

@@ -1,6 +1,6 @@
 from assistant.pool import elect, vote
 from assistant.types import Candidate
-from tests.conftest import WordEmbedder
+from tests.scripted import WordEmbedder
 
 
 def pool(*texts: str) -> list[Candidate]:

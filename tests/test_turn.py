@@ -17,7 +17,7 @@ from assistant.steps.admit import NOT_HELD
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import Choices, Exchange, Fact, Parts, Turn, now
 from assistant.views import as_json
-from tests.conftest import FixedRetriever, ScriptedLLM
+from tests.scripted import FixedRetriever, ScriptedLLM
 
 GOLDEN = Path(__file__).parent / "golden"
 DRAFT = "Lentils and oat drink make a good diet."
@@ -106,7 +106,7 @@ def test_golden_small_talk_needs_no_library(parts: Parts) -> None:
 
 def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:
     replies = (DRAFT, "Monks invented lentils.", "unknown", "unknown", "unknown")
-    turn = asked(scripted(parts, *replies, choices=yes_no(0.1, 0.1)), Turn("Who invented lentils?"))
+    turn = asked(scripted(parts, *replies, choices=yes_no(0.1, 0.1)), Turn("Where do lentils come from?"))
     assert turn.events == (FELL_BACK,)
     assert turn.answer and turn.answer.unknown
 
@@ -172,7 +172,9 @@ def test_a_message_of_100_000_characters_is_refused_with_both_numbers(parts: Par
         next(flow.run(Turn("x" * 100_000), parts, Event()))
 
 
-@pytest.mark.parametrize("utterance", ["ما هي عاصمة النرويج؟", "ノルウェーの首都は？", "🥗?", "half \ud83d emoji", "title:[a TO b] AND (*"])
+@pytest.mark.parametrize(
+    "utterance", ["ما هي عاصمة النرويج؟", "ノルウェーの首都は？", "🥗?", "half \ud83d emoji", "title:[a TO b] AND (*"]
+)
 def test_any_other_message_is_answered(parts: Parts, utterance: str) -> None:
     parts = scripted(parts, DRAFT, "Lentils are rich in protein.")
     turn = asked(parts, Turn(utterance))
