@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import random
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,6 +225,6 @@ def _guarded(path: Path, read: Callable[[], T]) -> T:
         return read()
     except UnicodeDecodeError as error:
         raise DataError(f"The file {path} is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DataError(f"The file {path} can't be read ({why}); check the path.") from error

@@ -1,0 +1,90 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import DataError
+from assistant.evaluation.rewriting import choose, measure, open_run, read_follow_ups, retrieval, rouge1, summarise
+from tests.conftest import ScriptedLLM
+from tests.test_evaluation_data import lines
+from tests.test_ranking import ByWord
+
+CANARD = {
+    "dialog_id": "d",
+    "turns": [
+        {"n": 1, "question": "Who is Frank Zappa?", "rewrite": "Who is Frank Zappa?", "history_answer": "A musician."},
+        {
+            "n": 2,
+            "question": "Where was he born?",
+            "rewrite": "Where was Frank Zappa born?",
+            "history_answer": "Baltimore.",
+        },
+        {"n": 3, "question": "And when?", "rewrite": "When was Frank Zappa born?", "history_answer": "1940."},
+    ],
+}
+IKAT = {
+    "collection": "2023_train",
+    "number": "1-1",
+    "turns": [
+        {"qid": "1-1_1", "utterance": "Hi", "resolved_utterance": "Hi", "response": "Hello."},
+        {"qid": "1-1_2", "utterance": "stay here", "resolved_utterance": "stay in Holland", "response": "Fine."},
+    ],
+}
+
+
+def test_rouge_counts_a_word_as_often_as_both_have_it() -> None:
+    assert rouge1("where was he born", "Where was Frank Zappa born?") == {"recall": 3 / 5, "f1": 2 * 3 / 9}
+    assert rouge1("the the the", "the cat") == {"recall": 1 / 2, "f1": 2 / 5}
+    assert rouge1("", "the cat") == {"recall": 0, "f1": 0}
+
+
+def test_both_forms_of_dialogues_are_read_with_their_history(tmp_path: Path) -> None:
+    second, third, stay = read_follow_ups(lines(tmp_path / "d.jsonl", CANARD, IKAT))
+    assert (second.id, third.id, stay.id) == ("d/2", "d/3", "2023_train/1-1_2")
+    assert [one.utterance for one in third.history] == ["Who is Frank Zappa?", "Where was he born?"]
+    assert third.history[1].question == "Where was Frank Zappa born?"
+    assert third.history[1].reply == "Baltimore."
+    assert stay.human == "stay in Holland"
+
+
+def test_a_line_that_is_no_dialogue_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"d.jsonl, line 2, is neither .* 'turns' is missing"):
+        read_follow_ups(lines(tmp_path / "d.jsonl", CANARD, {"dialog_id": "x"}))
+    with pytest.raises(DataError, match="no follow-ups"):
+        read_follow_ups(lines(tmp_path / "e.jsonl", {"dialog_id": "x", "turns": []}))
+
+
+def test_rewrites_are_compared_with_peoples(parts, tmp_path) -> None:
+    path = lines(tmp_path / "d.jsonl", CANARD)
+    follow_ups = read_follow_ups(path)
+    llm = ScriptedLLM(["Where was Frank Zappa born?", "When was he born?"])
+    run = open_run(tmp_path / "out", path, "m")
+    measure(follow_ups, run, replace(parts, llm=llm), lambda done, total: None)
+    # the canonical history is what the model is given
+    assert "Where was he born?" in llm.prompts[1][-1].content
+    found = summarise(follow_ups, run, seed=0)["against_human"]
+    assert found["ours"]["EM"]["value"] == 0.5
+    assert found["utterance"]["EM"]["value"] == 0
+    assert found["ours"]["ROUGE-1 recall"]["value"] == pytest.approx((1 + 3 / 5) / 2)
+    assert found["ours"]["BLEU"] > found["utterance"]["BLEU"] > 0
+
+
+def test_the_share_of_the_gap_that_rewriting_closes(parts, tmp_path) -> None:
+    path = lines(tmp_path / "d.jsonl", CANARD, IKAT)
+    qrels = {"d/2": {"birth": 1}, "2023_train/1-1_2": {"holland": 1}}
+    follow_ups = choose(read_follow_ups(path), None, 0, qrels)
+    assert {one.id for one in follow_ups} == set(qrels)
+    run = open_run(tmp_path / "out", path, "m")
+    better = {"Where was he born?": "Zappa birth", "stay here": "stay here"}
+
+    def rewrite(messages) -> str:
+        return next(ours for raw, ours in better.items() if f"A: {raw}\n\nRewrite" in messages[-1].content)
+
+    measure(follow_ups, run, replace(parts, llm=ScriptedLLM([rewrite] * 2)), lambda done, total: None)
+    retriever = ByWord(birth="zappa birth", holland="in holland")
+    found = retrieval(follow_ups, run, retriever, qrels, seed=0)
+    assert [found["variants"][one]["nDCG@10"]["value"] for one in ("utterance", "ours", "human")] == [0, 0.5, 1]
+    assert found["gap_closed"] == 0.5
+    assert found["gain"]["value"] == 0.5
+    with pytest.raises(DataError, match="name none of the follow-ups"):
+        retrieval(follow_ups, run, retriever, {"z": {"a": 1}}, seed=0)

@@ -1,0 +1,212 @@
+"""Strategies that reason or take several rounds, driven through two of them, and self-consistency."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from assistant import variants
+from assistant.consistency import Sampler, sampled
+from assistant.reasoning import split
+from assistant.types import Choices, Completion, Messages, Options, Parts, Turn
+from tests.conftest import ScriptedLLM
+
+
+def turn_of(parts: Parts, form: str = "factoid", question: str = "how much protein is in a cup of lentils") -> Turn:
+    passages = tuple(parts.retriever.search(question, 3))
+    return Turn(question, question=question, passages=passages, choices=Choices(form=form))
+
+
+def final(step, turn: Turn, parts: Parts, stop: Event | None = None) -> Turn:
+    *_, turn = step(turn, parts, stop or Event())
+    return turn
+
+
+def ran(name: str, parts: Parts, *replies: str, form: str = "factoid") -> tuple[Turn, ScriptedLLM]:
+    llm = ScriptedLLM(list(replies))
+    turn = final(variants.step("strategies", name), turn_of(parts, form), replace(parts, llm=llm))
+    assert llm.replies == []
+    return turn, llm
+
+
+@pytest.mark.parametrize("name", ["pruning", "summary"])
+def test_the_thought_is_kept_apart_from_the_answer(parts: Parts, name: str) -> None:
+    turn, llm = ran(name, parts, "Passage 2 is about milk, so it is out.\nAnswer: 18 grams")
+    assert turn.reasoning == "Passage 2 is about milk, so it is out."
+    assert turn.answer
+    assert (turn.answer.text, turn.answer.unknown) == ("18 grams", False)
+    [prompt] = llm.prompts
+    assert [message.role for message in prompt] == ["system", "user", "assistant", "user"]
+    assert "[3] Walking: Walking for 30 minutes" in prompt[-1].content
+    assert prompt[-1].content.endswith("Question: how much protein is in a cup of lentils")
+
+
+def test_pruning_and_summary_show_different_thoughts(parts: Parts) -> None:
+    pruning, summary = (ran(name, parts, "Answer: x")[1].prompts[0] for name in ("pruning", "summary"))
+    assert "rule out" in pruning[0].content
+    assert "sum up" in summary[0].content
+    assert pruning[2] != summary[2]
+    assert pruning[1] == summary[1]
+
+
+@pytest.mark.parametrize("name", ["pruning", "summary"])
+def test_a_thought_may_end_in_unknown(parts: Parts, name: str) -> None:
+    turn, _ = ran(name, parts, "None of them says it.\nAnswer: unknown")
+    assert turn.answer
+    assert turn.answer.unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "answer"),
+    [
+        ("It is 3.\nAnswer: 82.5 metres", "It is 3.", "82.5 metres"),
+        ("It is 3.\n**Answer:** 82.5 metres", "It is 3.", "82.5 metres"),
+        ("Final answer: Oslo", "", "Oslo"),
+        ("The answer: no.\nAnswer: Oslo\nAnswer: Bergen", "The answer: no.\nAnswer: Oslo", "Bergen"),
+        ("The answer is in passage 3", "The answer is in passage 3", ""),
+        ("Answer:", "", ""),
+    ],
+)
+def test_the_last_label_divides_thought_and_answer(text: str, thought: str, answer: str) -> None:
+    assert split(text) == (thought, answer)
+
+
+def test_a_model_that_forgets_the_label_ends_with_its_answer(parts: Parts) -> None:
+    turn, _ = ran("summary", parts, "Passage 1 gives the protein.\n18 grams")
+    assert turn.answer
+    assert turn.answer.text == "18 grams"
+
+
+def test_a_thought_that_is_stopped_has_no_answer(parts: Parts) -> None:
+    stop = Event()
+    turns = variants.step("strategies", "pruning")(turn_of(parts), replace(parts, llm=ScriptedLLM(["a b c d"])), stop)
+    next(turns)
+    stop.set()
+    *_, turn = turns
+    assert turn.reasoning == "a"
+    assert turn.answer is None
+
+
+def test_chat_answers_of_a_thought_are_cited(parts: Parts) -> None:
+    turn, llm = ran(
+        "pruning",
+        parts,
+        "Only lentils are left.\nAnswer: A cup of cooked lentils holds 18 grams of protein.",
+        form="chat",
+    )
+    assert turn.answer
+    assert turn.answer.text == "A cup of cooked lentils holds 18 grams of protein. [1]"
+    assert [citation.passage_id for citation in turn.citations] == ["p1"]
+    assert "- Lactose: " in llm.prompts[0][-1].content
+
+
+def test_the_distiller_reads_only_passages_that_gave_an_answer(parts: Parts) -> None:
+    turn, llm = ran("pf_concat", parts, "18 grams", "unknown", "30 minutes", "18 grams")
+    assert [(c.text, c.votes) for c in turn.pool] == [("18 grams", 1), ("unknown", 0), ("30 minutes", 1)]
+    second = llm.prompts[-1][-1].content
+    assert "Lentils" in second
+    assert "Walking" in second
+    assert "Lactose" not in second
+    assert "Candidate answers: 18 grams; 30 minutes\n" in second
+    assert turn.answer
+    assert (turn.answer.text, turn.answer.unknown, turn.answer.origin) == ("18 grams", False, "passages")
+
+
+def test_the_distiller_names_equal_candidates_once(parts: Parts) -> None:
+    _, llm = ran("pf_concat", parts, "18 grams", "The 18 grams.", "20 grams", "18 grams")
+    assert "Candidate answers: 18 grams; 20 grams\n" in llm.prompts[-1][-1].content
+
+
+def test_the_distiller_has_no_second_round_when_no_passage_answers(parts: Parts) -> None:
+    turn, llm = ran("pf_concat", parts, *["unknown"] * 3)
+    assert len(llm.prompts) == 3
+    assert turn.answer
+    assert turn.answer.unknown
+
+
+def test_the_distiller_may_still_not_know(parts: Parts) -> None:
+    turn, _ = ran("pf_concat", parts, "18 grams", "unknown", "unknown", "The passages do not say.")
+    assert turn.answer
+    assert turn.answer.unknown
+    assert len(turn.pool) == 3
+
+
+def test_the_distiller_in_chat_form(parts: Parts) -> None:
+    said = "A cup of cooked lentils holds 18 grams of protein."
+    turn, llm = ran("pf_concat", parts, said, "unknown", "unknown", said, form="chat")
+    assert f"First answers:\n- {said}\n" in llm.prompts[-1][-1].content
+    assert turn.answer
+    assert turn.answer.text == f"{said} [1]"
+
+
+class Dice(ScriptedLLM):
+    """Keeps the options that it is called with."""
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        self.options = [*getattr(self, "options", []), options]
+        return super().stream(messages, options, stop)
+
+
+def consistent(name: str, samples: int, parts: Parts, *replies: str, form: str = "factoid") -> tuple[Turn, Dice]:
+    llm = Dice(list(replies))
+    step = sampled(variants.step("strategies", name), samples, seed=7)
+    turn = final(step, turn_of(parts, form), replace(parts, llm=llm))
+    assert llm.replies == []
+    return turn, llm
+
+
+def test_samples_of_concat_vote_with_their_answers(parts: Parts) -> None:
+    turn, llm = consistent("concat", 4, parts, "20 grams", "unknown", "18 grams", "18 Grams.")
+    assert [candidate.votes for candidate in turn.pool] == [1, 0, 2, 2]
+    assert turn.answer
+    assert (turn.answer.text, turn.answer.unknown) == ("18 grams", False)
+    assert [(options.seed, options.temperature) for options in llm.options] == [(7 + n, 0.7) for n in range(4)]
+
+
+def test_samples_of_post_fusion_vote_with_all_their_pools(parts: Parts) -> None:
+    replies = ["18 grams", "unknown", "30 minutes", "20 grams", "unknown", "30 minutes"]
+    turn, llm = consistent("post_fusion", 2, parts, *replies)
+    assert len(turn.pool) == 2 * 3
+    assert turn.answer
+    assert turn.answer.text == "30 minutes"
+    assert {options.seed for options in llm.options} == {7, 8}
+
+
+def test_samples_of_the_fallback_take_two_rounds_where_they_must(parts: Parts) -> None:
+    turn, _ = consistent("concat_pf", 2, parts, "18 grams", "unknown", "unknown", "18 grams", "unknown")
+    assert [candidate.votes for candidate in turn.pool] == [2, 2]
+    assert turn.answer
+    assert turn.answer.text == "18 grams"
+
+
+def test_samples_that_all_do_not_know_are_unknown(parts: Parts) -> None:
+    turn, _ = consistent("concat", 2, parts, "unknown", "The passages do not mention it.")
+    assert turn.answer
+    assert turn.answer.unknown
+
+
+def test_the_winning_chat_sample_keeps_its_citations(parts: Parts) -> None:
+    said = "A cup of cooked lentils holds 18 grams of protein."
+    turn, _ = consistent("concat", 3, parts, "Walking is good for the heart.", said, said, form="chat")
+    assert turn.answer
+    assert turn.answer.text == f"{said} [1]"
+    assert [citation.passage_id for citation in turn.citations] == ["p1"]
+
+
+def test_a_stopped_vote_is_not_held(parts: Parts) -> None:
+    stop = Event()
+    step = sampled(variants.step("strategies", "concat"), 3, seed=0)
+    turns = step(turn_of(parts), replace(parts, llm=ScriptedLLM(["18 grams of protein"] * 3)), stop)
+    next(turns)
+    stop.set()
+    *_, turn = turns
+    assert turn.pool == ()
+
+
+def test_a_sampler_leaves_counting_and_choosing_alone() -> None:
+    llm = ScriptedLLM(choices=[{"yes": 0.3, "no": 0.7}])
+    sampler = Sampler(llm, seed=1)
+    assert (sampler.name, sampler.context) == (llm.name, llm.context)
+    assert sampler.choose([()], ("yes", "no"), Event())[0].probabilities["yes"] == 0.3
+    assert sampler.count(()) == 0

@@ -1,0 +1,99 @@
+from dataclasses import replace
+from math import log
+from threading import Event
+
+import numpy as np
+import pytest
+
+from assistant.errors import DataError
+from assistant.evaluation.answers import Experiment, Setting, prepare
+from assistant.evaluation.uncertainty import at_threshold, measure, open_run, summarise
+from assistant.types import Completion, Message
+from assistant.uncertainty import WAYS, Asked, confidences, unknown
+from tests.conftest import FixedRetriever, ScriptedLLM
+from tests.test_evaluate_answers import CAPITALS, Reader, files, passages  # noqa: F401 - a fixture
+
+PROMPT = (Message("system", "You answer."), Message("user", "Passage: ... Question: ...?"))
+
+
+def asked(text: str, *probabilities: float) -> Asked:
+    return Asked(PROMPT, Completion(text, logprobs=tuple(map(log, probabilities))))
+
+
+@pytest.mark.parametrize(
+    ("way", "confidence"),
+    [("word", 1), ("mean_logprob", 0.5), ("lowest_logprob", 0.25), ("holds", 0.7), ("p_unknown", 0.6)],
+)
+def test_each_way_gives_a_confidence(way, confidence) -> None:
+    llm = ScriptedLLM(choices=[{"yes": 0.7, "no": 0.3} if way == "holds" else {"Lake": 0.6, "unknown": 0.4}])
+    found = confidences([asked("Lake Garda", 1.0, 0.25)], way, llm, Event())
+    assert found == [pytest.approx(confidence)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_word_is_believed_whatever_the_way_and_costs_nothing(way) -> None:
+    llm = ScriptedLLM()
+    assert confidences([asked("unknown"), asked("")], way, llm, Event()) == [0, 0]
+    assert unknown([asked("The passages do not say.")], way, 0.0, llm, Event()) == [True]
+    assert llm.asked == []
+
+
+def test_answers_below_the_threshold_are_unknown() -> None:
+    batch = [asked("Oslo", 0.9), asked("unknown"), asked("Bergen", 0.3)]
+    assert unknown(batch, "mean_logprob", 0.5, ScriptedLLM(), Event()) == [False, True, True]
+    assert unknown(batch, "word", 0.5, ScriptedLLM(), Event()) == [False, True, False]
+
+
+def test_a_backend_without_probabilities_is_trusted_by_its_words() -> None:
+    assert confidences([asked("Oslo")], "mean_logprob", ScriptedLLM(), Event()) == [1]
+    assert confidences([asked("Oslo")], "lowest_logprob", ScriptedLLM(), Event()) == [1]
+
+
+def test_the_model_is_asked_on_top_of_what_it_has_read() -> None:
+    llm = ScriptedLLM(choices=[{"yes": 0.2, "no": 0.8}, {"yes": 0.9, "no": 0.1}])
+    found = confidences([asked("Oslo"), asked("unknown"), asked("Bergen")], "holds", llm, Event())
+    assert found == [0.2, 0, 0.9]
+    assert llm.asked[0][:3] == (*PROMPT, Message("assistant", "Oslo"))
+    assert '"Oslo"' in llm.asked[0][3].content
+
+
+def test_what_a_threshold_does() -> None:
+    confidence, right = np.array([0.9, 0.8, 0.4, 0.1]), np.array([True, False, True, False])
+    found = at_threshold(confidence, right, 0.5)
+    assert found == {
+        "threshold": 0.5, "precision": 0.5, "recall": 0.5, "f1": 0.5, "j": 0.0, "unknown": 0.5, "right_of_known": 0.5,
+    }  # fmt: skip
+
+
+def test_ways_are_compared_on_questions(files, parts, tmp_path) -> None:  # noqa: F811
+    class Wary(Reader):
+        """Makes an answer up for what it was not shown, and admits so when asked."""
+
+        def choose(self, batch, words, stop):
+            said = batch[0][-2].content if len(batch[0]) > 2 else ""
+            self.choices.append({words[0]: 0.1 if said == "Atlantis" else 0.8, words[1]: 0.2})
+            return super().choose(batch, words, stop)
+
+    experiment = Experiment(*files, (), (Setting(2),))
+    material = prepare(experiment)
+    run = open_run(tmp_path / "out", experiment, "scripted")
+    llm = Wary(knows=dict.fromkeys(CAPITALS, "Atlantis"))
+    parts = replace(parts, llm=llm, retriever=FixedRetriever(passages("France", "Peru")))
+    measure(experiment, material, run, parts, lambda done, total: None)
+    summary = summarise(material, run, seed=0)
+    assert summary["right"] == 0.5
+    assert summary["ways"]["holds"]["auc"]["value"] == 1
+    assert summary["ways"]["word"]["auc"]["value"] == 0.5
+    best = summary["ways"]["holds"]["best_j"]
+    assert (best["j"], best["unknown"], best["right_of_known"]) == (1, 0.5, 1)
+    assert 0.1 < best["threshold"] < 0.8
+
+
+def test_all_right_or_all_wrong_tells_nothing(files, parts, tmp_path) -> None:  # noqa: F811
+    experiment = Experiment(*files, (), (Setting(2),), limit=1)
+    material = prepare(experiment)
+    run = open_run(tmp_path / "out", experiment, "scripted")
+    parts = replace(parts, llm=ScriptedLLM(["wrong"]), retriever=FixedRetriever(passages("France", "Peru")))
+    measure(experiment, material, run, parts, lambda done, total: None)
+    with pytest.raises(DataError, match="All 1 answers are wrong"):
+        summarise(material, run, seed=0)
