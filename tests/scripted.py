@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,10 +62,10 @@ class WordEmbedder:
     name = "words"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = np.zeros((len(texts), 512), dtype=np.float32)
+        rows = np.zeros((len(texts), 2048), dtype=np.float32)
         for row, text in zip(rows, texts, strict=True):
             for word in text.lower().split():
-                row[sum(map(ord, word.strip(".,;:!?\"'"))) % 512] += 1
+                row[crc32(word.strip(".,;:!?\"'").encode("utf-8", "replace")) % 2048] += 1
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         return np.asarray(rows / np.maximum(norms, 1e-9), dtype=np.float32)
 

@@ -44,6 +44,8 @@ def stable(turn: Turn) -> dict[str, Any]:
     view = as_json(turn)
     view.pop("id")
     view["timings"] = sorted(view["timings"])
+    view["facts"] = [{**fact, "relevance": round(fact["relevance"], 3)} for fact in view["facts"]]
+    view["passages"] = [{**passage, "score": round(passage["score"], 5)} for passage in view["passages"]]
     return view
 
 
