@@ -192,7 +192,7 @@ def test_an_experiment_that_makes_no_sense_is_refused_before_anything_is_loaded(
         prepare(Experiment(corpus, questions, ("best",)))
     with pytest.raises(SettingsError, match="not one of the loops"):
         prepare(Experiment(corpus, questions, ("concat",), (Setting(2),), loop="nope"))
-    with pytest.raises(DataError, match="k is 5, but .* has only 4 passages"):
+    with pytest.raises(DataError, match=r"k is 5, but .* has only 4 passages"):
         prepare(Experiment(corpus, questions, ("concat",)))
     other = lines(tmp_path / "other.jsonl", *({"id": f"o{n}", "contents": "x"} for n in range(5)))
     with pytest.raises(DataError, match="no passage of the corpus as gold"):
