@@ -1,0 +1,39 @@
+"""The generated parts of the README: `cog -r README.md` writes them, tests/test_readme.py checks them."""
+
+from __future__ import annotations
+
+import typer
+from pydantic import BaseModel
+from typer.main import get_command
+
+from assistant.__main__ import app
+from assistant.settings import Section, Settings
+
+
+def help_texts() -> str:
+    """The help of every command, as it is printed."""
+    command = get_command(app)
+    top = typer.Context(command, info_name="python -m assistant")
+    texts = [command.get_help(top)]
+    for name in command.list_commands(top):
+        sub = command.get_command(top, name)
+        inner = typer.Context(sub, info_name=name, parent=top)
+        texts.append(sub.get_help(inner))
+    return "\n".join(f"```\n{text}\n```\n" for text in texts)
+
+
+def settings_table() -> str:
+    """Every setting with its default."""
+    rows = ["| setting | default | meaning |", "|---|---|---|", *_rows(Settings, "")]
+    return "\n".join(rows)
+
+
+def _rows(model: type[BaseModel], prefix: str) -> list[str]:
+    rows: list[str] = []
+    for name, field in model.model_fields.items():
+        if isinstance(field.default, Section):
+            rows.extend(_rows(type(field.default), f"{prefix}{name}."))
+        else:
+            default = "your data folder" if name == "data_dir" else field.get_default(call_default_factory=True)
+            rows.append(f"| `{prefix}{name}` | `{default!r}` | {field.description} |")
+    return rows
