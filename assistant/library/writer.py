@@ -1,0 +1,157 @@
+"""Writes passages into a Lucene index. A commit is atomic: killed before it, the index is what it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from assistant.errors import LibraryError
+from assistant.retrieve import jvm
+from assistant.retrieve.bm25 import FORMAT, FORMAT_KEY, MANIFEST_KEY, raw
+from assistant.types import Passage
+
+DOCUMENT_FIELD = "document"
+BUFFER_MB = 64.0
+
+
+class Writer:
+    """An open index. Nothing is seen by searches, or survives, until `commit`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open or begin the index in `folder`, which exists.
+
+        Raises:
+            LibraryError: the index is corrupt, or the disk can't be written.
+        """
+        self._folder = folder
+        with self._writing():
+            jvm.call(self._open)
+
+    def add(self, document: str, passages: Sequence[Passage]) -> None:
+        """Add passages, which belong to `document` from now on.
+
+        Raises:
+            LibraryError: the disk is full or can't be written.
+        """
+        with self._writing():
+            jvm.call(self._add, document, passages)
+
+    def remove(self, document: str) -> None:
+        """Remove every passage of `document`.
+
+        Raises:
+            LibraryError: the disk is full or can't be written.
+        """
+        with self._writing():
+            jvm.call(self._remove, document)
+
+    def clear(self) -> None:
+        """Remove every passage."""
+        with self._writing():
+            jvm.call(lambda: self._writer.deleteAll())
+
+    def holds_any(self, ids: Sequence[str]) -> bool:
+        """Whether one of these passage ids is in the index, uncommitted ones included."""
+        with self._writing():
+            return jvm.call(self._holds_any, ids)
+
+    def commit(self, manifest: Mapping[str, Any]) -> None:
+        """Make all changes visible and durable, with what the index is to say of its documents.
+
+        Raises:
+            LibraryError: the disk is full or can't be written; the index is what it was.
+        """
+        with self._writing():
+            jvm.call(self._commit, manifest)
+
+    def close(self) -> None:
+        """Let go of the index; what was not committed is forgotten."""
+        with self._writing():
+            jvm.call(self._close)
+
+    def _open(self) -> None:
+        java = jvm.java
+        self._analyzer = java("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
+        config = java("org.apache.lucene.index.IndexWriterConfig")(self._analyzer)
+        config.setRAMBufferSizeMB(BUFFER_MB)
+        config.setCommitOnClose(False)  # noqa: FBT003
+        directory = java("org.apache.lucene.store.FSDirectory").open(java("java.nio.file.Paths").get(str(self._folder)))
+        self._writer = java("org.apache.lucene.index.IndexWriter")(directory, config)
+        arguments = java("io.anserini.index.IndexCollection$Args")()
+        arguments.storeRaw = True
+        self._generator = java("io.anserini.index.generator.DefaultLuceneDocumentGenerator")(arguments)
+
+    def _add(self, document: str, passages: Sequence[Passage]) -> None:
+        parse = jvm.java("io.anserini.collection.JsonCollection$Document").fromString
+        field = self._field(document)
+        for passage in passages:
+            lucene = self._generator.createDocument(parse(raw(passage)))
+            lucene.add(field)
+            self._writer.addDocument(lucene)
+
+    def _field(self, document: str) -> Any:
+        store = jvm.java("org.apache.lucene.document.Field$Store")
+        return jvm.java("org.apache.lucene.document.StringField")(DOCUMENT_FIELD, document, store.NO)
+
+    def _remove(self, document: str) -> None:
+        # Deleting takes a variable number of terms in Java, which the bridge calls reliably in its update form only.
+        term = jvm.java("org.apache.lucene.index.Term")(DOCUMENT_FIELD, document)
+        self._writer.updateDocuments(term, jvm.java("java.util.ArrayList")())
+
+    def _holds_any(self, ids: Sequence[str]) -> bool:
+        values = jvm.java("java.util.ArrayList")()
+        for passage_id in ids:
+            values.add(jvm.java("org.apache.lucene.util.BytesRef")(passage_id.encode()))
+        reader = jvm.java("org.apache.lucene.index.DirectoryReader").open(self._writer)
+        try:
+            query = jvm.java("org.apache.lucene.search.TermInSetQuery")("id", values)
+            general = jvm.cast("org.apache.lucene.index.IndexReader", reader)
+            return int(jvm.java("org.apache.lucene.search.IndexSearcher")(general).count(query)) > 0
+        finally:
+            reader.close()
+
+    def _commit(self, manifest: Mapping[str, Any]) -> None:
+        data = jvm.java("java.util.HashMap")()
+        data.put(FORMAT_KEY, FORMAT)
+        data.put(MANIFEST_KEY, json.dumps(manifest))
+        self._writer.setLiveCommitData(data.entrySet())
+        self._writer.commit()
+
+    def _close(self) -> None:
+        self._writer.rollback()
+        del self._writer, self._generator, self._analyzer
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn what Java raises while writing into a sentence for a person."""
+        jvm.start()
+        from jnius import JavaException
+
+        try:
+            yield
+        except JavaException as error:
+            if not error.classname:
+                raise
+            raise LibraryError(_sentence(self._folder, error)) from error
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Writer]:
+    """A writer that is closed in the end, whatever happens."""
+    writer = Writer(folder)
+    try:
+        yield writer
+    finally:
+        with suppress(LibraryError):
+            writer.close()
+
+
+def _sentence(folder: Path, error: Exception) -> str:
+    if "No space left" in str(error):
+        return f"The disk is full: free some space for {folder} and try again; the index is as it was before."
+    if "LockObtainFailed" in str(error):
+        return f"The index in {folder} is being updated elsewhere; try again when that has finished."
+    return f"The index in {folder} can't be written ({error}); check the folder's permissions, or remove it and try again."

