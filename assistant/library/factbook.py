@@ -29,6 +29,7 @@ TOPICS = Path(__file__).with_name("factbook.toml")
 SOURCE = "The World Factbook (CIA)"
 
 MOST_WORDS = 105
+LEAST_WORDS = 25
 
 Record = Mapping[str, Any]
 
@@ -102,7 +103,9 @@ LEFT_OUT = {
     "Economy > GDP - composition, by end use",
 }
 EMPTY = {"", "-", "NA", "na", "none", "(none)", "none of the selected agreements"}
-KNOWN_ABBREVIATIONS = frozenset({"UNESCO"})
+KNOWN_ABBREVIATIONS = frozenset(
+    "AIDS COVID EDSA FADM FARDC FIFA NEGL NEOS OAPEC TPDF UK-US UNESCO UNHCR UNOOSA UNWTO WWII".split()
+)
 _UNITS = (
     (r"\bsq km\b", "square kilometers"),
     (r"(?<=\d) km\b", " kilometers"),
@@ -134,6 +137,7 @@ _SHORT_CAPITALS = re.compile(r"\b(?![IVX]+\b|UK\b|US\b|UN\b|EU\b)[A-Z]{2,3}\b")
 _DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _SEATS = re.compile(r"^(\d+)(?= \(|$)")
 _VERB = re.compile(r"\b(?:is|are) (?=(?:varies|ranges|has|consists) )")
+_AN = re.compile(r"\bis a (?=[aeio])")
 _YEAR = re.compile(r" \([^()]*\d{4}[^()]*\)$")
 _SPACE = re.compile(r"\s+")
 
@@ -207,33 +211,40 @@ def _passages(country: Country, title: str, told: list[str]) -> Iterator[Passage
         yield Passage(f"factbook-{country.code}-{key}-{n}", f"{country.title} - {title}", about + text, source=SOURCE)
 
 
-def _packed(pieces: list[str]) -> Iterator[str]:
-    """The pieces in order as texts of about the same length, none much longer than `MOST_WORDS`."""
+def _packed(pieces: list[str]) -> list[str]:
+    """The pieces in order as texts of about the same length, few much longer than `MOST_WORDS`."""
     total = sum(len(piece.split()) for piece in pieces)
     share = total / max(1, math.ceil(total / MOST_WORDS))
-    text, words = "", 0
+    texts: list[list[str]] = [[]]
+    words = 0
     for piece in pieces:
         more = len(piece.split())
-        if text and words + more / 2 > share:
-            yield text
-            text, words = "", 0
-        text, words = f"{text} {piece}".lstrip(), words + more
-    if text:
-        yield text
+        if words and words + more / 2 > share:
+            texts.append([])
+            words = 0
+        texts[-1].append(piece)
+        words += more
+    if len(texts) > 1 and words < LEAST_WORDS:
+        rest = texts.pop()
+        texts[-1] += rest
+    return [" ".join(text) for text in texts if text]
 
 
-def _pieces(text: str) -> list[str]:
-    """Sentences; what is too long for one passage is cut at semicolons, which separate the Factbook's remarks."""
+def _pieces(text: str) -> Iterator[str]:
+    """Sentences; what is too long for one passage is cut between remarks, then between the items of a list."""
     if len(text.split()) <= MOST_WORDS // 2:
+        yield text
+        return
+    for span in sentences(text):
+        for remark in _cut(quote(text, span), ";"):
+            yield from map(_finished, _cut(remark, ","))
+
+
+def _cut(text: str, mark: str) -> list[str]:
+    """The text, in about equal parts that end at `mark` where it is too long."""
+    if len(text.split()) <= MOST_WORDS:
         return [text]
-    found = [quote(text, span) for span in sentences(text)]
-    return [piece for sentence in found for piece in _remarks(sentence)]
-
-
-def _remarks(sentence: str) -> list[str]:
-    if len(sentence.split()) <= MOST_WORDS:
-        return [sentence]
-    return [_finished(remark) for remark in re.split(r"(?<=;) ", sentence)]
+    return _packed(re.split(rf"(?<={mark}) ", text))
 
 
 def _sentence(country: Country, template: str, *fields: str) -> str:
@@ -252,7 +263,7 @@ def _dated_once(values: list[str]) -> list[str]:
 
 
 def _finished(text: str) -> str:
-    text = _VERB.sub("", text.rstrip(" .;,"))
+    text = _AN.sub("is an ", _VERB.sub("", text.rstrip(" .;,")))
     text = text if text.endswith(("?", "!", '."')) else f"{text}."
     return text[:1].upper() + text[1:]
 
@@ -322,10 +333,12 @@ def _surname(word: str) -> str:
 
 @cache
 def _abbreviations() -> frozenset[str]:
-    """Words in capitals that are no surnames: those that the Factbook explains in brackets or as "or ABC"."""
+    """Words in capitals that are no surnames: organizations, and what the Factbook explains in brackets or after "or"."""
+    field = "International organization participation"
+    organizations = [str(record.get("Government", {}).get(field, "")) for record in _records().values()]
     everything = json.dumps(_records(), ensure_ascii=False)
     explained = re.findall(r"[(/]([A-Z][A-Z-]+)[);,/]", everything) + re.findall(r"\bor ([A-Z]{3,})\b", everything)
-    return frozenset(explained) | KNOWN_ABBREVIATIONS
+    return frozenset(explained) | frozenset(_CAPITALS.findall(" ".join(organizations))) | KNOWN_ABBREVIATIONS
 
 
 def _cities(text: str) -> str:
@@ -346,6 +359,11 @@ def _dates(text: str) -> str:
     return _DATE.sub(lambda match: f"{match[2]} {month_name[int(match[1])]} {match[3]}", text)
 
 
+def _currency(text: str) -> str:
+    """From "yen (JPY) per US dollar -" to "yen (JPY)"."""
+    return text.partition(" per US dollar")[0]
+
+
 def _seats(text: str) -> str:
     return _SEATS.sub(r"\1 seats", text)
 
@@ -353,6 +371,7 @@ def _seats(text: str) -> str:
 # What one part of a field needs besides `clean`.
 FIXES: Mapping[str, Callable[[str], str]] = {
     "Major urban areas - population": _cities,
+    "Currency": _currency,
     "chief of state": _leader,
     "head of government": _leader,
     "lyrics/music": _leader,
