@@ -98,3 +98,17 @@ def test_judgements_that_fit_nothing_are_counted_or_refused(files, tmp_path) -> 
         prepare(Experiment(corpus, queries, lines(tmp_path / "lost.trec", "1 0 z 1")))
     with pytest.raises(SettingsError, match="not one of the loops"):
         prepare(Experiment(*files, loops=("question", "nope")))
+
+
+def test_a_query_without_a_text_finds_nothing_and_is_counted(files, tmp_path) -> None:
+    from assistant.settings import Settings
+
+    corpus, _, qrels = files
+    queries = lines(tmp_path / "gaps.jsonl", {"id": "1", "resolved": ""}, {"id": "2", "resolved": "fruit"})
+    experiment = Experiment(corpus, queries, qrels)
+    topics = prepare(experiment)
+    run = open_run(tmp_path / "out", experiment, "m")
+    finder = Finder(Settings(data_dir=tmp_path), RETRIEVER, lambda: None)
+    measure(experiment, topics, run, finder, lambda done, total: None)
+    assert run.rows["question", "1"]["ranking"] == []
+    assert topics.remarks == {"queries without a text, which find nothing": 1}

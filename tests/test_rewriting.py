@@ -74,6 +74,8 @@ def test_the_share_of_the_gap_that_rewriting_closes(parts, tmp_path) -> None:
     qrels = {"d/2": {"birth": 1}, "2023_train/1-1_2": {"holland": 1}}
     follow_ups = choose(read_follow_ups(path), None, 0, qrels)
     assert {one.id for one in follow_ups} == set(qrels)
+    with pytest.raises(DataError, match="No follow-up has both"):
+        choose([replace(one, human="") for one in follow_ups], None, 0, qrels)
     run = open_run(tmp_path / "out", path, "m")
     better = {"Where was he born?": "Zappa birth", "stay here": "stay here"}
 
@@ -86,5 +88,3 @@ def test_the_share_of_the_gap_that_rewriting_closes(parts, tmp_path) -> None:
     assert [found["variants"][one]["nDCG@10"]["value"] for one in ("utterance", "ours", "human")] == [0, 0.5, 1]
     assert found["gap_closed"] == 0.5
     assert found["gain"]["value"] == 0.5
-    with pytest.raises(DataError, match="name none of the follow-ups"):
-        retrieval(follow_ups, run, retriever, {"z": {"a": 1}}, seed=0)

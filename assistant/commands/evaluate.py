@@ -213,13 +213,16 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     judged = read_qrels(qrels) if qrels else None
     if corpus:
         read_corpus(corpus, set())
-    chosen = measured.choose(measured.read_follow_ups(dialogues), limit, seed, judged)
+    everything = measured.read_follow_ups(dialogues)
+    chosen = measured.choose(everything, limit, seed, judged)
     knobs = _knobs(settings, data_dir, model)
     run = measured.open_run(into, dialogues, knobs.llm.model)
     parts = _with_models(knobs, _retriever(knobs, corpus) if corpus else _Nothing())
     with _bar("Rewrites") as progress:
         measured.measure(chosen, run, parts, progress)
     summary = measured.summarise(chosen, run, seed)
+    if missing := sum(not one.human for one in everything):
+        summary["left_out"] = {"follow-ups that nobody rewrote": missing}
     if judged:
         summary["retrieval"] = measured.retrieval(chosen, run, parts.retriever, judged, seed)
     _finish(run.write, summary, report.rewriting_table(summary), as_json)

@@ -95,14 +95,17 @@ def read_questions(path: Path) -> list[Question]:
 def read_queries(path: Path, field: str = "") -> dict[str, str]:
     """Query texts by id. `field` names the text's key; by default the first of text, question, resolved, utterance.
 
+    A text may be empty, as in published topics that some rewrite is missing from; it finds nothing.
+
     Raises:
-        DataError: a line is broken, lacks an id or the text, or repeats an id; or there are no queries.
+        DataError: a line is broken, lacks an id or the field, or repeats an id; or there are no queries.
     """
     seen: set[str] = set()
     queries = {}
     for place, record in records(path):
         usual = (name for name in ("text", "question", "resolved", "utterance") if name in record)
-        queries[_new_id(place, record, seen)] = _text(place, record, field or next(usual, "text"))
+        key = field or next(usual, "text")
+        queries[_new_id(place, record, seen)] = record[key] if record.get(key) == "" else _text(place, record, key)
     if not queries:
         raise DataError(f"There are no queries in {path}; give a file of {{id, text}} lines.")
     return queries

@@ -72,6 +72,7 @@ def prepare(experiment: Experiment) -> Topics:
         "queries without judgements, left out": len(queries) - len(common),
         "judged queries that the query file lacks": len(qrels) - len(common),
         "judged passages that the corpus lacks": len(judged) - len(corpus.wanted),
+        "queries without a text, which find nothing": sum(not queries[query] for query in chosen),
     }
     return Topics(
         {query: queries[query] for query in chosen},

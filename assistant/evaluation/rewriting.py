@@ -81,16 +81,11 @@ def summarise(follow_ups: Sequence[FollowUp], run: Run[str], seed: int) -> dict[
 def retrieval(
     follow_ups: Sequence[FollowUp], run: Run[str], retriever: Retriever, qrels: Qrels, seed: int
 ) -> dict[str, Any]:
-    """What raw utterance, our rewrite and the human one find when searched for, over the follow-ups that are judged.
+    """What raw utterance, our rewrite and the human one find when searched for; all follow-ups must be judged.
 
     Also `gap_closed`: the share of the way from raw to human nDCG@10 that our rewrite covers.
-
-    Raises:
-        DataError: no follow-up is judged.
     """
-    judged = [one.id for one in follow_ups if one.id in qrels]
-    if not judged:
-        raise DataError("The judgements name none of the follow-ups; give those that belong to the dialogues.")
+    judged = [one.id for one in follow_ups]
     found = {
         variant: scores({one: _search(retriever, run.rows[one][variant]) for one in judged}, qrels, RETRIEVAL)
         for variant in VARIANTS
@@ -117,8 +112,15 @@ def rouge1(written: str, human: str) -> dict[str, float]:
 
 
 def choose(follow_ups: Sequence[FollowUp], limit: int | None, seed: int, judged: Qrels | None) -> list[FollowUp]:
-    """A seeded sample; where there are judgements, of the judged follow-ups only."""
-    return sample([one for one in follow_ups if judged is None or one.id in judged], limit, seed)
+    """A seeded sample of those that a person rewrote; where there are judgements, of the judged follow-ups only.
+
+    Raises:
+        DataError: there are none.
+    """
+    usable = [one for one in follow_ups if one.human and (judged is None or one.id in judged)]
+    if not usable:
+        raise DataError("No follow-up has both a human rewrite and a judgement; give files that belong together.")
+    return sample(usable, limit, seed)
 
 
 def _rewritten(one: FollowUp, parts: Parts) -> Row:
