@@ -1,0 +1,151 @@
+"""What happens in the middle of the page: asking, watching the answer, stopping it, judging it, taking it back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Protocol, cast
+
+from assistant.chat import Chat
+from assistant.conversation import Feedback
+from assistant.errors import SequiturError, StoreError
+from assistant.types import Choices, Turn
+from assistant.web import render
+from assistant.web.runs import Answering, Run, watch
+from assistant.web.tab import Tab, Updates, on, on_stream
+from assistant.web.view import View
+
+
+class ChoicesOf(Protocol):
+    """Gives what a user chose."""
+
+    def __call__(self, user: str) -> Choices:
+        """The choices, with defaults where nothing was chosen."""
+        ...
+
+
+class Talk:
+    """The handlers. Each acts in the name of the event's user, so that nobody's ids but their own are found."""
+
+    def __init__(self, view: View, chat: Chat, choices: ChoicesOf) -> None:
+        self._view, self._chat, self._choices = view, chat, choices
+        self._conversations, self._runs, self._ptkb = view.conversations, view.runs, view.ptkb
+
+    def wire(self) -> None:
+        """Listen."""
+        pieces = self._view.pieces
+        shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
+        on_stream(pieces.composer, "ask", self.ask, [*shown, pieces.composer], pieces.notice)
+        on_stream(pieces.transcript, "again", self.again, shown, pieces.notice)
+        on(pieces.composer, "stop", self.stop, [], pieces.notice)
+        on(pieces.transcript, "undo", self.undo, [*shown, pieces.composer], pieces.notice)
+        on(pieces.transcript, "judge", self.judge, shown, pieces.notice)
+        on(pieces.transcript, "remember", self.remember, shown, pieces.notice)
+        on(pieces.transcript, "look", self.look, shown, pieces.notice)
+        on(pieces.answering, "look", self.look, shown, pieces.notice)
+
+    async def ask(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Answer a message. One that can't be answered goes back into the box, with a banner that says why."""
+        utterance = tab.text("utterance")
+        try:
+            tab, run = await asyncio.to_thread(self._begin, tab, utterance)
+        except SequiturError as error:
+            yield {**self._view.box(utterance), self._view.pieces.notice: render.notice(str(error))}
+            return
+        yield {self._view.pieces.notice: "", **self._view.all(tab)}
+        async for updates in self.follow(tab, run):
+            yield updates
+
+    async def again(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Answer the last message anew."""
+        turn_id, choices = tab.text("turn"), self._choices(tab.user)
+
+        def answering() -> Run:
+            ask: Answering = lambda stop: self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)  # noqa: E731
+            return self._runs.start(tab.user, tab.conversation, ask, replaces=turn_id)
+
+        run = await asyncio.to_thread(answering)
+        yield self._view.all(tab)
+        async for updates in self.follow(tab, run):
+            yield updates
+
+    async def follow(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
+        """Show a run as it goes on, then what is stored of it. Sources are sent when they change."""
+        pieces, passages = self._view.pieces, None
+        async for turn in watch(run):
+            updates: Updates = {pieces.answering: render.answering(tab.conversation, turn)}
+            if turn.passages != passages or turn.citations:
+                passages = turn.passages
+                updates |= {pieces.sources: render.render("sources", turn=turn)}
+            yield updates
+        yield await asyncio.to_thread(self._finished, tab, run.turn)
+
+    def stop(self, tab: Tab) -> Updates:
+        """Stop the answer being written."""
+        self._runs.stop(tab.user, tab.conversation)
+        return {}
+
+    def undo(self, tab: Tab) -> Updates:
+        """Take the last message back: the turn goes, its text returns to the box."""
+        turn = self._own(tab)
+        self._conversations.remove_turn(tab.user, tab.conversation, turn.id)
+        return {**self._view.all(tab), **self._view.box(turn.utterance)}
+
+    def judge(self, tab: Tab) -> Updates:
+        """Keep a thumb up or down, or none."""
+        value = min(max(tab.number("value"), -1), 1)
+        self._conversations.feedback(tab.user, tab.text("turn"), cast("Feedback", value))
+        return self._view.talk(tab, self._view.conversation(tab), self._runs.of(tab.user, tab.conversation))
+
+    def look(self, tab: Tab) -> Updates:
+        """Show the sources of a turn, and the facts as it saw them."""
+        return self._view.panel(tab, self._own(tab))
+
+    def remember(self, tab: Tab) -> Updates:
+        """Store a fact that was offered, in the place of the one that it contradicts where there is one."""
+        turn, place = self._own(tab), tab.number("place")
+        if not 0 <= place < len(turn.offers):
+            raise StoreError("This offer is no longer there; reload the page.")
+        offer, facts = turn.offers[place], {fact.id for fact in self._ptkb.facts(tab.user)}
+        if offer.replaces in facts:
+            self._ptkb.replace(tab.user, offer.replaces, offer.text, turn.id)
+        else:
+            self._ptkb.add(tab.user, offer.text, turn.id)
+        run = self._runs.of(tab.user, tab.conversation)
+        return {
+            **self._view.talk(tab, self._view.conversation(tab), run),
+            **self._view.facts(tab, self._view.looked(tab)),
+            **self._view.note("Remembered."),
+        }
+
+    def _begin(self, tab: Tab, utterance: str) -> tuple[Tab, Run]:
+        """Start the answer; a first message makes the conversation, which goes again if there is no answer to it."""
+        choices, made = self._choices(tab.user), not tab.conversation
+        if made:
+            tab = replace(tab, conversation=self._conversations.new(tab.user).id)
+        try:
+            run = self._runs.start(
+                tab.user,
+                tab.conversation,
+                lambda stop: self._chat.ask(tab.user, tab.conversation, utterance, choices, stop),
+            )
+        except SequiturError:
+            if made:
+                self._conversations.delete(tab.user, tab.conversation)
+            raise
+        return tab, run
+
+    def _finished(self, tab: Tab, turn: Turn) -> Updates:
+        """What is stored; an answer that could not be stored stays on the page as it is."""
+        updates = self._view.all(tab)
+        kept = any(one.id == turn.id for one in self._view.conversation(tab).turns)
+        if not kept or turn.error:
+            updates |= {self._view.pieces.answering: "" if kept else render.answering(tab.conversation, turn)}
+        return updates
+
+    def _own(self, tab: Tab) -> Turn:
+        turn = self._view.turn(tab, tab.text("turn"))
+        if turn is None:
+            raise StoreError("This reply is no longer part of the conversation; reload the page.")
+        return turn

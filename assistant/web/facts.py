@@ -1,0 +1,77 @@
+"""What happens in the facts panel: adding, editing, switching, deleting, and facts in and out as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import gradio as gr
+
+from assistant.errors import FactError
+from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
+from assistant.web.view import View
+from ptkb.store import ImportReport
+
+
+class Facts:
+    """The handlers."""
+
+    def __init__(self, view: View, upload: gr.UploadButton) -> None:
+        self._view, self._ptkb, self._upload = view, view.ptkb, upload
+
+    def wire(self) -> None:
+        """Listen."""
+        pieces = self._view.pieces
+        for event in ("store", "edit", "switch", "drop"):
+            on(pieces.facts, event, getattr(self, event), [pieces.facts], pieces.notice)
+        on(pieces.facts, "export", self.export, [pieces.download], pieces.notice)
+
+        def bring(path: str, request: gr.Request) -> Updates:
+            return guarded(lambda: self.bring(Tab(user_of(request)), Path(path)), pieces.notice)
+
+        bring.__annotations__ = {"path": str, "request": gr.Request}
+        self._upload.upload(bring, self._upload, [pieces.facts, pieces.notice], **QUIET)
+
+    def store(self, tab: Tab) -> Updates:
+        """Store a new fact."""
+        return self._then(tab, lambda: self._ptkb.add(tab.user, tab.text("text")))
+
+    def edit(self, tab: Tab) -> Updates:
+        """Change a fact's text."""
+        return self._then(tab, lambda: self._ptkb.edit(tab.user, tab.text("fact"), tab.text("text")))
+
+    def switch(self, tab: Tab) -> Updates:
+        """Let turns use a fact, or not."""
+        return self._then(tab, lambda: self._ptkb.switch(tab.user, tab.text("fact"), tab.data.get("on") is True))
+
+    def drop(self, tab: Tab) -> Updates:
+        """Delete a fact."""
+        return self._then(tab, lambda: self._ptkb.remove(tab.user, tab.text("fact")))
+
+    def export(self, tab: Tab) -> Updates:
+        """The facts as a file: text, one a line, or JSON with everything that is known of them."""
+        if tab.text("kind") == "json":
+            return self._view.save("facts.json", self._ptkb.export_json(tab.user))
+        return self._view.save("facts.txt", self._ptkb.export_text(tab.user))
+
+    def bring(self, tab: Tab, file: Path) -> Updates:
+        """Add the facts of a file, and say how many; what could not be added is named."""
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise FactError(f"{file.name} is not a text in UTF-8; save it as such and try again.") from error
+        add = self._ptkb.import_json if file.suffix.lower() == ".json" else self._ptkb.import_text
+        report = add(tab.user, text)
+        return {**self._view.facts(tab, None), **self._view.note(_told(report))}
+
+    def _then(self, tab: Tab, change: Callable[[], object]) -> Updates:
+        change()
+        return self._view.facts(tab, self._view.looked(tab))
+
+
+def _told(report: ImportReport) -> str:
+    added = f"{len(report.added)} fact{'s' if len(report.added) != 1 else ''} added."
+    if not report.skipped:
+        return added
+    first = report.skipped[0]
+    return f"{added} {len(report.skipped)} left out; the first is number {first.number}: {first.reason}"

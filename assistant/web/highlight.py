@@ -1,0 +1,48 @@
+"""Cuts a passage's text where its cited spans begin and end, so that each piece knows which citations it bears."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from assistant.types import Citation, Passage, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of characters; `cites` are the places, in the turn's citations, of those that quote it."""
+
+    text: str
+    cites: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A passage as the sources panel shows it. `n` is its number in the answer, 0 where it is not cited."""
+
+    n: int
+    passage: Passage
+    pieces: tuple[Piece, ...]
+
+
+def sources(turn: Turn) -> list[Source]:
+    """The passages of a turn: the cited ones by their numbers, then the others as they were ranked."""
+    numbers = {citation.passage_id: citation.n for citation in reversed(turn.citations)}
+    found = [
+        Source(numbers.get(passage.id, 0), passage, tuple(pieces(passage.text, _of(turn, passage.id))))
+        for passage in turn.passages
+    ]
+    return sorted(found, key=lambda source: source.n or len(turn.passages) + 1)
+
+
+def pieces(text: str, cited: Mapping[int, Citation]) -> Iterator[Piece]:
+    """`text` in order, cut at the ends of the citations; spans may overlap and may reach beyond the text."""
+    ends = {min(max(end, 0), len(text)) for one in cited.values() for end in (one.start, one.end)}
+    cuts = sorted({0, len(text), *ends})
+    for start, end in zip(cuts, cuts[1:], strict=False):
+        here = tuple(place for place, one in cited.items() if one.start <= start and end <= one.end)
+        yield Piece(text[start:end], here)
+
+
+def _of(turn: Turn, passage_id: str) -> dict[int, Citation]:
+    return {place: one for place, one in enumerate(turn.citations) if one.passage_id == passage_id}

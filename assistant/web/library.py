@@ -1,0 +1,99 @@
+"""What happens in the documents panel: adding files to the user's own library, listing and removing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import gradio as gr
+
+from assistant.types import Progress
+from assistant.web import render
+from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
+from assistant.web.view import View
+
+READ = (".txt", ".md", ".html", ".pdf", ".docx", ".jsonl", ".tsv")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file of a library, and how many passages it was cut into."""
+
+    id: str
+    name: str
+    passages: int
+
+
+class Documents(Protocol):
+    """Each user's own library."""
+
+    def list(self, user: str) -> Sequence[Document]:
+        """The user's documents, by name."""
+        ...
+
+    def add(self, user: str, files: Sequence[Path], progress: Progress) -> Sequence[str]:
+        """Index files. Returns a sentence for each that could not be added; the others are."""
+        ...
+
+    def remove(self, user: str, document: str) -> None:
+        """Take a document and its passages out."""
+        ...
+
+
+class Library:
+    """The handlers."""
+
+    def __init__(self, view: View, documents: Documents, upload: gr.File) -> None:
+        self._view, self._documents, self._upload = view, documents, upload
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Listen."""
+        pieces = self._view.pieces
+        on(pieces.documents, "drop", self.drop, [pieces.documents], pieces.notice)
+
+        def show(request: gr.Request) -> Updates:
+            return guarded(lambda: self.show(user_of(request)), pieces.notice)
+
+        def bring(files: list[str] | None, request: gr.Request, progress: gr.Progress) -> Updates:
+            tell = _teller(progress)
+            given = [Path(file) for file in files or []]
+            return {self._upload: None, **guarded(lambda: self.bring(user_of(request), given, tell), pieces.notice)}
+
+        show.__annotations__ = {"request": gr.Request}
+        bring.__annotations__ = {"files": list[str], "request": gr.Request, "progress": gr.Progress}
+        bring.__defaults__ = (gr.Progress(),)
+        page.load(show, None, [pieces.documents, pieces.notice], **QUIET)
+        outputs = [self._upload, pieces.documents, pieces.notice]
+        self._upload.upload(
+            bring, self._upload, outputs, **{**QUIET, "show_progress": "full", "show_progress_on": self._upload}
+        )
+
+    def show(self, user: str, problems: Sequence[str] = ()) -> Updates:
+        """The user's documents, and what went wrong with the last ones."""
+        html = render.render("documents", documents=self._documents.list(user), problems=problems)
+        return {self._view.pieces.documents: html}
+
+    def bring(self, user: str, files: Sequence[Path], progress: Progress) -> Updates:
+        """Add files, and say for each that could not be added why. The uploaded copies are deleted."""
+        try:
+            problems = self._documents.add(user, files, progress) if files else []
+        finally:
+            for file in files:
+                file.unlink(missing_ok=True)
+        added = len(files) - len(problems)
+        note = self._view.note(f"{added} document{'s' if added != 1 else ''} added.") if added > 0 else {}
+        return {**self.show(user, problems), **note}
+
+    def drop(self, tab: Tab) -> Updates:
+        """Take a document out."""
+        self._documents.remove(tab.user, tab.text("document"))
+        return self.show(tab.user)
+
+
+def _teller(progress: gr.Progress) -> Callable[[int, int], None]:
+    def tell(done: int, total: int) -> None:
+        progress((done, max(total, 1)), desc="Reading", unit="documents")
+
+    return tell

@@ -1,0 +1,346 @@
+// The page's own behaviour. Python renders all HTML (escaped); this patches it in, sends events back, and moves the focus.
+window.sequitur = (() => {
+  "use strict";
+  const find = (selector, root = document) => root.querySelector(selector);
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const phone = () => matchMedia("(max-width: 1099px)").matches;
+  const triggers = new WeakMap(); // root element of a live piece -> its trigger function
+
+  // --- patching -----------------------------------------------------------------------------------------------
+
+  // Turns the children of `old` into those of `fresh`, keeping nodes: by id where they have one, else by place.
+  function patch(old, fresh) {
+    let next = old.firstChild;
+    for (const child of [...fresh.childNodes]) {
+      const kept = child.id ? keptById(child, old) : next && !next.id && alike(next, child) ? next : null;
+      if (!kept) {
+        old.insertBefore(child, next);
+        continue;
+      }
+      if (kept === next) next = next.nextSibling;
+      else old.insertBefore(kept, next);
+      update(kept, child);
+    }
+    while (next) {
+      const gone = next;
+      next = next.nextSibling;
+      gone.remove();
+    }
+  }
+
+  // A turn that has been answered moves, as it is, from the piece being written to the transcript.
+  function keptById(child, old) {
+    const same = document.getElementById(child.id);
+    return same && same.tagName === child.tagName && (same.parentNode === old || child.tagName === "ARTICLE") ? same : null;
+  }
+
+  const alike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && !b.id;
+
+  function update(old, fresh) {
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
+      return;
+    }
+    if (old.isEqualNode(fresh)) return;
+    for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) {
+      if (old.getAttribute(name) === value) continue;
+      old.setAttribute(name, value);
+      if (name === "value" && old !== document.activeElement) old.value = value;
+    }
+    if (old.type === "checkbox") old.checked = fresh.hasAttribute("checked");
+    if (old.tagName !== "TEXTAREA") patch(old, fresh);
+  }
+
+  // --- live pieces: HTML in, events out -----------------------------------------------------------------------
+
+  function live(element, props, trigger, watch) {
+    triggers.set(element, trigger);
+    element.dataset.live = "";
+    const show = () => {
+      const fresh = new DOMParser().parseFromString(props.value || "", "text/html").body;
+      // A frame of an answer that belongs to another conversation came too late.
+      const only = find("[data-only]", fresh)?.dataset.only;
+      if (only && only !== here().conversation) return;
+      const atEnd = nearEnd();
+      patch(element, fresh);
+      after(element, atEnd);
+    };
+    watch("value", show);
+    show();
+    if (element.id === "transcript" || element.querySelector("[data-conversation]")) remember();
+  }
+
+  // What this tab shows; goes with every event.
+  function here() {
+    return {
+      conversation: find("#transcript [data-conversation]")?.dataset.conversation ?? "",
+      looked: find("#sources [data-looked]")?.dataset.looked ?? "",
+      search: find("#search")?.value ?? "",
+    };
+  }
+
+  async function send(element, name, data) {
+    const root = element.closest("[data-live]");
+    if (!root || !(await alive())) return false;
+    triggers.get(root)(name, { ...here(), ...data });
+    return true;
+  }
+
+  function after(element, atEnd) {
+    const root = element.closest("[id]")?.id && blockOf(element);
+    if (root === "transcript" || root === "answering") {
+      if (root === "transcript") remember();
+      running();
+      if (atEnd) toEnd();
+    }
+    if (root === "sources" && wanted) showCitation(wanted);
+    if (root === "composer") draftFromServer(element);
+    if (root === "download") download(find("[data-download]", element));
+  }
+
+  const NAMES = ["transcript", "answering", "sources", "composer", "download", "notice", "conversations", "facts", "documents", "loading"];
+  const blockOf = (element) => NAMES.find((name) => element.closest(`#${name}`)) ?? "";
+
+  // --- events -------------------------------------------------------------------------------------------------
+
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest?.("button, a, [data-event]");
+    closePops(event.target);
+    if (!target) return;
+    if (target.dataset.cite !== undefined) return cite(target);
+    if (target.dataset.copy) return copy(target);
+    if (target.dataset.ask) return askExample(target.dataset.ask);
+    if (target.dataset.close !== undefined) return target.closest(".notice, .problems").remove();
+    if (target.dataset.drawer) return drawer(target.dataset.drawer);
+    if (target.dataset.themeSwitch !== undefined) return theme(document.body.classList.contains("dark") ? "light" : "dark");
+    if (target.dataset.event && target.tagName === "BUTTON") act(target);
+  });
+
+  function act(button) {
+    if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
+    if (button.dataset.event === "look") openPanel("sources");
+    if (button.dataset.closes !== undefined) closeDrawers();
+    send(button, button.dataset.event, { ...button.dataset });
+    if (button.dataset.event === "open") box()?.focus();
+  }
+
+  document.addEventListener("submit", async (event) => {
+    const form = event.target.closest("[data-event]");
+    if (!form) return;
+    event.preventDefault();
+    const fields = Object.fromEntries(new FormData(form));
+    if (form.dataset.event === "ask") return ask(form, fields);
+    if (!(await send(form, form.dataset.event, { ...form.dataset, ...fields }))) return;
+    if (form.dataset.event === "store") form.reset();
+    form.closest("details")?.removeAttribute("open");
+  });
+
+  document.addEventListener("change", (event) => {
+    const box = event.target;
+    if (box.type === "checkbox" && box.dataset.event) send(box, box.dataset.event, { ...box.dataset, on: box.checked });
+  });
+
+  let typing;
+  document.addEventListener("input", (event) => {
+    if (event.target.id === "box") typed(event.target);
+    if (event.target.dataset?.live === undefined || !event.target.dataset.event) return;
+    clearTimeout(typing);
+    typing = setTimeout(() => send(event.target.parentElement, event.target.dataset.event, {}), 200);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey && event.target.id === "box") {
+      event.preventDefault();
+      event.target.form.requestSubmit();
+    }
+    if (event.key !== "Escape") return;
+    if (closeDrawers() || closePops(document.body)) return;
+    if (document.body.classList.contains("answering")) find("#composer .stop")?.click();
+  });
+
+  // --- the box ------------------------------------------------------------------------------------------------
+
+  const DRAFT = "sequitur-draft";
+  const box = () => find("#box");
+
+  function typed(area) {
+    area.style.height = "auto";
+    area.style.height = `${Math.min(area.scrollHeight, innerHeight * 0.4)}px`;
+    sessionStorage.setItem(DRAFT, area.value);
+  }
+
+  function fill(text) {
+    const area = box();
+    if (!area) return;
+    area.value = text;
+    typed(area);
+    area.focus();
+  }
+
+  async function ask(form, fields) {
+    if (document.body.classList.contains("answering")) return;
+    if (!fields.utterance.trim() || !(await send(form, "ask", fields))) return box().focus();
+    fill("");
+    toEnd();
+  }
+
+  function askExample(text) {
+    fill(text);
+    box().form.requestSubmit();
+  }
+
+  // Text that the server gives back: a message that could not be answered, or one that was taken back.
+  function draftFromServer(element) {
+    const draft = find("form", element)?.dataset.draft;
+    if (draft && !box().value) fill(draft);
+    else if (!box().value) box().value = sessionStorage.getItem(DRAFT) ?? "";
+  }
+
+  function running() {
+    const was = document.body.classList.contains("answering");
+    const is = Boolean(find("#answering .turn.running"));
+    document.body.classList.toggle("answering", is);
+    const active = document.activeElement;
+    if (was && !is && (active === document.body || active?.closest("#composer"))) box()?.focus();
+    const line = find("#answering .steps summary")?.textContent.trim() ?? (was ? "Answered" : "");
+    const said = find("#spoken");
+    if (said && said.textContent !== line) said.textContent = line;
+  }
+
+  const scroller = () => find("#talk");
+  const nearEnd = () => !scroller() || scroller().scrollHeight - scroller().scrollTop - scroller().clientHeight < 120;
+  const toEnd = () => scroller()?.scrollTo({ top: scroller().scrollHeight });
+
+  // --- citations ----------------------------------------------------------------------------------------------
+
+  let wanted = null; // the citation to show once its sources are there
+
+  function cite(chip) {
+    wanted = { turn: chip.dataset.turn, place: chip.dataset.cite };
+    openPanel("sources");
+    if (here().looked !== wanted.turn) send(chip, "look", { turn: wanted.turn });
+    else requestAnimationFrame(() => showCitation(wanted));
+  }
+
+  function showCitation({ turn, place }) {
+    if (find("#sources [data-looked]")?.dataset.looked !== turn) return;
+    wanted = null;
+    all("#sources .current").forEach((one) => one.classList.remove("current"));
+    const marks = all("#sources mark").filter((mark) => mark.dataset.cites.split(" ").includes(place));
+    if (!marks.length) return;
+    marks.forEach((mark) => mark.classList.add("current"));
+    const card = marks[0].closest(".card");
+    card.classList.add("current");
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    card.focus({ preventScroll: true });
+    marks[0].scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
+  }
+
+  // --- panel, drawers, menus ----------------------------------------------------------------------------------
+
+  const TABS = { sources: 0, facts: 1, documents: 2, settings: 3 };
+
+  function openPanel(tab) {
+    all("#panel [role=tab]")[TABS[tab]]?.click();
+    if (phone()) setDrawer("panel", true);
+  }
+
+  function drawer(name) {
+    setDrawer(name, !document.body.classList.contains(`show-${name}`));
+  }
+
+  function setDrawer(name, open) {
+    closeDrawers();
+    document.body.classList.toggle(`show-${name}`, open);
+    find(`[data-drawer=${name}]`)?.setAttribute("aria-expanded", String(open));
+    if (open) find(`#${name} button, #${name} input`)?.focus({ preventScroll: true });
+  }
+
+  function closeDrawers() {
+    const open = all("[data-drawer][aria-expanded=true]");
+    document.body.classList.remove("show-side", "show-panel");
+    open.forEach((button) => button.setAttribute("aria-expanded", "false"));
+    open[0]?.focus();
+    return open.length > 0;
+  }
+
+  function closePops(target) {
+    const open = all("details.pop[open]").filter((one) => !one.contains(target));
+    open.forEach((one) => one.removeAttribute("open"));
+    return open.length > 0;
+  }
+
+  function copy(button) {
+    const clone = document.getElementById(button.dataset.copy).cloneNode(true);
+    all(".unseen", clone).forEach((one) => one.remove());
+    all(".chip", clone).forEach((chip) => (chip.textContent = `[${chip.textContent}]`));
+    document.body.append(clone); // innerText knows about line breaks only where there is a layout
+    navigator.clipboard?.writeText(clone.innerText.trim());
+    clone.remove();
+    button.classList.add("done");
+    setTimeout(() => button.classList.remove("done"), 1500);
+  }
+
+  function download(given) {
+    if (!given) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([given.textContent], { type: "text/plain;charset=utf-8" }));
+    link.download = given.dataset.download;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  // --- what outlives a reload ---------------------------------------------------------------------------------
+
+  function remember() {
+    const id = here().conversation;
+    const hash = id ? `#${id}` : "";
+    if (location.hash !== hash) history.replaceState(null, "", hash || location.pathname);
+  }
+
+  function theme(name) {
+    document.body.classList.toggle("dark", name === "dark");
+    localStorage.setItem("sequitur-theme", name);
+  }
+
+  // --- is the server there? -----------------------------------------------------------------------------------
+
+  let server = null;
+
+  async function alive() {
+    let id = null;
+    try {
+      const answer = await fetch("gradio_api/app_id", { cache: "no-store", signal: AbortSignal.timeout(4000) });
+      id = answer.ok ? (await answer.json()).app_id : null;
+    } catch {
+      id = null;
+    }
+    document.body.classList.toggle("down", id === null);
+    if (id !== null && server !== null && id !== server) location.reload();
+    server = id ?? server;
+    return id !== null && id === server;
+  }
+
+  function open() {
+    const root = find("#transcript [data-live]") ?? find("#transcript[data-live]");
+    if (!root) return setTimeout(open, 30);
+    triggers.get(root)("open", { ...here(), conversation: location.hash.slice(1) });
+    setInterval(alive, 3000);
+    alive();
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    const root = find("#transcript [data-live]") ?? find("#transcript[data-live]");
+    if (document.visibilityState === "visible" && root && !document.body.classList.contains("answering")) send(root, "open", here());
+  });
+  addEventListener("hashchange", open);
+  document.addEventListener("DOMContentLoaded", () => {
+    const chosen = localStorage.getItem("sequitur-theme");
+    if (chosen) setTimeout(() => theme(chosen), 0);
+    open();
+  });
+
+  return { live };
+})();

@@ -1,0 +1,124 @@
+"""The page: its pieces, where they stand, and who listens to what they send."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import gradio as gr
+
+from assistant.chat import Chat
+from assistant.conversation import Conversations
+from assistant.parts import Stage
+from assistant.settings import Settings
+from assistant.types import new_id
+from assistant.web import render
+from assistant.web.chat import Talk
+from assistant.web.choices import ChoicePanel, chosen
+from assistant.web.facts import Facts
+from assistant.web.library import READ, Documents, Library
+from assistant.web.live import Live, live
+from assistant.web.runs import Runs
+from assistant.web.sidebar import Sidebar
+from assistant.web.tab import ME, QUIET, Updates, user_of
+from assistant.web.view import Pieces, View
+from ptkb.store import Ptkb
+
+FOLDER = Path(__file__).parent
+
+
+class Loading(Protocol):
+    """What is still being made ready, as `assistant.parts.Loader` tells it."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether questions can be answered."""
+        ...
+
+    @property
+    def error(self) -> str:
+        """Why loading failed, or ""."""
+        ...
+
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class House:
+    """What the page is built on."""
+
+    settings: Settings
+    chat: Chat
+    conversations: Conversations
+    ptkb: Ptkb
+    documents: Documents
+    loading: Loading
+    runs: Runs
+
+
+def build(house: House) -> gr.Blocks:
+    """The page. One is built for all users; what each sees is rendered for the user of each event."""
+    with gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)) as page:
+        header = live("header")
+        with gr.Column(elem_id="side"):
+            conversations = live("conversations", "open", "search", "rename", "delete", "export")
+        with gr.Column(elem_id="main"):
+            notice, loading = live("notice"), live("loading")
+            gr.HTML('<p id="spoken" class="unseen" role="status"></p>', elem_id="speaker")
+            with gr.Column(elem_id="talk"):
+                transcript = live("transcript", "open", "again", "undo", "judge", "remember", "look")
+                answering = live("answering", "look")
+            composer = live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id()))
+        with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs"):
+            with gr.Tab("Sources", render_children=True):
+                sources = live("sources", value=render.render("sources", turn=None))
+            with gr.Tab("My facts", render_children=True):
+                facts = live("facts", "store", "edit", "switch", "drop", "export")
+                bring = gr.UploadButton("Import facts (.txt, .json)", file_types=[".txt", ".json"], elem_id="bring")
+            with gr.Tab("Documents", render_children=True):
+                files = gr.File(
+                    label="Add documents", file_count="multiple", file_types=list(READ), height=150, elem_id="files"
+                )
+                documents = live("documents", "drop")
+            with gr.Tab("Settings", render_children=True):
+                pieces = Pieces(
+                    conversations, transcript, answering, composer, notice, sources, facts, documents, live("download")
+                )
+                view = View(pieces, house.conversations, house.ptkb, house.runs)
+                panel = ChoicePanel(view, house.settings)
+        talk = Talk(view, house.chat, lambda user: chosen(house.conversations, house.settings, user))
+        talk.wire()
+        Sidebar(view, talk).wire()
+        Facts(view, bring).wire()
+        Library(view, house.documents, files).wire(page)
+        panel.wire(page)
+        _show_header(page, header)
+        _show_loading(page, loading, house.loading)
+    return page
+
+
+def _show_header(page: gr.Blocks, header: Live) -> None:
+    def show(request: gr.Request) -> Updates:
+        user = user_of(request)
+        return {header: render.render("header", user="" if user == ME else user)}
+
+    show.__annotations__ = {"request": gr.Request}
+    page.load(show, None, [header], **QUIET)
+
+
+def _show_loading(page: gr.Blocks, piece: Live, loading: Loading) -> None:
+    """Bars while something is being made ready; the timer stops when there is nothing more to tell."""
+    timer = gr.Timer(0.5)
+
+    def show() -> Updates:
+        over = loading.ready or bool(loading.error)
+        stages: Sequence[Stage] = loading.stages()
+        html = render.render("loading", ready=loading.ready, error=loading.error, stages=stages)
+        return {piece: html, timer: gr.Timer(active=not over)}
+
+    page.load(show, None, [piece, timer], **QUIET)
+    timer.tick(show, None, [piece, timer], **QUIET)

@@ -1,0 +1,103 @@
+"""A reply as HTML: Markdown without HTML, images and links; citation chips; sentences without support marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from assistant.types import Citation, Sentence, Turn
+
+# Two characters of Unicode's private use area stand for the two ends of a sentence that nothing supports.
+_BEGIN, _END = "\ue000", "\ue001"
+_PRIVATE = re.compile(f"[{_BEGIN}{_END}]")
+_CHIP = re.compile(r"\[(\d{1,2})\]")
+# What begins a line in Markdown must stay at its beginning.
+_LINE_START = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*")
+# Text of a model or a document never becomes a link, an image or HTML.
+_OFF = ["link", "image", "autolink", "html_inline", "html_block", "reference"]
+NO_SOURCE = "No passage says this"
+
+
+def html(turn: Turn) -> Markup:
+    """The answer of a turn, with a chip for each citation and a mark on each sentence without support."""
+    text = _PRIVATE.sub("", turn.answer.text) if turn.answer else ""
+    env = {"turn": turn.id, "left": list(enumerate(turn.citations))}
+    return Markup(_markdown().render(marked(text, turn.sentences), env))  # noqa: S704 - escaped by the renderer
+
+
+def plain(text: str) -> Markup:
+    """Any other text that a model wrote."""
+    return Markup(_markdown().render(_PRIVATE.sub("", text), {"turn": "", "left": []}))  # noqa: S704
+
+
+def marked(text: str, sentences: Sequence[Sentence]) -> str:
+    """`text` with private characters around the sentences that have no support."""
+    done, place = "", 0
+    for sentence in sentences:
+        start = text.find(sentence.text, place)
+        if start < 0 or sentence.supported or not sentence.text:
+            continue
+        end = start + len(sentence.text)
+        match = _LINE_START.match(text, start, end)
+        start = match.end() if match else start
+        done += f"{text[place:start]}{_BEGIN}{text[start:end]}{_END}"
+        place = end
+    return done + text[place:]
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table").disable(_OFF)
+    markdown.inline.ruler.before("escape", "chip", _chip)
+    markdown.inline.ruler.before("escape", "unsupported", _unsupported)
+    for char in (_BEGIN, _END):
+        markdown.inline.add_terminator_char(char)
+    markdown.add_render_rule("chip", _render_chip)
+    markdown.add_render_rule("unsupported", _render_unsupported)
+    return markdown
+
+
+def _chip(state: StateInline, silent: bool) -> bool:
+    """`[n]` is a chip where it is the marker of the next citation, which the code wrote in this order."""
+    match = _CHIP.match(state.src, state.pos)
+    left: list[tuple[int, Citation]] = state.env["left"]
+    if not match or not left or left[0][1].n != int(match.group(1)):
+        return False
+    if not silent:
+        token = state.push("chip", "", 0)
+        token.meta = {"place": left[0][0], "citation": left.pop(0)[1], "turn": state.env["turn"]}
+    state.pos = match.end()
+    return True
+
+
+def _unsupported(state: StateInline, silent: bool) -> bool:
+    char = state.src[state.pos]
+    if char not in (_BEGIN, _END):
+        return False
+    if not silent:
+        state.push("unsupported", "", 0).content = char
+    state.pos += 1
+    return True
+
+
+def _render_chip(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    meta = tokens[place].meta
+    citation: Citation = meta["citation"]
+    return Markup(
+        '<button type="button" class="chip" data-cite="{place}" data-turn="{turn}" title="{quote}" '
+        'aria-label="Source {n}: {quote}">{n}</button>'
+    ).format(place=meta["place"], turn=meta["turn"], n=citation.n, quote=citation.quote)
+
+
+def _render_unsupported(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    if tokens[place].content == _END:
+        return f'<span class="unseen"> ({escape(NO_SOURCE)})</span></span>'
+    return f'<span class="unsupported" title="{escape(NO_SOURCE)}">'

@@ -1,0 +1,121 @@
+"""Answers being written, apart from the tabs that watch them.
+
+A run goes on when its tab is closed or reloaded; any tab of the same user can come back and watch it to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from threading import Event, Lock, Thread
+
+from assistant.chat import BROKEN
+from assistant.errors import SequiturError, StoreError
+from assistant.types import Turn
+
+PAUSE = 0.1  # seconds between updates of a page
+
+Answering = Callable[[Event], Iterator[Turn]]
+_LOG = logging.getLogger(__name__)
+
+
+class Run:
+    """One answer being written in a thread of its own; `turn` is its newest snapshot.
+
+    `replaces` is the id of the turn that is answered again, or "".
+    """
+
+    def __init__(self, turns: Iterator[Turn], stop: Event, replaces: str = "") -> None:
+        self.turn = next(turns)
+        self.replaces = replaces
+        self.stop = stop
+        self._turns = turns
+        self._thread = Thread(target=self._consume, name=f"turn-{self.turn.id}", daemon=True)
+
+    @property
+    def over(self) -> bool:
+        """Whether `turn` is the last snapshot, saved and done with."""
+        return not self._thread.is_alive()
+
+    def start(self, after: Callable[[], None]) -> None:
+        """Go on in the background; `after` is called at the end, whatever happens."""
+        self._after = after
+        self._thread.start()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end."""
+        self._thread.join(seconds)
+
+    def _consume(self) -> None:
+        try:
+            for turn in self._turns:
+                self.turn = turn
+        except SequiturError as error:
+            self.turn = self.turn.grow(status="failed", step="", error=str(error))
+        except Exception:  # noqa: BLE001 - the page must be told, and the log has the details
+            _LOG.exception("turn %s failed", self.turn.id)
+            self.turn = self.turn.grow(status="failed", step="", error=BROKEN)
+        finally:
+            self._after()
+
+
+class Runs:
+    """All answers being written, at most one a conversation. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._runs: dict[tuple[str, str], Run] = {}
+        self._lock = Lock()
+
+    def start(self, user: str, conversation: str, answering: Answering, replaces: str = "") -> Run:
+        """Begin an answer and wait for its first snapshot.
+
+        Raises:
+            StoreError: one is being written in this conversation already.
+            SequiturError: the message can't be answered as it stands.
+        """
+        if self.of(user, conversation):
+            raise StoreError("An answer is being written in this conversation; wait for it or stop it first.")
+        stop = Event()
+        run = Run(answering(stop), stop, replaces)
+        with self._lock:
+            self._runs[user, conversation] = run
+        run.start(after=lambda: self._forget(user, conversation))
+        return run
+
+    def of(self, user: str, conversation: str) -> Run | None:
+        """What is being written in a conversation."""
+        with self._lock:
+            return self._runs.get((user, conversation))
+
+    def stop(self, user: str, conversation: str) -> None:
+        """Stop what is being written in a conversation; what there is of it is kept."""
+        run = self.of(user, conversation)
+        if run:
+            run.stop.set()
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Stop everything and wait until it is saved."""
+        with self._lock:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.stop.set()
+        for run in runs:
+            run.join(seconds)
+
+    def _forget(self, user: str, conversation: str) -> None:
+        with self._lock:
+            self._runs.pop((user, conversation), None)
+
+
+async def watch(run: Run) -> AsyncIterator[Turn]:
+    """The snapshots of a run, at most ten a second, until it is over; the last one always comes."""
+    seen = None
+    while True:
+        over, turn = run.over, run.turn
+        if turn is not seen:
+            seen = turn
+            yield turn
+        if over:
+            return
+        await asyncio.sleep(PAUSE)

@@ -1,0 +1,80 @@
+"""What the browser and other sites are allowed: a content security policy, known hosts, own origin only."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+# gradio compiles its templates in the browser, hence 'unsafe-eval'; its styles and start-up script are inline.
+POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "frame-src 'none'",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this computer reaches a server that listens on `host`."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Guard:
+    """ASGI middleware: refuses unknown hosts (DNS rebinding) and other sites' requests, adds the headers.
+
+    With `local` only the names of this computer's loopback are known hosts; otherwise any address and name is,
+    since the logins guard the page, but the origin of a request must still be the host it goes to.
+    """
+
+    def __init__(self, app: ASGIApp, local: bool) -> None:
+        self._app, self._local = app, local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = refused(Headers(scope=scope), self._local)
+        if refusal:
+            await PlainTextResponse(refusal, status_code=403)(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def refused(headers: Headers, local: bool) -> str:
+    """Why a request is refused, or ""."""
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if local and (urlsplit(f"//{host}").hostname or "") not in LOOPBACK:
+        return "This page answers only to the address that it printed."
+    if origin is not None and urlsplit(origin).netloc != host:
+        return "Requests from other sites are refused."
+    return ""

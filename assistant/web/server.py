@@ -1,0 +1,123 @@
+"""Serves the page: where it listens, who may log in, how it looks, and how it ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+import gradio as gr
+from starlette.middleware import Middleware
+
+from assistant.errors import SettingsError
+from assistant.settings import WebSettings
+from assistant.users import Logins
+from assistant.web.page import FOLDER, House, build
+from assistant.web.security import Guard, is_loopback
+
+FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
+MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")
+MOST_WAITING = 64
+
+
+@dataclass
+class Server:
+    """A page that is up. `url` is where."""
+
+    page: gr.Blocks
+    house: House
+    url: str
+    closers: list[Callable[[], None]] = field(default_factory=list)
+
+    def wait(self) -> None:
+        """Serve until the process is interrupted."""
+        self.page.block_thread()
+
+    def close(self) -> None:
+        """Stop the answers being written, keep what there is of them, and stop serving."""
+        self.house.runs.close()
+        self.page.close(verbose=False)
+
+
+def serve(house: House, logins: Logins) -> Server:
+    """Bring the page up. Returns as soon as it answers.
+
+    Raises:
+        SettingsError: the port is in use, or other computers would reach a page that nobody needs to log in to.
+    """
+    web = house.settings.web
+    local = is_loopback(web.host)
+    if not local and not logins.names():
+        raise SettingsError(
+            "Other computers can reach this page, so people must log in: make a login with "
+            "`python -m assistant users add NAME` first."
+        )
+    port = free_port(web)
+    page = build(house)
+    page.queue(api_open=False, max_size=MOST_WAITING, default_concurrency_limit=None)
+    _app, url, _share = page.launch(
+        server_name=web.host,
+        server_port=port,
+        auth=None if local and not logins.names() else logins.check,
+        **look(),
+        **guarded(web, local),
+    )
+    return Server(page, house, url)
+
+
+def look() -> dict[str, Any]:
+    """Style, script and theme, all from this folder: nothing is fetched from another host."""
+    script = (FOLDER / "page.js").read_text(encoding="utf-8")
+    theme = gr.themes.Base(font=list(FONTS), font_mono=list(MONO))
+    return {
+        "theme": theme,
+        "css_paths": [FOLDER / "style.css"],
+        "head": f'<meta name="viewport" content="width=device-width, initial-scale=1"><script>{script}</script>',
+        "favicon_path": FOLDER / "favicon.svg",
+        "footer_links": [],
+    }
+
+
+def guarded(web: WebSettings, local: bool) -> dict[str, Any]:
+    """What keeps strangers out, and the page quiet."""
+    return {
+        "app_kwargs": {"middleware": [Middleware(Guard, local=local)]},
+        "max_file_size": f"{web.upload_mb}mb",
+        "share": False,
+        "run_history": False,
+        "mcp_server": False,
+        "enable_monitoring": False,
+        "strict_cors": True,
+        "ssr_mode": False,
+        "pwa": False,
+        "show_error": False,
+        "quiet": True,
+        "prevent_thread_lock": True,
+    }
+
+
+def free_port(web: WebSettings) -> int:
+    """The port to listen on.
+
+    Raises:
+        SettingsError: it is in use, or the host is not an address of this computer.
+    """
+    family = socket.AF_INET6 if ":" in web.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((web.host, web.port))
+        except OSError as error:
+            raise SettingsError(_told(error, web)) from error
+        return int(probe.getsockname()[1])
+
+
+def _told(error: OSError, web: WebSettings) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {web.port} is in use; choose another with --port, or 0 for any free one."
+    return f"The page can't listen on {web.host}:{web.port} ({error.strerror}); choose another --host or --port."

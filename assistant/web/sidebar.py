@@ -1,0 +1,75 @@
+"""What happens in the sidebar: opening, searching, renaming, exporting and deleting conversations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from assistant.errors import StoreError
+from assistant.web.chat import Talk
+from assistant.web.tab import Tab, Updates, on, on_stream
+from assistant.web.view import View
+
+
+class Sidebar:
+    """The handlers."""
+
+    def __init__(self, view: View, talk: Talk) -> None:
+        self._view, self._talk, self._conversations = view, talk, view.conversations
+
+    def wire(self) -> None:
+        """Listen."""
+        pieces = self._view.pieces
+        shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
+        on_stream(pieces.transcript, "open", self.open, shown, pieces.notice)
+        on_stream(pieces.conversations, "open", self.open, shown, pieces.notice)
+        on(pieces.conversations, "search", self.search, shown, pieces.notice)
+        on(pieces.conversations, "rename", self.rename, shown, pieces.notice)
+        on(pieces.conversations, "delete", self.delete, shown, pieces.notice)
+        on(pieces.conversations, "export", self.export, [pieces.download], pieces.notice)
+
+    async def open(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Show a conversation, or an empty page; an answer that is being written in it is watched to its end."""
+        try:
+            yield await asyncio.to_thread(self._view.all, tab)
+        except StoreError:
+            if not tab.conversation:
+                raise
+            yield await asyncio.to_thread(self._view.all, replace(tab, conversation=""))
+            raise
+        run = self._view.runs.of(tab.user, tab.conversation)
+        if run:
+            async for updates in self._talk.follow(tab, run):
+                yield updates
+
+    def search(self, tab: Tab) -> Updates:
+        """List the conversations that have the words in title or text."""
+        return self._view.sidebar(tab)
+
+    def rename(self, tab: Tab) -> Updates:
+        """Give a conversation another title."""
+        self._conversations.rename(tab.user, tab.text("target"), tab.text("title"))
+        return self._view.sidebar(tab)
+
+    def delete(self, tab: Tab) -> Updates:
+        """Delete a conversation; what is being written in it is stopped first."""
+        target = tab.text("target")
+        run = self._view.runs.of(tab.user, target)
+        if run:
+            run.stop.set()
+            run.join(5)
+        self._conversations.delete(tab.user, target)
+        if target == tab.conversation:
+            return self._view.all(replace(tab, conversation=""))
+        return self._view.sidebar(tab)
+
+    def export(self, tab: Tab) -> Updates:
+        """The conversation as a Markdown file."""
+        target = tab.text("target")
+        title = self._conversations.get(tab.user, target).title
+        return self._view.save(f"{_file_name(title)}.md", self._conversations.export_markdown(tab.user, target))
+
+
+def _file_name(title: str) -> str:
+    return "".join(char if char.isalnum() else "-" for char in title).strip("-")[:60] or "conversation"

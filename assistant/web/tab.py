@@ -1,0 +1,106 @@
+"""Who sent an event, what their tab shows, and how an error becomes a banner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gradio as gr
+
+from assistant.chat import BROKEN
+from assistant.errors import SequiturError
+from assistant.web import render
+from assistant.web.live import Live
+
+ME = "me"  # the one user of a page without logins
+
+_LOG = logging.getLogger(__name__)
+# Components with their new values; those left out stay as they are.
+Updates = dict[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One event: the user, what their tab shows (ids, unchecked), and the values that came with it."""
+
+    user: str
+    conversation: str = ""
+    looked: str = ""
+    search: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """A value that came with the event, as text."""
+        value = self.data.get(name, "")
+        return value if isinstance(value, str) else str(value)
+
+    def number(self, name: str) -> int:
+        """A value that came with the event, as a whole number; -1 where it is none."""
+        text = self.text(name)
+        return int(text) if text.isascii() and text.removeprefix("-").isdigit() else -1
+
+
+Act = Callable[[Tab], Updates]
+Stream = Callable[[Tab], AsyncIterator[Updates]]
+
+
+def user_of(request: gr.Request) -> str:
+    """The name the user logged in with, or `ME` where there are no logins."""
+    return request.username or ME
+
+
+def tab_of(event: gr.EventData, request: gr.Request) -> Tab:
+    """The event, as the browser sent it: nothing in it but the user can be trusted."""
+    data: dict[str, Any] = event._data if isinstance(event._data, dict) else {}  # noqa: SLF001 - has no public name
+    shown = {name: str(data.get(name, ""))[:200] for name in ("conversation", "looked", "search")}
+    return Tab(user_of(request), **shown, data=data)
+
+
+def on(piece: Live, event: str, act: Act, outputs: list[gr.components.Component], notice: Live) -> None:
+    """Run `act` when `piece` sends `event`; what it raises becomes a banner, and nothing else changes."""
+
+    def handle(data: gr.EventData, request: gr.Request) -> Updates:
+        return guarded(lambda: act(tab_of(data, request)), notice)
+
+    # gradio reads the annotations to know what to pass.
+    handle.__annotations__ = {"data": gr.EventData, "request": gr.Request}
+    getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
+
+
+def on_stream(piece: Live, event: str, stream: Stream, outputs: list[gr.components.Component], notice: Live) -> None:
+    """As `on`, for an event that updates the page several times."""
+
+    async def handle(data: gr.EventData, request: gr.Request) -> AsyncIterator[Updates]:
+        try:
+            async for updates in stream(tab_of(data, request)):
+                yield updates
+        except SequiturError as error:
+            yield {notice: render.notice(str(error))}
+        except Exception:  # noqa: BLE001 - a person is told in words, the log has the details
+            _LOG.exception("an event of the page failed")
+            yield {notice: render.notice(BROKEN)}
+
+    handle.__annotations__ = {"data": gr.EventData, "request": gr.Request}
+    getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
+
+
+def guarded(act: Callable[[], Updates], notice: Live) -> Updates:
+    """What `act` returns, or a banner that says what went wrong."""
+    try:
+        return act()
+    except SequiturError as error:
+        return {notice: render.notice(str(error))}
+    except Exception:  # noqa: BLE001
+        _LOG.exception("an event of the page failed")
+        return {notice: render.notice(BROKEN)}
+
+
+# Users don't wait for each other, a click is never swallowed, and nothing is dimmed.
+QUIET: dict[str, Any] = {
+    "show_progress": "hidden",
+    "concurrency_limit": None,
+    "trigger_mode": "multiple",
+    "api_visibility": "private",
+}

@@ -1,0 +1,124 @@
+"""The pieces of the page, and what each shows for a tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from assistant.conversation import Conversation, Conversations
+from assistant.errors import StoreError
+from assistant.types import Turn, new_id, now
+from assistant.web import render
+from assistant.web.live import Live
+from assistant.web.runs import Run, Runs
+from assistant.web.tab import Tab, Updates
+from ptkb.store import Ptkb, key
+
+EXAMPLES = (
+    "What is a good diet?",
+    "Which languages are spoken in Switzerland?",
+    "How can I sleep better before an exam?",
+    "What should I check before I travel abroad?",
+)
+EMPTY = Conversation("", "", now(), now())
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The live pieces of the page."""
+
+    conversations: Live
+    transcript: Live
+    answering: Live
+    composer: Live
+    notice: Live
+    sources: Live
+    facts: Live
+    documents: Live
+    download: Live
+
+
+@dataclass(frozen=True)
+class View:
+    """Renders pieces from what is stored and running. Whatever is shown was asked for in the user's name."""
+
+    pieces: Pieces
+    conversations: Conversations
+    ptkb: Ptkb
+    runs: Runs
+
+    def all(self, tab: Tab) -> Updates:
+        """Everything that belongs to the tab's conversation, its newest reply looked at."""
+        conversation = self.conversation(tab)
+        run = self.runs.of(tab.user, tab.conversation)
+        newest = run.turn if run else (conversation.turns[-1] if conversation.turns else None)
+        return {
+            **self.talk(tab, conversation, run),
+            **self.sidebar(tab),
+            **self.panel(tab, newest),
+        }
+
+    def talk(self, tab: Tab, conversation: Conversation, run: Run | None) -> Updates:
+        """The transcript, and the answer that is being written."""
+        hidden = {run.turn.id, run.replaces} if run else set()
+        turns = [turn for turn in conversation.turns if turn.id not in hidden]
+        known = {key(fact.text) for fact in self.ptkb.facts(tab.user)}
+        if turns or run:
+            shown = render.transcript(conversation.id, conversation.title, turns, conversation.feedback, known)
+        else:
+            shown = render.transcript(conversation.id, conversation.title, [], {}, known) + self._welcome()
+        answering = render.answering(conversation.id, run.turn) if run else ""
+        return {self.pieces.transcript: shown, self.pieces.answering: answering}
+
+    def sidebar(self, tab: Tab) -> Updates:
+        """The list of conversations, as searched for."""
+        items = self.conversations.list(tab.user, tab.search)
+        html = render.render("conversations", items=items, current=tab.conversation, search=tab.search)
+        return {self.pieces.conversations: html}
+
+    def panel(self, tab: Tab, turn: Turn | None) -> Updates:
+        """The sources of a turn, and the facts as it saw them."""
+        return {self.pieces.sources: render.render("sources", turn=turn), **self.facts(tab, turn)}
+
+    def facts(self, tab: Tab, turn: Turn | None) -> Updates:
+        """The user's facts, with the relevance that each had in `turn`."""
+        relevance = {fact.id: fact for fact in turn.facts} if turn else {}
+        html = render.render("facts", facts=self.ptkb.facts(tab.user), relevance=relevance)
+        return {self.pieces.facts: html}
+
+    def box(self, draft: str) -> Updates:
+        """The box, with text given back to the user."""
+        return {self.pieces.composer: render.render("composer", draft=draft, nonce=new_id())}
+
+    def save(self, name: str, text: str) -> Updates:
+        """A file for the user to keep."""
+        return {self.pieces.download: render.render("download", name=name, text=text, nonce=new_id())}
+
+    def note(self, text: str) -> Updates:
+        """A short word that something was done."""
+        return {self.pieces.notice: render.notice(text, "note")}
+
+    def conversation(self, tab: Tab) -> Conversation:
+        """The conversation that the tab shows; an empty one before its first message."""
+        return self.conversations.get(tab.user, tab.conversation) if tab.conversation else EMPTY
+
+    def turn(self, tab: Tab, turn_id: str) -> Turn | None:
+        """A turn of the tab's conversation."""
+        run = self.runs.of(tab.user, tab.conversation)
+        if run and run.turn.id == turn_id:
+            return run.turn
+        return _first(self.conversation(tab).turns, lambda turn: turn.id == turn_id)
+
+    def looked(self, tab: Tab) -> Turn | None:
+        """The turn whose sources the tab shows."""
+        try:
+            return self.turn(tab, tab.looked) if tab.looked else None
+        except StoreError:
+            return None
+
+    def _welcome(self) -> str:
+        return render.render("welcome", examples=EXAMPLES)
+
+
+def _first(turns: Sequence[Turn], wanted: Callable[[Turn], bool]) -> Turn | None:
+    return next((turn for turn in turns if wanted(turn)), None)

@@ -1,0 +1,291 @@
+"""A page on scripted turns: everything but the models is real. `python -m tests.browser.fake` serves it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event
+
+from assistant.chat import Chat, exchanges
+from assistant.conversation import Conversations
+from assistant.database import connect
+from assistant.errors import LibraryError, ModelError, UtteranceError
+from assistant.parts import Stage
+from assistant.settings import Settings, WebSettings
+from assistant.text import clean
+from assistant.types import (
+    Answer,
+    Candidate,
+    Choices,
+    Citation,
+    Digest,
+    Fact,
+    FactOffer,
+    Passage,
+    Progress,
+    Query,
+    RankedFact,
+    Sentence,
+    Tokens,
+    Turn,
+)
+from assistant.users import Logins
+from assistant.web.library import Document
+from assistant.web.page import House
+from assistant.web.runs import Runs
+from assistant.web.server import Server, serve
+from ptkb.store import Ptkb
+
+HOSTILE = (
+    '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+    "![p](http://evil.example/p.png) [l](http://evil.example/) <b>bold</b> ${window.hacked=1} {{value}}"
+)
+
+PASSAGES = (
+    Passage(
+        "food-12",
+        "A vegetarian plate",
+        "A plate without meat can hold all that a body needs. Lentils, beans, tofu and eggs are rich in protein. "
+        "Combine legumes with grains over the day. Iron from plants is taken up better with vitamin C.",
+        0.0325,
+        ("question", "draft"),
+        "Everyday shelf",
+    ),
+    Passage(
+        "diet-3",
+        "Living without lactose",
+        "Lactose is the sugar in milk. People with lactose intolerance do well with hard cheese, which holds almost "
+        "none, and with oat or soy drink. Check that plant drinks are enriched with calcium.",
+        0.0312,
+        ("draft",),
+        "Everyday shelf",
+    ),
+    Passage(
+        "food-2",
+        "Fibre and satiety",
+        "Fibre slows digestion and keeps you full. Most adults eat less than 20 g a day, where 30 g would be better. "
+        "Oats, legumes and fruit with skin are good sources.",
+        0.0164,
+        ("question",),
+        "Everyday shelf",
+    ),
+    Passage(
+        "norway-geo",
+        "Norway - Geography",
+        "Norway lies in Northern Europe, bordering the North Sea and the North Atlantic Ocean, west of Sweden.",
+        0.0120,
+        ("draft",),
+        "The World Factbook",
+    ),
+)
+DRAFT = "A good diet is varied: vegetables, legumes, whole grains, fruit, nuts, and enough protein and calcium."
+SENTENCES = (
+    ("Lentils, beans, tofu and eggs give you protein without meat.", 0, "Lentils, beans, tofu and eggs are rich in protein.", 0.97),
+    ("Hard cheese and oat or soy drink suit you, since they hold almost no lactose.", 1, "People with lactose intolerance do well with hard cheese, which holds almost none, and with oat or soy drink.", 0.91),
+    ("A good diet also makes you happy.", -1, "", 0.08),
+    ("Aim for about 30 g of fibre a day, from oats, legumes and fruit.", 2, "Most adults eat less than 20 g a day, where 30 g would be better.", 0.88),
+    ("Combine legumes with grains over the day.", 0, "Combine legumes with grains over the day.", 0.99),
+)  # fmt: skip
+
+
+@dataclass
+class Script:
+    """How fast the scripted model writes, and whether it waits before the answer until `go` is set."""
+
+    pause: float = 0.01
+    go: Event = field(default_factory=Event)
+
+    def __post_init__(self) -> None:
+        self.go.set()
+
+
+class ScriptedChat(Chat):
+    """Real saving, scripted answers: the utterance says which."""
+
+    def __init__(self, conversations: Conversations, ptkb: Ptkb, loading: Loaded, script: Script) -> None:
+        super().__init__(conversations, ptkb, lambda _user, _choices: None)  # type: ignore[arg-type, return-value]
+        self.loading, self.script = loading, script
+
+    def _run(
+        self, user: str, conversation: str, utterance: str, earlier: Sequence[Turn], choices: Choices, stop: Event
+    ) -> Iterator[Turn]:
+        if not self.loading.ready:
+            raise ModelError("Sequitur is still loading; it answers as soon as the bars above are full.")
+        utterance = clean(utterance)
+        if not utterance:
+            raise UtteranceError("The message is empty; type a question first.")
+        if len(utterance) > 20_000:
+            raise UtteranceError("The message has too many characters; shorten it.")
+        turn = Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(user)), choices, model="scripted")
+        saved = None
+        for turn in scripted(turn, self.script, stop):
+            if turn.step != saved:
+                self._conversations.save_turn(user, conversation, turn)
+                saved = turn.step
+            yield turn
+
+
+def scripted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
+    """The snapshots of one turn."""
+    for snapshot in _flow(turn, script, stop):
+        time.sleep(script.pause)
+        turn = snapshot
+        yield turn
+        if stop.is_set():
+            break
+    yield turn.grow(status="failed" if turn.error else "stopped" if stop.is_set() else "done", step="")
+
+
+def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
+    said = turn.utterance.lower()
+    yield (turn := turn.grow(step="facts", facts=_ranked(turn.known), timings={"facts": 0.04}))
+    if said.startswith(("hello", "i've just")):
+        offers = _offers(turn) if said.startswith("i've") else ()
+        text = "Thanks for telling me." if offers else "Hello! What would you like to know?"
+        yield from _written(turn.grow(step="answer", intent="small_talk"), text, "conversation", script, stop)
+        yield turn.grow(step="offers", intent="small_talk", answer=Answer(text, origin="conversation"), offers=offers)
+        return
+    yield (turn := turn.grow(step="glance", passages=PASSAGES[:2], timings={"facts": 0.04, "glance": 0.2}))
+    question = turn.utterance if not turn.history else f"{turn.utterance} (about {turn.history[-1].utterance})"
+    yield (turn := turn.grow(step="question", question=question, rewritten=bool(turn.history)))
+    yield (turn := turn.grow(step="draft", draft=DRAFT))
+    queries = (Query("question", question), Query("draft", DRAFT))
+    digests = tuple(Digest(passage.id, passage.text) for passage in PASSAGES)
+    spent = {"draft": Tokens(212, 48), "answer": Tokens(811, 92)}
+    timings = {"facts": 0.04, "glance": 0.2, "draft": 3.1, "digests": 0.1, "answer": 9.8}
+    turn = turn.grow(
+        step="digests", queries=queries, passages=PASSAGES[: turn.choices.k], digests=digests, timings=timings, spent=spent
+    )
+    yield turn
+    while not script.go.wait(0.05) and not stop.is_set():
+        yield turn.grow(step="answer")
+    if "fail" in said:
+        yield turn.grow(step="answer", error="The model ran out of memory; close other programs or choose a smaller one.")
+    elif "unknown" in said:
+        yield from _unknown(turn, script, stop)
+    elif "hostile" in said:
+        passage = replace(PASSAGES[0], title=HOSTILE, text=HOSTILE, source=HOSTILE)
+        turn = turn.grow(passages=(passage,), draft=HOSTILE, events=(HOSTILE,), own_answer=HOSTILE)
+        yield turn.grow(step="answer", answer=Answer(HOSTILE), sentences=(Sentence(HOSTILE, supported=False),))
+    else:
+        yield from _cited(turn, script, stop)
+
+
+def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
+    plain = " ".join(text for text, *_ in SENTENCES)
+    for turn in _written(turn, plain, "passages", script, stop):
+        yield turn
+    if stop.is_set():
+        return
+    yield turn.grow(step="citations")
+    numbers: dict[str, int] = {}
+    cited, sentences, text = [], [], ""
+    for sentence, place, quote, support in SENTENCES:
+        text += f" {sentence}"
+        if place < 0 or place >= len(turn.passages):
+            sentences.append(Sentence(sentence, supported=False, support=support))
+            continue
+        passage = PASSAGES[place]
+        n = numbers.setdefault(passage.id, len(numbers) + 1)
+        start = passage.text.index(quote)
+        cited.append(Citation(n, passage.id, start, start + len(quote), sentence, quote, support))
+        sentences.append(Sentence(sentence, True, support, (n,)))
+        text += f" [{n}]"
+    answer = Answer(text.strip())
+    yield turn.grow(step="offers", answer=answer, citations=tuple(cited), sentences=tuple(sentences), offers=_offers(turn))
+
+
+def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
+    event = "The passages together gave no answer, so each was asked alone."
+    pool = tuple(Candidate("unknown" if n else "Perhaps 42.", p.id, 0 if n else 1, bool(n)) for n, p in enumerate(PASSAGES))
+    yield turn.grow(step="fallback", events=(event,))
+    answer = Answer("The library doesn't hold an answer to this.", unknown=True, origin="pool")
+    yield turn.grow(step="admit", events=(event,), pool=pool, answer=answer, own_answer="It may be **42**, as far as I recall.")
+
+
+def _written(turn: Turn, text: str, origin: str, script: Script, stop: Event) -> Iterator[Turn]:
+    words = text.split(" ")
+    for n in range(1, len(words) + 1):
+        if stop.is_set():
+            return
+        yield turn.grow(step="answer", answer=Answer(" ".join(words[:n]), origin=origin))
+        time.sleep(script.pause)
+
+
+def _ranked(known: Sequence[Fact]) -> tuple[RankedFact, ...]:
+    on = [fact for fact in known if fact.on]
+    return tuple(RankedFact(fact.id, fact.text, 0.62 - 0.2 * n, n < 2) for n, fact in enumerate(on))
+
+
+def _offers(turn: Turn) -> tuple[FactOffer, ...]:
+    if "vegan" not in turn.utterance.lower():
+        return ()
+    old = next((fact for fact in turn.known if "vegetarian" in fact.text), None)
+    return (FactOffer("I'm vegan.", old.id if old else ""), FactOffer("I like oats."))
+
+
+@dataclass
+class Loaded:
+    """Stages that a test can change."""
+
+    ready: bool = True
+    error: str = ""
+    told: tuple[Stage, ...] = (Stage("Sentence-BERT", 1.0, done=True), Stage("Starter library", 0.42), Stage("Language model"))
+
+    def stages(self) -> tuple[Stage, ...]:
+        return self.told
+
+
+@dataclass
+class Shelf:
+    """Documents by user, in memory; an empty file is refused."""
+
+    kept: dict[str, dict[str, Document]] = field(default_factory=dict)
+
+    def list(self, user: str) -> list[Document]:
+        return sorted(self.kept.get(user, {}).values(), key=lambda document: document.name)
+
+    def add(self, user: str, files: Sequence[Path], progress: Progress) -> list[str]:
+        problems = []
+        for n, file in enumerate(files):
+            progress(n, len(files))
+            text = file.read_bytes()
+            if text.strip():
+                self.kept.setdefault(user, {})[file.name] = Document(file.name, file.name, len(text) // 500 + 1)
+            else:
+                problems.append(f"{file.name} is empty.")
+        return problems
+
+    def remove(self, user: str, document: str) -> None:
+        if self.kept.get(user, {}).pop(document, None) is None:
+            raise LibraryError("There is no such document; it may have been removed meanwhile.")
+
+
+def house(folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1") -> tuple[House, Logins]:
+    """The page's foundations, in `folder`."""
+    settings = Settings(data_dir=folder, hub=False, web=WebSettings(host=host, port=port))
+    engine = connect(settings.database_url)
+    conversations, ptkb = Conversations(engine), Ptkb(engine)
+    chat = ScriptedChat(conversations, ptkb, loading, script)
+    return House(settings, chat, conversations, ptkb, Shelf(), loading, Runs()), Logins(engine)
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=7861)
+    parser.add_argument("--pause", type=float, default=0.05)
+    parser.add_argument("--loading", action="store_true")
+    given = parser.parse_args()
+    built, logins = house(given.data_dir, Script(given.pause), Loaded(ready=not given.loading), given.port)
+    server: Server = serve(built, logins)
+    print(server.url, flush=True)
+    server.wait()
+
+
+if __name__ == "__main__":
+    main()
