@@ -68,7 +68,6 @@ window.sequitur = (() => {
     };
     watch("value", show);
     show();
-    if (element.id === "transcript" || element.querySelector("[data-conversation]")) remember();
   }
 
   // What this tab shows; goes with every event.
@@ -88,7 +87,7 @@ window.sequitur = (() => {
   }
 
   function after(element, atEnd) {
-    const root = element.closest("[id]")?.id && blockOf(element);
+    const root = element.closest(".block").id;
     if (root === "transcript" || root === "answering") {
       if (root === "transcript") remember();
       running();
@@ -98,9 +97,6 @@ window.sequitur = (() => {
     if (root === "composer") draftFromServer(element);
     if (root === "download") download(find("[data-download]", element));
   }
-
-  const NAMES = ["transcript", "answering", "sources", "composer", "download", "notice", "conversations", "facts", "documents", "loading"];
-  const blockOf = (element) => NAMES.find((name) => element.closest(`#${name}`)) ?? "";
 
   // --- events -------------------------------------------------------------------------------------------------
 
@@ -323,23 +319,26 @@ window.sequitur = (() => {
     return id !== null && id === server;
   }
 
-  function open() {
-    const root = find("#transcript [data-live]") ?? find("#transcript[data-live]");
-    if (!root) return setTimeout(open, 30);
-    triggers.get(root)("open", { ...here(), conversation: location.hash.slice(1) });
-    setInterval(alive, 3000);
-    alive();
+  const transcript = () => find("#transcript [data-live]");
+
+  function show(conversation) {
+    if (transcript()) send(transcript(), "open", { conversation });
   }
 
+  // Another tab may have gone on with this conversation meanwhile.
   document.addEventListener("visibilitychange", () => {
-    const root = find("#transcript [data-live]") ?? find("#transcript[data-live]");
-    if (document.visibilityState === "visible" && root && !document.body.classList.contains("answering")) send(root, "open", here());
+    const busy = document.body.classList.contains("answering");
+    if (document.visibilityState === "visible" && !busy) show(here().conversation);
   });
-  addEventListener("hashchange", open);
+  addEventListener("hashchange", () => {
+    const id = location.hash.slice(1);
+    if (id !== here().conversation) show(id);
+  });
   document.addEventListener("DOMContentLoaded", () => {
     const chosen = localStorage.getItem("sequitur-theme");
     if (chosen) setTimeout(() => theme(chosen), 0);
-    open();
+    alive();
+    setInterval(alive, 3000);
   });
 
   return { live };

@@ -68,12 +68,12 @@ def build(house: House) -> gr.Blocks:
             conversations = live("conversations", "open", "search", "rename", "delete", "export")
         with gr.Column(elem_id="main"):
             notice, loading = live("notice"), live("loading")
-            gr.HTML('<p id="spoken" class="unseen" role="status"></p>', elem_id="speaker")
+            download = live("download")
             with gr.Column(elem_id="talk"):
                 transcript = live("transcript", "open", "again", "undo", "judge", "remember", "look")
                 answering = live("answering", "look")
             composer = live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id()))
-        with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs"):
+        with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
             with gr.Tab("Sources", render_children=True):
                 sources = live("sources", value=render.render("sources", turn=None))
             with gr.Tab("My facts", render_children=True):
@@ -86,13 +86,13 @@ def build(house: House) -> gr.Blocks:
                 documents = live("documents", "drop")
             with gr.Tab("Settings", render_children=True):
                 pieces = Pieces(
-                    conversations, transcript, answering, composer, notice, sources, facts, documents, live("download")
+                    conversations, transcript, answering, composer, notice, sources, facts, documents, download
                 )
                 view = View(pieces, house.conversations, house.ptkb, house.runs)
                 panel = ChoicePanel(view, house.settings)
         talk = Talk(view, house.chat, lambda user: chosen(house.conversations, house.settings, user))
         talk.wire()
-        Sidebar(view, talk).wire()
+        Sidebar(view, talk).wire(page)
         Facts(view, bring).wire()
         Library(view, house.documents, files).wire(page)
         panel.wire(page)

@@ -72,12 +72,12 @@ def serve(house: House, logins: Logins) -> Server:
 
 def look() -> dict[str, Any]:
     """Style, script and theme, all from this folder: nothing is fetched from another host."""
-    script = (FOLDER / "page.js").read_text(encoding="utf-8")
+    script, style = ((FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "style.css"))
     theme = gr.themes.Base(font=list(FONTS), font_mono=list(MONO))
     return {
         "theme": theme,
-        "css_paths": [FOLDER / "style.css"],
-        "head": f'<meta name="viewport" content="width=device-width, initial-scale=1"><script>{script}</script>',
+        # Not as `css`, which gradio rewrites selector by selector, and breaks at the commas of `:is(a, b)`.
+        "head": f"<style>{style}</style><script>{script}</script>",
         "favicon_path": FOLDER / "favicon.svg",
         "footer_links": [],
     }

@@ -6,10 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import gradio as gr
+
 from assistant.errors import StoreError
 from assistant.web.chat import Talk
-from assistant.web.tab import Tab, Updates, on, on_stream
+from assistant.web.tab import Tab, Updates, on, on_load, on_stream
 from assistant.web.view import View
+
+# The address of a page ends in the id of its conversation, so that a tab finds it again after a reload.
+PLACE = "() => location.hash.slice(1)"
 
 
 class Sidebar:
@@ -18,12 +23,14 @@ class Sidebar:
     def __init__(self, view: View, talk: Talk) -> None:
         self._view, self._talk, self._conversations = view, talk, view.conversations
 
-    def wire(self) -> None:
-        """Listen."""
+    def wire(self, page: gr.Blocks) -> None:
+        """Listen; when the page opens, show the conversation that its address names."""
         pieces = self._view.pieces
         shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
         on_stream(pieces.transcript, "open", self.open, shown, pieces.notice)
         on_stream(pieces.conversations, "open", self.open, shown, pieces.notice)
+        place = gr.Textbox(visible="hidden")
+        on_load(page, place, PLACE, self.open, shown, pieces.notice)
         on(pieces.conversations, "search", self.search, shown, pieces.notice)
         on(pieces.conversations, "rename", self.rename, shown, pieces.notice)
         on(pieces.conversations, "delete", self.delete, shown, pieces.notice)

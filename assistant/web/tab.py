@@ -73,17 +73,37 @@ def on_stream(piece: Live, event: str, stream: Stream, outputs: list[gr.componen
     """As `on`, for an event that updates the page several times."""
 
     async def handle(data: gr.EventData, request: gr.Request) -> AsyncIterator[Updates]:
-        try:
-            async for updates in stream(tab_of(data, request)):
-                yield updates
-        except SequiturError as error:
-            yield {notice: render.notice(str(error))}
-        except Exception:  # noqa: BLE001 - a person is told in words, the log has the details
-            _LOG.exception("an event of the page failed")
-            yield {notice: render.notice(BROKEN)}
+        async for updates in guarded_stream(stream(tab_of(data, request)), notice):
+            yield updates
 
     handle.__annotations__ = {"data": gr.EventData, "request": gr.Request}
     getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
+
+
+def on_load(
+    page: gr.Blocks, place: gr.Textbox, js: str, stream: Stream, outputs: list[gr.components.Component], notice: Live
+) -> None:
+    """Run `stream` when the page opens; `js` gives the id of the conversation to show."""
+
+    async def handle(conversation: str, request: gr.Request) -> AsyncIterator[Updates]:
+        tab = Tab(user_of(request), conversation[:200])
+        async for updates in guarded_stream(stream(tab), notice):
+            yield updates
+
+    handle.__annotations__ = {"conversation": str, "request": gr.Request}
+    page.load(handle, place, [*outputs, notice], js=js, **QUIET)
+
+
+async def guarded_stream(stream: AsyncIterator[Updates], notice: Live) -> AsyncIterator[Updates]:
+    """What `stream` yields, and a banner if it fails."""
+    try:
+        async for updates in stream:
+            yield updates
+    except SequiturError as error:
+        yield {notice: render.notice(str(error))}
+    except Exception:  # noqa: BLE001 - a person is told in words, the log has the details
+        _LOG.exception("an event of the page failed")
+        yield {notice: render.notice(BROKEN)}
 
 
 def guarded(act: Callable[[], Updates], notice: Live) -> Updates:
