@@ -54,7 +54,7 @@ def _chunks(paragraphs: list[Block]) -> Iterator[Block]:
         yield replace(paragraphs[0], text=paragraphs[0].text.strip())
         return
     current, words = Block("", ""), 0
-    for paragraph in paragraphs:
+    for paragraph in _lines(paragraphs):
         for n, sentence in enumerate(_sentences(paragraph.text)):
             more = count_words(sentence)
             full = words + more > MOST_WORDS or (n == 0 and words >= ENOUGH_WORDS)
@@ -62,10 +62,17 @@ def _chunks(paragraphs: list[Block]) -> Iterator[Block]:
                 yield current
                 words = 0
             glue = "\n" if n == 0 else " "
-            current = replace(current, text=current.text + glue + sentence) if words else replace(paragraph, text=sentence)
+            current = (
+                replace(current, text=current.text + glue + sentence) if words else replace(paragraph, text=sentence)
+            )
             words += more
     if words:
         yield current
+
+
+def _lines(paragraphs: list[Block]) -> Iterator[Block]:
+    for paragraph in paragraphs:
+        yield from (replace(paragraph, text=line) for line in paragraph.text.split("\n") if line.strip())
 
 
 def _sentences(text: str) -> Iterator[str]:

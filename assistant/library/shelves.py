@@ -40,11 +40,16 @@ def library_folder(name: str, settings: Settings) -> Path:
     return settings.libraries_dir / name
 
 
+def is_library(folder: Path) -> bool:
+    """Whether an index was ever finished in this folder; whether it can be read is another question."""
+    return folder.is_dir() and any(folder.glob("segments_*"))
+
+
 def library_names(settings: Settings, user: str | None = None) -> list[str]:
     """The libraries there are, in alphabetical order; of the users' own, only that of `user`."""
     folders = settings.libraries_dir.iterdir() if settings.libraries_dir.is_dir() else ()
     own = own_library(user) if user is not None else ""
-    names = sorted(one.name for one in folders if one.is_dir() and _NAME.fullmatch(one.name))
+    names = sorted(one.name for one in folders if _NAME.fullmatch(one.name) and is_library(one))
     return [name for name in names if not name.startswith(OWN) or name == own]
 
 
@@ -66,7 +71,7 @@ def open_shelves(name: str, user: str, settings: Settings) -> Bm25:
     own = own_library(user)
     if name.startswith(OWN) and name != own:
         raise LibraryError(f"There is no library '{name}'; choose one of: {', '.join(library_names(settings, user))}.")
-    names = dict.fromkeys([name, own] if (library_folder(own, settings)).is_dir() else [name])
+    names = dict.fromkeys([name, own] if is_library(library_folder(own, settings)) else [name])
     return _open(tuple(library_folder(one, settings) for one in names), settings)
 
 
@@ -78,7 +83,7 @@ def remove_library(name: str, settings: Settings) -> None:
     """
     folder = library_folder(name, settings)
     with locked(folder):
-        if not folder.is_dir():
+        if not is_library(folder):
             raise LibraryError(f"There is no library '{name}'; python -m assistant index --list shows those there are.")
         try:
             shutil.rmtree(folder)
@@ -100,7 +105,9 @@ def locked(folder: Path) -> Iterator[None]:
     except Timeout as error:
         raise LibraryError(f"The library '{folder.name}' is being updated elsewhere; try again in a minute.") from error
     except OSError as error:
-        raise LibraryError(f"{folder.parent} can't be written ({error.strerror}); free space or set data_dir.") from error
+        raise LibraryError(
+            f"{folder.parent} can't be written ({error.strerror}); free space or set data_dir."
+        ) from error
     try:
         yield
     finally:

@@ -51,7 +51,7 @@ class Writer:
     def clear(self) -> None:
         """Remove every passage."""
         with self._writing():
-            jvm.call(lambda: self._writer.deleteAll())
+            jvm.call(self._delete_all)
 
     def holds_any(self, ids: Sequence[str]) -> bool:
         """Whether one of these passage ids is in the index, uncommitted ones included."""
@@ -77,9 +77,10 @@ class Writer:
         self._analyzer = java("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
         config = java("org.apache.lucene.index.IndexWriterConfig")(self._analyzer)
         config.setRAMBufferSizeMB(BUFFER_MB)
-        config.setCommitOnClose(False)  # noqa: FBT003
-        directory = java("org.apache.lucene.store.FSDirectory").open(java("java.nio.file.Paths").get(str(self._folder)))
-        self._writer = java("org.apache.lucene.index.IndexWriter")(directory, config)
+        config.setCommitOnClose(False)
+        path = java("java.nio.file.Paths").get(str(self._folder))
+        self._directory = java("org.apache.lucene.store.FSDirectory").open(path)
+        self._writer = java("org.apache.lucene.index.IndexWriter")(self._directory, config)
         arguments = java("io.anserini.index.IndexCollection$Args")()
         arguments.storeRaw = True
         self._generator = java("io.anserini.index.generator.DefaultLuceneDocumentGenerator")(arguments)
@@ -100,6 +101,9 @@ class Writer:
         # Deleting takes a variable number of terms in Java, which the bridge calls reliably in its update form only.
         term = jvm.java("org.apache.lucene.index.Term")(DOCUMENT_FIELD, document)
         self._writer.updateDocuments(term, jvm.java("java.util.ArrayList")())
+
+    def _delete_all(self) -> None:
+        self._writer.deleteAll()
 
     def _holds_any(self, ids: Sequence[str]) -> bool:
         values = jvm.java("java.util.ArrayList")()
@@ -122,17 +126,15 @@ class Writer:
 
     def _close(self) -> None:
         self._writer.rollback()
-        del self._writer, self._generator, self._analyzer
+        self._directory.close()
+        del self._writer, self._directory, self._generator, self._analyzer
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Turn what Java raises while writing into a sentence for a person."""
-        jvm.start()
-        from jnius import JavaException
-
         try:
             yield
-        except JavaException as error:
+        except jvm.failure() as error:
             if not error.classname:
                 raise
             raise LibraryError(_sentence(self._folder, error)) from error
@@ -154,4 +156,6 @@ def _sentence(folder: Path, error: Exception) -> str:
         return f"The disk is full: free some space for {folder} and try again; the index is as it was before."
     if "LockObtainFailed" in str(error):
         return f"The index in {folder} is being updated elsewhere; try again when that has finished."
-    return f"The index in {folder} can't be written ({error}); check the folder's permissions, or remove it and try again."
+    return (
+        f"The index in {folder} can't be written ({error}); check the folder's permissions, or remove it and try again."
+    )

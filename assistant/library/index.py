@@ -1,0 +1,279 @@
+"""Adds documents to a library, replaces them when they changed, and removes them.
+
+A document is read and cut to the end before Lucene sees any of it, and one commit makes all changes of a call visible
+together with the manifest that lists the documents. Killed before that, the library is what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from assistant.errors import LibraryError
+from assistant.library.chunks import Block, chunk
+from assistant.library.readers import read, reader_of
+from assistant.library.shelves import is_library, library_folder, locked
+from assistant.library.starter import NAME as STARTER
+from assistant.library.writer import Writer, writing
+from assistant.retrieve.bm25 import Bm25, read_manifest
+from assistant.settings import Settings
+from assistant.types import Passage, Progress
+
+BATCH = 500
+Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a library knows of one document. `path` is "" for an uploaded one; `hash` is the SHA-256 of its bytes."""
+
+    id: str
+    name: str
+    passages: int
+    hash: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file; `reason` says why it was skipped or removed."""
+
+    name: str
+    status: Status
+    passages: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file to index: its name as a reader of the library sees it, and what makes it the same document next time."""
+
+    path: Path
+    name: str
+    key: str
+
+    @property
+    def id(self) -> str:
+        return sha256(self.key.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def silent(done: int, total: int) -> None:
+    """A `Progress` that shows nothing."""
+
+
+def add_documents(
+    library: str, paths: Sequence[Path], settings: Settings, progress: Progress = silent, *, uploaded: bool = False
+) -> list[Outcome]:
+    """Bring files, and all files of folders, into a library, which is made if there is none of this name.
+
+    A file that is in it and has not changed is passed over; a changed one is replaced; one that vanished from an
+    indexed folder is removed. What can't be read is skipped, with the reason, and the rest is indexed.
+
+    Args:
+        library: its name.
+        paths: files and folders.
+        settings: say where libraries are.
+        progress: told bytes.
+        uploaded: whether files are known by their names alone, wherever they lie now.
+
+    Raises:
+        LibraryError: the library itself can't be written.
+    """
+    folder = _changeable(library, settings)
+    files, outcomes = _found(paths, uploaded)
+    with locked(folder):
+        documents = _documents(folder)
+        folder.mkdir(exist_ok=True)
+        with writing(folder) as writer:
+            outcomes += list(_add_all(writer, documents, files, progress))
+            outcomes += list(_drop(writer, documents, _vanished(documents, files, paths), "it is gone from the folder"))
+            if any(outcome.status in {"added", "replaced", "removed"} for outcome in outcomes):
+                writer.commit(_manifest(documents))
+    return outcomes
+
+
+def remove_documents(library: str, names: Sequence[str | Path], settings: Settings) -> list[Outcome]:
+    """Take documents out of a library: by id, by name, or by the path (or folder) that they were indexed from.
+
+    Raises:
+        LibraryError: the library can't be written, or there is none.
+    """
+    folder = _changeable(library, settings)
+    with locked(folder):
+        if not is_library(folder):
+            raise LibraryError(
+                f"There is no library '{library}'; python -m assistant index --list shows those there are."
+            )
+        documents = _documents(folder)
+        outcomes: list[Outcome] = []
+        with writing(folder) as writer:
+            for name in names:
+                meant = [one for one in documents.values() if _is_meant(one, str(name))]
+                outcomes += _drop(writer, documents, meant, "")
+                if not meant:
+                    outcomes.append(Outcome(str(name), "skipped", reason="it is not in the library"))
+            writer.commit(_manifest(documents))
+    return outcomes
+
+
+def list_documents(library: str, settings: Settings) -> list[Document]:
+    """The documents of a library, by name; none where there is no library yet.
+
+    Raises:
+        LibraryError: the library can't be read.
+    """
+    folder = library_folder(library, settings)
+    return sorted(_documents(folder).values(), key=lambda one: (one.name.lower(), one.id))
+
+
+def get_passage(library: str, passage_id: str, settings: Settings) -> Passage | None:
+    """One passage of a library, or None.
+
+    Raises:
+        LibraryError: there is no such library, or it can't be read.
+    """
+    return Bm25(library_folder(library, settings)).get(passage_id)
+
+
+def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Passage]:
+    """The passages that a document's blocks make.
+
+    A record keeps its id, with #2, #3 ... for what didn't fit into one passage; others are numbered in their document.
+    """
+    passages: list[Passage] = []
+    parts: dict[str, int] = {}
+    for block in chunk(blocks):
+        key = block.id or document
+        parts[key] = n = parts.get(key, 0) + 1
+        own = block.id if n == 1 else f"{block.id}#{n}"
+        where = f"{source}, {block.place}" if block.place else source
+        passages.append(Passage(own if block.id else f"{document}-{n}", block.title, block.text, source=where))
+    return passages
+
+
+def _changeable(library: str, settings: Settings) -> Path:
+    if library == STARTER:
+        raise LibraryError(f"The library '{STARTER}' comes with Sequitur and can't be changed; choose another name.")
+    return library_folder(library, settings)
+
+
+def _documents(folder: Path) -> dict[str, Document]:
+    if not is_library(folder):
+        return {}
+    entries: dict[str, dict[str, Any]] = read_manifest(folder).get("documents", {})
+    return {key: Document(id=key, **entry) for key, entry in entries.items()}
+
+
+def _manifest(documents: dict[str, Document]) -> dict[str, Any]:
+    entries = {one.id: asdict(one) for one in documents.values()}
+    return {"documents": {key: {k: v for k, v in entry.items() if k != "id"} for key, entry in entries.items()}}
+
+
+def _found(paths: Sequence[Path], uploaded: bool) -> tuple[list[_File], list[Outcome]]:
+    """The files to index, each once, and what can't be one."""
+    files: dict[str, _File] = {}
+    outcomes = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(one for one in path.rglob("*") if one.is_file() and not _is_hidden(one, path))
+            files.update((file.key, file) for file in (_file(one, path.resolve().name, path) for one in inside))
+        elif path.is_file():
+            file = _File(path, path.name, f"upload:{path.name}") if uploaded else _file(path, "", path.parent)
+            files[file.key] = file
+        else:
+            outcomes.append(Outcome(str(path), "skipped", reason="there is no such file or folder"))
+    return list(files.values()), outcomes
+
+
+def _file(path: Path, folder: str, base: Path) -> _File:
+    return _File(path, (Path(folder) / path.relative_to(base)).as_posix(), str(path.resolve()))
+
+
+def _is_hidden(path: Path, base: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(base).parts)
+
+
+def _add_all(
+    writer: Writer, documents: dict[str, Document], files: list[_File], progress: Progress
+) -> Iterator[Outcome]:
+    sizes = [max(_size(file.path), 1) for file in files]
+    done, total = 0, sum(sizes)
+    for file, size in zip(files, sizes, strict=True):
+        start = done
+        yield _add(writer, documents, file, lambda n, of: progress(start + size * n // of, total))  # noqa: B023
+        done += size
+        progress(done, total)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _add(writer: Writer, documents: dict[str, Document], file: _File, progress: Progress) -> Outcome:
+    before = documents.get(file.id)
+    try:
+        digest = _digest(file.path)
+        if before and before.hash == digest:
+            return Outcome(file.name, "unchanged", before.passages)
+        passages = passages_of(read(file.path), file.id, file.name)
+    except LibraryError as error:
+        return Outcome(file.name, "skipped", reason=str(error) + (_KEPT if before else ""))
+    writer.remove(file.id)
+    if _has_ids(file.path) and writer.holds_any([passage.id for passage in passages]):
+        passages = [_renamed(passage, file.id) for passage in passages]
+    for start in range(0, len(passages), BATCH):
+        writer.add(file.id, passages[start : start + BATCH])
+        progress(min(start + BATCH, len(passages)), len(passages))
+    path = "" if file.key.startswith("upload:") else file.key
+    documents[file.id] = Document(file.id, file.name, len(passages), digest, path)
+    return Outcome(file.name, "replaced" if before else "added", len(passages))
+
+
+_KEPT = "; what was indexed of it before is kept"
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise LibraryError(f"it can't be opened ({error.strerror})") from error
+
+
+def _has_ids(path: Path) -> bool:
+    reader = reader_of(path)
+    return reader is not None and reader.RECORDS
+
+
+def _renamed(passage: Passage, document: str) -> Passage:
+    """Two documents may number their records alike; the second one's ids are told apart by the document's."""
+    return Passage(f"{document}-{passage.id}", passage.title, passage.text, source=passage.source)
+
+
+def _vanished(documents: dict[str, Document], files: list[_File], paths: Sequence[Path]) -> list[Document]:
+    folders = [path.resolve() for path in paths if path.is_dir()]
+    present = {file.id for file in files}
+    return [
+        one
+        for one in documents.values()
+        if one.path and one.id not in present and any(Path(one.path).is_relative_to(folder) for folder in folders)
+    ]
+
+
+def _drop(writer: Writer, documents: dict[str, Document], gone: Sequence[Document], reason: str) -> Iterator[Outcome]:
+    for document in gone:
+        writer.remove(document.id)
+        del documents[document.id]
+        yield Outcome(document.name, "removed", document.passages, reason)
+
+
+def _is_meant(document: Document, name: str) -> bool:
+    if name in {document.id, document.name}:
+        return True
+    return bool(document.path) and Path(document.path).is_relative_to(Path(name).resolve())

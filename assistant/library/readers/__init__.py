@@ -1,0 +1,69 @@
+"""One file a format. A reader module names its `SUFFIXES` and has `read(path)`, which yields the document's blocks.
+
+`RECORDS` is true where each block is a passage with an id of its own. A document that can't be read raises
+`LibraryError` with the reason alone ("it is encrypted"): whoever reports it names the file. Adding a format is adding
+a file here.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from assistant.errors import LibraryError
+from assistant.library.chunks import Block
+
+
+class Reader(Protocol):
+    """What a module in this folder looks like."""
+
+    SUFFIXES: tuple[str, ...]
+    RECORDS: bool
+
+    def read(self, path: Path) -> Iterator[Block]:
+        """The document's blocks, in order.
+
+        Raises:
+            LibraryError: the document can't be read; the message is the reason.
+        """
+        ...
+
+
+def reader_of(path: Path) -> Reader | None:
+    """The reader for this file, by its name, or None where there is none."""
+    name = path.name.lower()
+    return next((reader for suffix, reader in _readers().items() if name.endswith(suffix)), None)
+
+
+def suffixes() -> list[str]:
+    """The endings of file names that can be read."""
+    return sorted(_readers())
+
+
+def read(path: Path) -> list[Block]:
+    """All blocks of a document.
+
+    Raises:
+        LibraryError: the document can't be read, or holds no text; the message is the reason.
+    """
+    reader = reader_of(path)
+    if reader is None:
+        raise LibraryError(f"this kind of file can't be read; readable are {', '.join(suffixes())}")
+    try:
+        blocks = [block for block in reader.read(path) if block.text.strip()]
+    except OSError as error:
+        raise LibraryError(f"it can't be opened ({error.strerror or error})") from error
+    if not blocks:
+        raise LibraryError("it holds no text")
+    return blocks
+
+
+@cache
+def _readers() -> dict[str, Reader]:
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    readers = [cast("Reader", import_module(f"{__name__}.{name}")) for name in names]
+    return {suffix: reader for reader in readers for suffix in reader.SUFFIXES}

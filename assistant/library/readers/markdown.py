@@ -1,0 +1,27 @@
+"""Markdown (CommonMark with tables), read as the HTML that it makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from assistant.library.chunks import Block
+from assistant.library.readers import html
+from assistant.library.readers._text import load_text, title_of
+
+SUFFIXES = (".md", ".markdown")
+RECORDS = False
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+
+
+def read(path: Path) -> Iterator[Block]:
+    """The paragraphs, under the first heading and the one that they follow.
+
+    Raises:
+        LibraryError: the file is binary.
+    """
+    text = _FRONT_MATTER.sub("", load_text(path))
+    return html.blocks(MarkdownIt("commonmark").enable("table").render(text), title_of(path))

@@ -1,0 +1,45 @@
+"""Tab-separated passages as DPR has them (psgs_w100.tsv): id, text, title. May be gzipped and have a header line.
+
+Karpukhin et al., "Dense Passage Retrieval for Open-Domain Question Answering", EMNLP 2020.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from assistant.errors import LibraryError
+from assistant.library.chunks import Block
+from assistant.library.readers._text import load_lines, tidy
+
+SUFFIXES = (".tsv", ".tsv.gz")
+RECORDS = True
+COLUMNS = 3
+
+
+def read(path: Path) -> Iterator[Block]:
+    """The passages in order.
+
+    Raises:
+        LibraryError: a line has not three columns, or repeats an id; the message names the line.
+    """
+    seen: dict[str, int] = {}
+    for number, line in enumerate(load_lines(path), 1):
+        row = next(csv.reader([line], delimiter="\t"), [])
+        if not row or (number == 1 and row[0] == "id"):
+            continue
+        block = _passage(row, number)
+        if block.id in seen:
+            raise LibraryError(f"line {number}: the id '{block.id}' was used in line {seen[block.id]}")
+        seen[block.id] = number
+        yield block
+
+
+def _passage(row: list[str], number: int) -> Block:
+    if len(row) != COLUMNS:
+        raise LibraryError(f"line {number}: {len(row)} columns where id, text and title are expected")
+    identifier, text, title = map(tidy, row)
+    if not identifier or not text:
+        raise LibraryError(f"line {number}: the id or the text is empty")
+    return Block(text, title, id=identifier)
