@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Protocol, cast
+from typing import cast
 
 from assistant.chat import Chat
 from assistant.conversation import Feedback
@@ -17,18 +17,10 @@ from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
 
 
-class ChoicesOf(Protocol):
-    """Gives what a user chose."""
-
-    def __call__(self, user: str) -> Choices:
-        """The choices, with defaults where nothing was chosen."""
-        ...
-
-
 class Talk:
     """The handlers. Each acts in the name of the event's user, so that nobody's ids but their own are found."""
 
-    def __init__(self, view: View, chat: Chat, choices: ChoicesOf) -> None:
+    def __init__(self, view: View, chat: Chat, choices: Callable[[str], Choices]) -> None:
         self._view, self._chat, self._choices = view, chat, choices
         self._conversations, self._runs, self._ptkb = view.conversations, view.runs, view.ptkb
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,66 +9,92 @@ import gradio as gr
 
 from assistant import variants
 from assistant.conversation import Conversations
+from assistant.errors import SettingsError
 from assistant.settings import Settings
 from assistant.types import Choices
 from assistant.web.tab import QUIET, Updates, guarded, user_of
 from assistant.web.view import View
 
+KINDS: dict[str, variants.Kind] = {"strategy": "strategies", "loop": "loops"}
 KEPT = ("strategy", "loop", "k", "library")
 MOST_PASSAGES = 20
-LIBRARIES = (("Starter library", "starter"), ("My documents", "mine"), ("Both", "all"))
 
 
-def chosen(conversations: Conversations, settings: Settings, user: str) -> Choices:
-    """What the user chose; the settings' defaults where nothing was chosen or a kept choice is no longer there."""
-    usual = Choices(settings.turn.strategy, settings.turn.loop, settings.retrieve.k, settings.library)
-    kept = conversations.preferences(user)
-    return replace(usual, **{name: kept[name] for name in KEPT if name in kept and valid(name, kept[name])})
+class ChoicesOf:
+    """What users chose, where it can still be had; the settings' defaults for the rest."""
 
+    def __init__(self, conversations: Conversations, settings: Settings) -> None:
+        self._conversations, self._settings = conversations, settings
 
-def valid(name: str, value: Any) -> bool:
-    """Whether a choice can be used."""
-    if name == "k":
-        return isinstance(value, int) and 1 <= value <= MOST_PASSAGES
-    offered: Mapping[str, list[str]] = {
-        "strategy": variants.names("strategies"),
-        "loop": variants.names("loops"),
-        "library": [library for _, library in LIBRARIES],
-    }
-    return value in offered[name]
+    def __call__(self, user: str) -> Choices:
+        """What this user chose."""
+        usual = Choices(
+            self._settings.turn.strategy, self._settings.turn.loop, self._settings.retrieve.k, self._settings.library
+        )
+        kept = self._conversations.preferences(user)
+        return replace(
+            usual, **{name: kept[name] for name in KEPT if name in kept and self.valid(user, name, kept[name])}
+        )
+
+    def keep(self, user: str, name: str, value: Any) -> None:
+        """Keep one choice.
+
+        Raises:
+            SettingsError: there is no such choice.
+        """
+        if not self.valid(user, name, value):
+            raise SettingsError("This can't be chosen any more; reload the page to see what can.")
+        self._conversations.set_preferences(user, {**self._conversations.preferences(user), name: value})
+
+    def valid(self, user: str, name: str, value: Any) -> bool:
+        """Whether a choice can be had."""
+        if name == "k":
+            return isinstance(value, int) and 1 <= value <= MOST_PASSAGES
+        if name == "library":
+            return value in [library for _, library in self.libraries(user)]
+        return value in variants.names(KINDS[name])
+
+    def libraries(self, user: str) -> list[tuple[str, str]]:
+        """(label, name) of each library that the user may choose. Their own documents are searched with any of them."""
+        from assistant.library.shelves import library_names, own_library  # noqa: PLC0415 - imports Lucene's Python
+
+        own = own_library(user)
+        names = dict.fromkeys([self._settings.library, *library_names(self._settings, user)])
+        return [("Only my documents" if name == own else f"{name} and my documents", name) for name in names]
 
 
 class ChoicePanel:
     """Native components of gradio, shown as each user left them."""
 
-    def __init__(self, view: View, settings: Settings) -> None:
-        self._view, self._settings = view, settings
-        self.strategy = gr.Radio(_named("strategies"), label="How answers are made", elem_id="strategy")
-        self.loop = gr.Radio(_named("loops"), label="How passages are found", elem_id="loop")
+    def __init__(self, view: View, choices: ChoicesOf) -> None:
+        self._view, self._choices = view, choices
+        self.strategy = gr.Dropdown(variants.names("strategies"), label="How answers are made", elem_id="strategy")
+        self.loop = gr.Dropdown(variants.names("loops"), label="How passages are found", elem_id="loop")
         self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", elem_id="k")
-        self.library = gr.Radio(list(LIBRARIES), label="Where answers come from", elem_id="library")
+        self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
 
     def wire(self, page: gr.Blocks) -> None:
         """Show the user's choices when the page opens; keep each as soon as it is made."""
         fields = {name: getattr(self, name) for name in KEPT}
 
         def show(request: gr.Request) -> Updates:
-            choices = asdict(chosen(self._view.conversations, self._settings, user_of(request)))
-            return {field: choices[name] for name, field in fields.items()}
+            user = user_of(request)
+            chosen = asdict(self._choices(user))
+            shown = {field: _shown(name, chosen[name]) for name, field in fields.items() if name != "library"}
+            libraries = gr.Dropdown(choices=self._choices.libraries(user), value=chosen["library"])
+            return {**shown, self.library: libraries}
 
         show.__annotations__ = {"request": gr.Request}
         page.load(show, None, list(fields.values()), **QUIET)
         for name, field in fields.items():
             event = field.release if name == "k" else field.input
-            event(self._keeper(name), field, [self._view.pieces.notice], **QUIET)
+            event(self._keeper(name, field), field, [field, self._view.pieces.notice], **QUIET)
 
-    def _keeper(self, name: str) -> Any:
+    def _keeper(self, name: str, field: Any) -> Any:
         def keep(value: Any, request: gr.Request) -> Updates:
             def act() -> Updates:
-                if valid(name, value):
-                    user, stored = user_of(request), self._view.conversations
-                    stored.set_preferences(user, {**stored.preferences(user), name: value})
-                return {}
+                self._choices.keep(user_of(request), name, value)
+                return {field: _shown(name, value)} if name in KINDS else {}
 
             return guarded(act, self._view.pieces.notice)
 
@@ -77,5 +102,6 @@ class ChoicePanel:
         return keep
 
 
-def _named(kind: variants.Kind) -> list[tuple[str, str]]:
-    return [(f"{name}: {variants.summary(kind, name)}", name) for name in variants.names(kind)]
+def _shown(name: str, value: Any) -> Any:
+    """The field's new value; a variant with what it does beneath its name."""
+    return gr.Dropdown(value=value, info=variants.summary(KINDS[name], value)) if name in KINDS else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from assistant.types import Citation, Passage, Turn
 
@@ -39,7 +40,7 @@ def pieces(text: str, cited: Mapping[int, Citation]) -> Iterator[Piece]:
     """`text` in order, cut at the ends of the citations; spans may overlap and may reach beyond the text."""
     ends = {min(max(end, 0), len(text)) for one in cited.values() for end in (one.start, one.end)}
     cuts = sorted({0, len(text), *ends})
-    for start, end in zip(cuts, cuts[1:], strict=False):
+    for start, end in pairwise(cuts):
         here = tuple(place for place, one in cited.items() if one.start <= start and end <= one.end)
         yield Piece(text[start:end], here)
 

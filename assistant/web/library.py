@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import gradio as gr
 
+from assistant.errors import LibraryError
+from assistant.settings import Settings
 from assistant.types import Progress
 from assistant.web import render
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
 from assistant.web.view import View
 
-READ = (".txt", ".md", ".html", ".pdf", ".docx", ".jsonl", ".tsv")
+READ = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".jsonl", ".tsv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,39 @@ class Documents(Protocol):
     def remove(self, user: str, document: str) -> None:
         """Take a document and its passages out."""
         ...
+
+
+class OwnDocuments:
+    """The `Documents` that answers are found in: a Lucene index for each user."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def list(self, user: str) -> Sequence[Document]:
+        """As the Protocol has it."""
+        from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
+
+        return [Document(one.id, one.name, one.passages) for one in list_documents(self._own(user), self._settings)]
+
+    def add(self, user: str, files: Sequence[Path], progress: Progress) -> Sequence[str]:
+        """As the Protocol has it."""
+        from assistant.library.index import add_documents  # noqa: PLC0415
+
+        outcomes = add_documents(self._own(user), files, self._settings, progress, uploaded=True)
+        return [f"{one.name}: {one.reason}" for one in outcomes if one.status == "skipped"]
+
+    def remove(self, user: str, document: str) -> None:
+        """As the Protocol has it."""
+        from assistant.library.index import remove_documents  # noqa: PLC0415
+
+        for outcome in remove_documents(self._own(user), [document], self._settings):
+            if outcome.status == "skipped":
+                raise LibraryError("There is no such document; it may have been removed meanwhile.")
+
+    def _own(self, user: str) -> str:
+        from assistant.library.shelves import own_library  # noqa: PLC0415
+
+        return own_library(user)
 
 
 class Library:
@@ -92,7 +127,7 @@ class Library:
         return self.show(tab.user)
 
 
-def _teller(progress: gr.Progress) -> Callable[[int, int], None]:
+def _teller(progress: gr.Progress) -> Progress:
     def tell(done: int, total: int) -> None:
         progress((done, max(total, 1)), desc="Reading", unit="documents")
 

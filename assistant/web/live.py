@@ -11,7 +11,6 @@ import json
 
 import gradio as gr
 
-
 Live = gr.HTML
 
 

@@ -103,6 +103,7 @@ window.sequitur = (() => {
   document.addEventListener("click", (event) => {
     const target = event.target.closest?.("button, a, [data-event]");
     closePops(event.target);
+    if (event.target.closest?.("#main") && !target) closeDrawers();
     if (!target) return;
     if (target.dataset.cite !== undefined) return cite(target);
     if (target.dataset.copy) return copy(target);

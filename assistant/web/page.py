@@ -16,7 +16,7 @@ from assistant.settings import Settings
 from assistant.types import new_id
 from assistant.web import render
 from assistant.web.chat import Talk
-from assistant.web.choices import ChoicePanel, chosen
+from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
 from assistant.web.library import READ, Documents, Library
 from assistant.web.live import Live, live
@@ -62,7 +62,8 @@ class House:
 
 def build(house: House) -> gr.Blocks:
     """The page. One is built for all users; what each sees is rendered for the user of each event."""
-    with gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600)) as page:
+    page: gr.Blocks = gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
+    with page:
         header = live("header")
         with gr.Column(elem_id="side"):
             conversations = live("conversations", "open", "search", "rename", "delete", "export")
@@ -89,8 +90,9 @@ def build(house: House) -> gr.Blocks:
                     conversations, transcript, answering, composer, notice, sources, facts, documents, download
                 )
                 view = View(pieces, house.conversations, house.ptkb, house.runs)
-                panel = ChoicePanel(view, house.settings)
-        talk = Talk(view, house.chat, lambda user: chosen(house.conversations, house.settings, user))
+                choices = ChoicesOf(house.conversations, house.settings)
+                panel = ChoicePanel(view, choices)
+        talk = Talk(view, house.chat, choices)
         talk.wire()
         Sidebar(view, talk).wire(page)
         Facts(view, bring).wire()

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "templates"
 QUERY_NAMES = {"question": "your question", "draft": "the draft"}
 
 
-def render(name: str, **values: Any) -> Markup:
+def render(name: str, /, **values: Any) -> Markup:
     """`templates/<name>.html.j2`, escaped.
 
     Raises:
@@ -30,7 +30,9 @@ def render(name: str, **values: Any) -> Markup:
     return Markup(_environment().get_template(f"{name}.html.j2").render(**values))  # noqa: S704 - autoescaped
 
 
-def transcript(conversation: str, title: str, turns: list[Turn], feedback: Mapping[str, int], known: set[str]) -> Markup:
+def transcript(
+    conversation: str, title: str, turns: list[Turn], feedback: Mapping[str, int], known: set[str]
+) -> Markup:
     """A conversation. `known` are the keys of the facts stored, so that offers taken up are shown as such."""
     return render("transcript", conversation=conversation, title=title, turns=turns, feedback=feedback, known=known)
 
@@ -60,7 +62,11 @@ def percent(share: float) -> int:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(headline=headline, day=day, percent=percent, plain=reply.plain, reply=reply.html)
     environment.globals.update(sources=highlight.sources, query_names=QUERY_NAMES, key=_key)

@@ -54,6 +54,7 @@ class Guard:
         self._app, self._local = app, local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as ASGI has it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

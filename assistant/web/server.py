@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -14,11 +13,18 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 import gradio as gr
 from starlette.middleware import Middleware
 
+from assistant.chat import Chat
+from assistant.conversation import Conversations
+from assistant.database import connect
 from assistant.errors import SettingsError
-from assistant.settings import WebSettings
+from assistant.parts import Loader
+from assistant.settings import Settings, WebSettings
 from assistant.users import Logins
+from assistant.web.library import OwnDocuments
 from assistant.web.page import FOLDER, House, build
+from assistant.web.runs import Runs
 from assistant.web.security import Guard, is_loopback
+from ptkb.store import Ptkb
 
 FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")
@@ -32,7 +38,6 @@ class Server:
     page: gr.Blocks
     house: House
     url: str
-    closers: list[Callable[[], None]] = field(default_factory=list)
 
     def wait(self) -> None:
         """Serve until the process is interrupted."""
@@ -42,6 +47,19 @@ class Server:
         """Stop the answers being written, keep what there is of them, and stop serving."""
         self.house.runs.close()
         self.page.close(verbose=False)
+
+
+def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
+    """The stores and the chat that the page is built on; models come from `loader` when it has them.
+
+    Raises:
+        SequiturError: the database can't be opened, or a login in the settings is malformed.
+    """
+    engine = connect(settings.database_url)
+    conversations, ptkb = Conversations(engine), Ptkb(engine)
+    chat = Chat(conversations, ptkb, loader.parts)
+    house = House(settings, chat, conversations, ptkb, OwnDocuments(settings), loader, Runs())
+    return house, Logins(engine, settings.web.logins)
 
 
 def serve(house: House, logins: Logins) -> Server:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,12 +53,12 @@ def user_of(request: gr.Request) -> str:
 
 def tab_of(event: gr.EventData, request: gr.Request) -> Tab:
     """The event, as the browser sent it: nothing in it but the user can be trusted."""
-    data: dict[str, Any] = event._data if isinstance(event._data, dict) else {}  # noqa: SLF001 - has no public name
+    data: dict[str, Any] = event._data if isinstance(event._data, dict) else {}
     shown = {name: str(data.get(name, ""))[:200] for name in ("conversation", "looked", "search")}
     return Tab(user_of(request), **shown, data=data)
 
 
-def on(piece: Live, event: str, act: Act, outputs: list[gr.components.Component], notice: Live) -> None:
+def on(piece: Live, event: str, act: Act, outputs: Sequence[Live], notice: Live) -> None:
     """Run `act` when `piece` sends `event`; what it raises becomes a banner, and nothing else changes."""
 
     def handle(data: gr.EventData, request: gr.Request) -> Updates:
@@ -69,7 +69,7 @@ def on(piece: Live, event: str, act: Act, outputs: list[gr.components.Component]
     getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
 
 
-def on_stream(piece: Live, event: str, stream: Stream, outputs: list[gr.components.Component], notice: Live) -> None:
+def on_stream(piece: Live, event: str, stream: Stream, outputs: Sequence[Live], notice: Live) -> None:
     """As `on`, for an event that updates the page several times."""
 
     async def handle(data: gr.EventData, request: gr.Request) -> AsyncIterator[Updates]:
@@ -80,9 +80,7 @@ def on_stream(piece: Live, event: str, stream: Stream, outputs: list[gr.componen
     getattr(piece, event)(handle, None, [*outputs, notice], **QUIET)
 
 
-def on_load(
-    page: gr.Blocks, place: gr.Textbox, js: str, stream: Stream, outputs: list[gr.components.Component], notice: Live
-) -> None:
+def on_load(page: gr.Blocks, place: gr.Textbox, js: str, stream: Stream, outputs: Sequence[Live], notice: Live) -> None:
     """Run `stream` when the page opens; `js` gives the id of the conversation to show."""
 
     async def handle(conversation: str, request: gr.Request) -> AsyncIterator[Updates]:
@@ -107,9 +105,9 @@ async def guarded_stream(stream: AsyncIterator[Updates], notice: Live) -> AsyncI
 
 
 def guarded(act: Callable[[], Updates], notice: Live) -> Updates:
-    """What `act` returns, or a banner that says what went wrong."""
+    """What `act` returns, with no banner but its own; or a banner that says what went wrong."""
     try:
-        return act()
+        return {notice: "", **act()}
     except SequiturError as error:
         return {notice: render.notice(str(error))}
     except Exception:  # noqa: BLE001

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -82,13 +83,27 @@ PASSAGES = (
     ),
 )
 DRAFT = "A good diet is varied: vegetables, legumes, whole grains, fruit, nuts, and enough protein and calcium."
+HARD_CHEESE = (
+    "People with lactose intolerance do well with hard cheese, which holds almost none, and with oat or soy drink."
+)
+# (sentence of the answer, place of its passage, the quote in it, support)
 SENTENCES = (
-    ("Lentils, beans, tofu and eggs give you protein without meat.", 0, "Lentils, beans, tofu and eggs are rich in protein.", 0.97),
-    ("Hard cheese and oat or soy drink suit you, since they hold almost no lactose.", 1, "People with lactose intolerance do well with hard cheese, which holds almost none, and with oat or soy drink.", 0.91),
+    (
+        "Lentils, beans, tofu and eggs give you protein without meat.",
+        0,
+        "Lentils, beans, tofu and eggs are rich in protein.",
+        0.97,
+    ),
+    ("Hard cheese and oat or soy drink suit you, since they hold almost no lactose.", 1, HARD_CHEESE, 0.91),
     ("A good diet also makes you happy.", -1, "", 0.08),
-    ("Aim for about 30 g of fibre a day, from oats, legumes and fruit.", 2, "Most adults eat less than 20 g a day, where 30 g would be better.", 0.88),
+    (
+        "Aim for about 30 g of fibre a day, from oats, legumes and fruit.",
+        2,
+        "Most adults eat less than 20 g a day, where 30 g would be better.",
+        0.88,
+    ),
     ("Combine legumes with grains over the day.", 0, "Combine legumes with grains over the day.", 0.99),
-)  # fmt: skip
+)
 
 
 @dataclass
@@ -157,13 +172,20 @@ def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     spent = {"draft": Tokens(212, 48), "answer": Tokens(811, 92)}
     timings = {"facts": 0.04, "glance": 0.2, "draft": 3.1, "digests": 0.1, "answer": 9.8}
     turn = turn.grow(
-        step="digests", queries=queries, passages=PASSAGES[: turn.choices.k], digests=digests, timings=timings, spent=spent
+        step="digests",
+        queries=queries,
+        passages=PASSAGES[: turn.choices.k],
+        digests=digests,
+        timings=timings,
+        spent=spent,
     )
     yield turn
     while not script.go.wait(0.05) and not stop.is_set():
         yield turn.grow(step="answer")
     if "fail" in said:
-        yield turn.grow(step="answer", error="The model ran out of memory; close other programs or choose a smaller one.")
+        yield turn.grow(
+            step="answer", error="The model ran out of memory; close other programs or choose a smaller one."
+        )
     elif "unknown" in said:
         yield from _unknown(turn, script, stop)
     elif "hostile" in said:
@@ -195,15 +217,21 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
         sentences.append(Sentence(sentence, True, support, (n,)))
         text += f" [{n}]"
     answer = Answer(text.strip())
-    yield turn.grow(step="offers", answer=answer, citations=tuple(cited), sentences=tuple(sentences), offers=_offers(turn))
+    yield turn.grow(
+        step="offers", answer=answer, citations=tuple(cited), sentences=tuple(sentences), offers=_offers(turn)
+    )
 
 
 def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     event = "The passages together gave no answer, so each was asked alone."
-    pool = tuple(Candidate("unknown" if n else "Perhaps 42.", p.id, 0 if n else 1, bool(n)) for n, p in enumerate(PASSAGES))
+    pool = tuple(
+        Candidate("unknown" if n else "Perhaps 42.", p.id, 0 if n else 1, bool(n)) for n, p in enumerate(PASSAGES)
+    )
     yield turn.grow(step="fallback", events=(event,))
     answer = Answer("The library doesn't hold an answer to this.", unknown=True, origin="pool")
-    yield turn.grow(step="admit", events=(event,), pool=pool, answer=answer, own_answer="It may be **42**, as far as I recall.")
+    yield turn.grow(
+        step="admit", events=(event,), pool=pool, answer=answer, own_answer="It may be **42**, as far as I recall."
+    )
 
 
 def _written(turn: Turn, text: str, origin: str, script: Script, stop: Event) -> Iterator[Turn]:
@@ -233,7 +261,11 @@ class Loaded:
 
     ready: bool = True
     error: str = ""
-    told: tuple[Stage, ...] = (Stage("Sentence-BERT", 1.0, done=True), Stage("Starter library", 0.42), Stage("Language model"))
+    told: tuple[Stage, ...] = (
+        Stage("Sentence-BERT", 1.0, done=True),
+        Stage("Starter library", 0.42),
+        Stage("Language model"),
+    )
 
     def stages(self) -> tuple[Stage, ...]:
         return self.told
@@ -264,7 +296,9 @@ class Shelf:
             raise LibraryError("There is no such document; it may have been removed meanwhile.")
 
 
-def house(folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1") -> tuple[House, Logins]:
+def house(
+    folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1"
+) -> tuple[House, Logins]:
     """The page's foundations, in `folder`."""
     settings = Settings(data_dir=folder, hub=False, web=WebSettings(host=host, port=port))
     engine = connect(settings.database_url)
@@ -283,7 +317,8 @@ def main() -> None:
     given = parser.parse_args()
     built, logins = house(given.data_dir, Script(given.pause), Loaded(ready=not given.loading), given.port)
     server: Server = serve(built, logins)
-    print(server.url, flush=True)
+    sys.stdout.write(f"{server.url}\n")
+    sys.stdout.flush()
     server.wait()
 
 
