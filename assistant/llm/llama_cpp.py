@@ -206,7 +206,7 @@ class LlamaCpp:
                 f"llama.cpp can't be loaded ({error}); install xllamacpp, and on Linux the system library libgomp1."
             ) from error
         try:
-            return xllamacpp.Server(self._params(xllamacpp.CommonParams(), path, settings))
+            return _tried(xllamacpp.Server(self._params(xllamacpp.CommonParams(), path, settings)))
         except RuntimeError as error:
             raise ModelError(
                 f"llama.cpp can't load {path}: the file is cut short or of a kind it doesn't know; fetch it again with"
@@ -259,6 +259,12 @@ class _Job:
                 yield _checked(chunk)
         finally:
             self.leave()
+
+
+def _tried(server: Any) -> Any:
+    # One token shows that the model runs; and an engine that is let go before its loop began would never end.
+    _checked(server.handle_completions({"prompt": "1", "max_tokens": 1}))
+    return server
 
 
 def _body(options: Options) -> Chunk:

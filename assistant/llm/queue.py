@@ -26,14 +26,17 @@ class FairQueue:
         ticket = (owner, object())
         with self._changed:
             self._waiting.append(ticket)
-            while not stop.is_set():
-                if self._free and self._next() is ticket:
-                    self._take(ticket)
-                    return True
-                self._changed.wait(_POLL)
-            self._waiting.remove(ticket)
-            self._changed.notify_all()
-            return False
+            try:
+                while not stop.is_set():
+                    if self._free and self._next() is ticket:
+                        self._free -= 1
+                        self._held[owner] += 1
+                        return True
+                    self._changed.wait(_POLL)
+                return False
+            finally:
+                self._waiting.remove(ticket)
+                self._changed.notify_all()
 
     def leave(self, owner: object) -> None:
         """Give one of the owner's seats back."""
@@ -47,9 +50,3 @@ class FairQueue:
     def _next(self) -> tuple[object, object]:
         # min keeps the earliest of equals, and `_waiting` is in order of arrival.
         return min(self._waiting, key=lambda ticket: self._held[ticket[0]])
-
-    def _take(self, ticket: tuple[object, object]) -> None:
-        self._waiting.remove(ticket)
-        self._free -= 1
-        self._held[ticket[0]] += 1
-        self._changed.notify_all()

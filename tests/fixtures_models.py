@@ -1,0 +1,44 @@
+"""The real small models that tests share, fetched once into the data folder that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import ModelError
+from assistant.llm.catalogue import Catalogue
+from assistant.llm.embedder import SentenceEmbedder
+from assistant.llm.llama_cpp import LlamaCpp
+from assistant.settings import LLMSettings, load
+
+pytest.register_assert_rewrite("llm_contract")
+
+
+def fetched(name: str) -> Path:
+    """Where the catalogue's model lies; the test is skipped where no source can be reached."""
+    try:
+        return Catalogue.load().resolve(name, load())
+    except ModelError as error:
+        pytest.skip(f"needs the model {name}: {error}")
+
+
+@pytest.fixture(scope="session")
+def smollm_path() -> Path:
+    """The GGUF file of SmolLM2-135M-Instruct."""
+    return fetched("smollm2-135m")
+
+
+@pytest.fixture(scope="session")
+def smollm(smollm_path: Path) -> Iterator[LlamaCpp]:
+    """SmolLM2-135M on llama.cpp: real wiring, poor answers."""
+    llm = LlamaCpp(smollm_path, LLMSettings(context=2048), "smollm2-135m")
+    yield llm
+    llm.close()
+
+
+@pytest.fixture(scope="session")
+def embedder() -> SentenceEmbedder:
+    """all-MiniLM-L6-v2."""
+    return SentenceEmbedder(fetched("all-MiniLM-L6-v2"), "all-MiniLM-L6-v2")
