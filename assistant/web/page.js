@@ -291,7 +291,9 @@ window.sequitur = (() => {
 
   // --- what outlives a reload ---------------------------------------------------------------------------------
 
+  // The address ends in the conversation's id; until one is shown, it says which to show.
   function remember() {
+    if (!find("#transcript [data-conversation]")) return;
     const id = here().conversation;
     const hash = id ? `#${id}` : "";
     if (location.hash !== hash) history.replaceState(null, "", hash || location.pathname);

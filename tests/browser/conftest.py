@@ -1,0 +1,157 @@
+"""A real Chromium on a real page whose model is scripted. Skips, saying why, where there is no Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+from playwright.sync_api import Browser, BrowserContext, Page, expect  # noqa: E402
+
+from assistant.web.server import Server, serve  # noqa: E402
+from tests.browser.fake import Loaded, Script, Shelf, house  # noqa: E402
+
+# Quiet: Chromium makes no requests of its own.
+ARGUMENTS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+WAIT = 15_000  # milliseconds; machines that test are slow
+
+expect.set_options(timeout=WAIT)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@dataclass
+class Site:
+    """A page that is being served, and what it stands on."""
+
+    server: Server
+    script: Script
+    loading: Loaded
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    @property
+    def house(self):
+        return self.server.house
+
+    def clear(self) -> None:
+        """Forget all users' things, and be ready and quick again."""
+        self.script.pause = 0.01
+        self.script.go.set()
+        self.loading.ready, self.loading.error = True, ""
+        for user in ("me", "ann", "bob"):
+            for one in self.house.conversations.list(user):
+                self.house.conversations.delete(user, one.id)
+            for fact in self.house.ptkb.facts(user):
+                self.house.ptkb.remove(user, fact.id)
+            self.house.conversations.set_preferences(user, {})
+        assert isinstance(self.house.documents, Shelf)
+        self.house.documents.kept.clear()
+
+    def restart(self) -> None:
+        """Serve again, at the same place and from the same data folder, as a new process would."""
+        settings = self.house.settings
+        port = int(self.url.rstrip("/").rsplit(":", 1)[1])
+        built, logins = house(settings.data_dir, self.script, self.loading, port)
+        self.server = serve(built, logins)
+
+
+def site_in(folder: Path) -> Site:
+    script, loading = Script(), Loaded()
+    return Site(serve(*house(folder, script, loading)), script, loading)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    binary = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    with playwright.sync_playwright() as started:
+        if not binary and not Path(started.chromium.executable_path).exists():
+            pytest.skip("no Chromium is installed (apt install chromium, or playwright install chromium)")
+        browser = started.chromium.launch(executable_path=binary, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    site = site_in(tmp_path_factory.mktemp("site"))
+    yield site
+    site.server.close()
+
+
+@pytest.fixture
+def site(served: Site) -> Site:
+    served.clear()
+    return served
+
+
+@pytest.fixture
+def context(browser: Browser, site: Site) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport=DESKTOP, accept_downloads=True)
+    context.set_default_timeout(WAIT)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, site: Site) -> Page:
+    return opened(context, site)
+
+
+@pytest.fixture
+def phone(browser: Browser, site: Site) -> Iterator[Page]:
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    context.set_default_timeout(WAIT)
+    yield opened(context, site)
+    context.close()
+
+
+def opened(context: BrowserContext, site: Site, path: str = "") -> Page:
+    """A tab with the page, ready to be used; an error of its scripts fails the test."""
+    page = context.new_page()
+    page.on("pageerror", _fail)
+    page.goto(site.url + path)
+    expect(page.locator("#conversations nav")).to_be_attached()
+    expect(page.locator("#transcript [data-conversation]")).to_be_attached()
+    return page
+
+
+def _fail(error: Exception) -> None:
+    raise AssertionError(f"a script of the page failed: {error}")
+
+
+@pytest.fixture
+def ask() -> Callable[..., None]:
+    """Sends a message; waits for the reply unless told not to."""
+
+    def sends(page: Page, text: str, *, wait: bool = True) -> None:
+        before = page.locator("#transcript article").count()
+        page.locator("#box").fill(text)
+        page.keyboard.press("Enter")
+        if wait:
+            expect(page.locator("#transcript article")).to_have_count(before + 1)
+            expect(page.locator("body")).not_to_have_class(re.compile("answering"))
+
+    return sends
+
+
+def tab(page: Page, name: str) -> None:
+    """Opens a tab of the panel."""
+    page.get_by_role("tab", name=name).click()

@@ -1,0 +1,288 @@
+"""The middle of the page: asking, watching, citations, what follows an answer."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from playwright.sync_api import Page, expect
+
+
+DIET = "What is a good diet?"
+
+
+def last(page: Page):
+    return page.locator("#transcript article").last
+
+
+def test_an_example_is_asked_with_one_click(page: Page) -> None:
+    page.get_by_role("button", name=DIET).click()
+    expect(page.locator("#transcript .said")).to_have_text(DIET)
+    expect(page.locator(".welcome")).to_have_count(0)
+
+
+def test_the_line_above_tells_the_step_then_what_was_done(page: Page, site, ask) -> None:
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    line = page.locator("#answering .steps summary")
+    expect(line).to_have_text("Writing the answer")
+    expect(page.locator("#sources .card")).to_have_count(4)  # sources come before the answer
+    expect(page.locator("#spoken")).to_have_text("Writing the answer")  # for screen readers
+    site.script.go.set()
+    expect(last(page).locator(".steps summary")).to_have_text("Read 4 passages, used 0 facts, 13 s")
+
+
+def test_the_answer_grows_at_most_ten_times_a_second(page: Page, site, ask) -> None:
+    site.script.pause = 0.02
+    page.evaluate(
+        """() => { window.seen = []; new MutationObserver(() => {
+          const text = document.querySelector('#answering .reply')?.textContent ?? '';
+          if (text && text !== window.seen.at(-1)?.[1]) window.seen.push([performance.now(), text]);
+        }).observe(document.querySelector('#answering'), {childList: true, subtree: true, characterData: true}); }"""
+    )
+    ask(page, DIET)
+    seen = page.evaluate("window.seen")
+    texts = [text.strip() for _, text in seen if text.strip()]
+    assert len(texts) >= 4
+    assert sum(texts[n + 1].startswith(texts[n][:20]) for n in range(len(texts) - 1)) >= len(texts) - 2
+    seconds = (seen[-1][0] - seen[0][0]) / 1000
+    assert len(seen) <= 10 * seconds + 3
+
+
+def test_what_is_open_stays_open_while_the_answer_grows_and_after(page: Page, site, ask) -> None:
+    site.script.pause = 0.05
+    ask(page, DIET, wait=False)
+    page.locator("#answering .steps summary").click()
+    expect(page.locator("#answering .inside blockquote")).to_be_visible()
+    expect(page.locator("#transcript .steps[open] .inside table")).to_be_visible()
+
+
+def test_the_steps_show_draft_queries_scores_and_tokens(page: Page, ask) -> None:
+    ask(page, "Hello")
+    ask(page, DIET)
+    inside = last(page).locator(".inside")
+    last(page).locator(".steps summary").click()
+    expect(inside).to_contain_text(f"{DIET} (about Hello)")  # the question that stands alone
+    expect(inside).to_contain_text("A good diet is varied")  # the draft
+    expect(inside).to_contain_text("found by your question and the draft · 0.033")
+    expect(inside.locator("tfoot")).to_contain_text("1023")  # tokens read, over all steps
+    expect(inside).to_contain_text("grg · concat_pf · 4 passages · library “starter” · scripted")
+
+
+def test_a_chip_shows_its_sentence(page: Page, ask) -> None:
+    ask(page, DIET)
+    last(page).locator(".chip").nth(1).click()
+    card = page.locator("#sources .card.current")
+    expect(card.locator("h3")).to_contain_text("Living without lactose")
+    expect(card.locator("mark.current")).to_have_text(re.compile("^People with lactose intolerance .* soy drink.$"))
+    expect(card).to_be_focused()
+    expect(card.locator("mark.current")).to_be_in_viewport()
+
+
+def test_two_citations_of_one_passage_lead_to_their_own_sentences(page: Page, ask) -> None:
+    ask(page, DIET)
+    first, again = last(page).locator(".chip").first, last(page).locator(".chip").last
+    assert first.inner_text() == again.inner_text() == "1"
+    again.click()
+    expect(page.locator("mark.current")).to_have_text("Combine legumes with grains over the day.")
+    first.click()
+    expect(page.locator("mark.current")).to_have_text("Lentils, beans, tofu and eggs are rich in protein.")
+
+
+def test_chips_of_old_turns_lead_to_their_own_sources(page: Page, ask) -> None:
+    ask(page, DIET)
+    ask(page, "Hello")
+    expect(page.locator("#sources")).to_contain_text("This reply needed no sources.")
+    page.reload()
+    page.locator("#transcript article").first.locator(".chip").nth(2).click()
+    expect(page.locator("#sources")).to_contain_text(f"For “{DIET}”")
+    expect(page.locator("mark.current")).to_have_text("Most adults eat less than 20 g a day, where 30 g would be better.")
+
+
+def test_a_chip_is_pressed_from_the_keyboard(page: Page, ask) -> None:
+    ask(page, DIET)
+    expect(page.locator("#box")).to_be_focused()
+    last(page).locator(".steps summary").focus()
+    page.keyboard.press("Tab")
+    expect(last(page).locator(".chip").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#sources .card.current")).to_be_focused()
+
+
+def test_a_chip_opens_the_sheet_on_a_phone(phone: Page, ask) -> None:
+    ask(phone, DIET)
+    expect(phone.locator("#panel")).not_to_be_in_viewport()
+    last(phone).locator(".chip").nth(1).tap()
+    expect(phone.locator("mark.current")).to_be_in_viewport()
+    phone.keyboard.press("Escape")
+    expect(phone.locator("#panel")).not_to_be_in_viewport()
+
+
+def test_a_sentence_without_support_is_marked_not_hidden(page: Page, ask) -> None:
+    ask(page, DIET)
+    mark = last(page).locator(".reply .unsupported")
+    expect(mark).to_have_count(1)
+    expect(mark).to_contain_text("A good diet also makes you happy.")
+    assert mark.get_attribute("title") == "No passage says this"
+    expect(last(page).locator(".legend")).to_be_visible()
+
+
+def test_the_reply_names_the_facts_it_used(page: Page, site, ask) -> None:
+    site.house.ptkb.add("me", "I'm vegetarian.")
+    ask(page, DIET)
+    expect(last(page).locator(".because")).to_have_text("Because you told me: “I'm vegetarian.”")
+
+
+def test_an_unknown_answer_says_so_and_offers_the_models_own(page: Page, ask) -> None:
+    ask(page, "An unknown thing")
+    expect(last(page).locator(".reply")).to_contain_text("The library doesn't hold an answer to this.")
+    expect(last(page)).to_contain_text("so each was asked alone")
+    own = last(page).locator(".own")
+    expect(own.locator("strong")).not_to_be_visible()
+    own.locator("summary").click()
+    expect(own).to_contain_text("It may be 42")
+    expect(own.locator(".label")).to_contain_text("No passage backs it")
+    last(page).locator(".steps summary").click()
+    expect(last(page).locator(".inside")).to_contain_text("1 vote")
+
+
+def test_nothing_is_remembered_without_a_click(page: Page, site, ask) -> None:
+    ask(page, "I've just become vegan")
+    expect(last(page).locator(".offer")).to_have_count(2)
+    assert site.house.ptkb.facts("me") == []
+    last(page).get_by_role("button", name="Remember “I like oats.”?").click()
+    expect(last(page).locator(".kept")).to_contain_text("I like oats.")
+    assert [fact.text for fact in site.house.ptkb.facts("me")] == ["I like oats."]
+    assert site.house.ptkb.facts("me")[0].source == last(page).get_attribute("data-turn")
+
+
+def test_a_contradicting_fact_is_offered_as_a_replacement(page: Page, site, ask) -> None:
+    site.house.ptkb.add("me", "I'm vegetarian.")
+    ask(page, "I've just become vegan")
+    last(page).get_by_role("button", name="Replace “I'm vegetarian.” with “I'm vegan.”?").click()
+    expect(last(page).locator(".kept")).to_contain_text("I'm vegan.")
+    assert [fact.text for fact in site.house.ptkb.facts("me")] == ["I'm vegan."]
+
+
+def test_stop_keeps_what_was_written(page: Page, site, ask) -> None:
+    site.script.pause = 0.1
+    ask(page, DIET, wait=False)
+    expect(page.locator("#answering .reply")).to_contain_text("Lentils, beans")
+    page.get_by_role("button", name="Stop").click()
+    expect(last(page).locator(".stopped")).to_be_visible()
+    expect(last(page).locator(".reply")).to_contain_text("Lentils, beans")
+    expect(page.locator("#box")).to_be_focused()
+    page.reload()
+    expect(last(page).locator(".reply")).to_contain_text("Lentils, beans")
+
+
+def test_escape_stops(page: Page, site, ask) -> None:
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    expect(page.locator("#answering .steps summary")).to_have_text("Writing the answer")
+    page.keyboard.press("Escape")
+    expect(last(page).locator(".stopped")).to_be_visible()
+
+
+def test_answer_again_puts_a_new_reply_in_the_place_of_the_old(page: Page, site, ask) -> None:
+    ask(page, DIET)
+    old = last(page).get_attribute("data-turn")
+    page.get_by_role("button", name="Answer again").click()
+    expect(page.locator(f"#turn-{old}")).to_have_count(0)
+    expect(page.locator("#transcript article .actions")).to_have_count(1)
+    expect(last(page).locator(".said")).to_have_text(DIET)
+
+
+def test_undo_gives_the_message_back(page: Page, site, ask) -> None:
+    ask(page, DIET)
+    ask(page, "Hello")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#transcript article")).to_have_count(1)
+    expect(page.locator("#box")).to_have_value("Hello")
+    expect(page.locator("#box")).to_be_focused()
+    conversation = site.house.conversations.list("me")[0]
+    assert conversation.turns == 1
+
+
+def test_copy_takes_the_text_with_its_numbers(page: Page, context, ask) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    ask(page, DIET)
+    last(page).get_by_role("button", name="Copy the reply").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert re.search(r"without meat\.\s*\[1\]", copied)
+    assert "No passage says this" not in copied
+
+
+def test_thumbs_are_kept_and_taken_back(page: Page, site, ask) -> None:
+    ask(page, DIET)
+    conversation, turn = site.house.conversations.list("me")[0].id, last(page).get_attribute("data-turn")
+    good, bad = (page.get_by_role("button", name=name) for name in ("A good reply", "A bad reply"))
+    good.click()
+    expect(good).to_have_attribute("aria-pressed", "true")
+    assert site.house.conversations.get("me", conversation).feedback == {turn: 1}
+    bad.click()
+    expect(bad).to_have_attribute("aria-pressed", "true")
+    expect(good).to_have_attribute("aria-pressed", "false")
+    bad.click()
+    expect(bad).to_have_attribute("aria-pressed", "false")
+    assert site.house.conversations.get("me", conversation).feedback == {}
+
+
+def test_the_focus_is_back_in_the_box_and_shift_enter_makes_a_line(page: Page, ask) -> None:
+    ask(page, "Hello")
+    expect(page.locator("#box")).to_be_focused()
+    page.keyboard.type("one")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("two")
+    expect(page.locator("#box")).to_have_value("one\ntwo")
+    expect(page.locator("#transcript article")).to_have_count(1)
+
+
+def test_a_turn_that_fails_says_why_and_can_be_tried_again(page: Page, ask) -> None:
+    ask(page, "fail please")
+    expect(last(page).get_by_role("alert")).to_contain_text("ran out of memory")
+    expect(page.get_by_role("button", name="Answer again")).to_be_visible()
+
+
+def test_a_message_that_cannot_be_answered_comes_back(page: Page, site) -> None:
+    text = "x" * 100_000
+    page.locator("#box").fill(text)
+    page.keyboard.press("Enter")
+    expect(page.locator("#notice").get_by_role("alert")).to_contain_text("too many characters")
+    expect(page.locator("#box")).to_have_value(text)
+    assert site.house.conversations.list("me") == []
+
+
+def test_odd_messages_are_shown_as_they_are(page: Page, ask) -> None:
+    for text in ("שלום, מה שלומך?", "🥦🧀 ok? 👩‍👩‍👧", "良い食事とは何ですか?", 'AND (title:"x~ OR *'):
+        ask(page, text)
+        expect(last(page).locator(".said")).to_have_text(text)
+
+
+def test_an_empty_message_is_not_sent(page: Page, site) -> None:
+    page.locator("#box").fill("   ")
+    page.keyboard.press("Enter")
+    time.sleep(0.5)
+    expect(page.locator("#transcript article")).to_have_count(0)
+    assert site.house.conversations.list("me") == []
+
+
+def test_what_is_loading_is_told_and_a_question_comes_back(page: Page, site, context) -> None:
+    site.loading.ready = False
+    page.reload()
+    expect(page.locator("#loading")).to_contain_text("Starter library")
+    expect(page.locator("#loading")).to_contain_text("42 %")
+    page.locator("#box").fill(DIET)
+    page.keyboard.press("Enter")
+    expect(page.locator("#notice").get_by_role("alert")).to_contain_text("still loading")
+    expect(page.locator("#box")).to_have_value(DIET)
+    site.loading.ready = True
+    expect(page.locator("#loading .loading")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(page.locator("#transcript article")).to_have_count(1)
+
+
+def test_loading_that_failed_is_told(page: Page, site) -> None:
+    site.loading.ready, site.loading.error = False, "The model can't be fetched; connect to the internet once."
+    page.reload()
+    expect(page.locator("#loading").get_by_role("alert")).to_contain_text("can't be fetched")
