@@ -16,6 +16,9 @@ from assistant.types import LLM
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+# A number may be rounded by this share, and counts up to this one need not be in the text.
+ROUNDING = 0.04
+COUNTED = 10
 _SCALE = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _WORDED = {
     word: float(n)
@@ -57,7 +60,8 @@ def supports(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:
 def contradiction(claim: Claim) -> str | None:
     """What the sentence names that the evidence does not, in words, or None."""
     there = f"{claim.title} {claim.evidence} {claim.given}"
-    numbers = _numbers(claim.sentence) - _numbers(there)
+    known = _numbers(there)
+    numbers = [number for number in _numbers(claim.sentence) if not any(_is_about(number, one) for one in known)]
     if numbers:
         return f"number {min(numbers):g}"
     names = [name for name in _names(claim.sentence) if not _mentions(there, name)]
@@ -77,8 +81,13 @@ def _numbers(text: str) -> set[float]:
         if value is not None:
             found.add(value)
         previous = value
-    # "one" is mostly a pronoun, and no list needs to be long to have a second item.
-    return {number for number in found if number not in {0.0, 1.0}}
+    # Small counts ("two prizes", "the 3 methods") sum up what a text lists without saying the number.
+    return {number for number in found if number > COUNTED}
+
+
+def _is_about(said: float, known: float) -> bool:
+    """Whether `known` may be told as `said`: 5,509,733 is 5.5 million, 82.9 is more than 80."""
+    return abs(said - known) <= ROUNDING * abs(known)
 
 
 def _value(word: str) -> float | None:

@@ -25,23 +25,27 @@ _TOLD = (
 )
 _NOT = r"(?:\s(?:not|never)|n't|not)"
 _SILENT_SOURCE = rf"""
-    \b{_SOURCE}\b [^.;]{{0,50}}? \b(?:do|does|did|can|could|is|are|was|were|has|have){_NOT}\s (?:\w+\s){{0,3}}?
+    \b{_SOURCE}\b [^.;]{{0,50}}? \b(?:do|does|did|can|ca|could|is|are|was|were|has|have){_NOT}\s (?:\w+\s){{0,3}}?
     (?:{_TELLS}|{_TOLD}|enough|sufficient)\b
-  | \b(?:none|neither|nothing|nowhere)\b [^.;]{{0,20}} \b{_SOURCE}\b [^.;]{{0,30}} \b{_TELLS}s?\b
+  | \b(?:none|neither|nothing|nowhere)\b [^.;]{{0,20}} \b{_SOURCE}\b [^.;]{{0,30}} \b(?:{_TELLS}s?|about|on)\b
+  | \b{_SOURCE}\b [^.;]{{0,40}} \b(?:say|says|said|tell|tells)\s nothing\b
+  | \b(?:is|are|was|were){_NOT}\s in\s (?:\w+\s){{0,2}} {_SOURCE}\b
 """
 _NOT_IN_SOURCE = rf"""
     \b(?:is|are|was|were|has|have){_NOT}\s (?:been\s)? (?:\w+ly\s)? {_TOLD}\b
-    (?: \s(?:in|by|from|within|anywhere|here)\b | \W*$ )
-  | \b(?:no|not\senough|not\sany|insufficient|lacks?)\s (?:\w+\s){{0,3}}?
-    (?:information|mention|details?|evidence|indication|reference|data|answer)\b
-    (?: \s(?:about|on|regarding|to|of|in|for|is|was|available|given|provided|that)\b | \W*$ )
+    (?: \s(?:in|by|from|within)\s (?:\w+\s){{0,2}} {_SOURCE}\b | \s(?:anywhere|here)\b | \W*$ )
+  | \b(?:no|not\senough|not\sany|n't\s(?:enough|any)|insufficient|lacks?)\s (?:\w+\s){{0,3}}?
+    (?:information|mention|details?|indication|reference|data|answer)\b
+    (?: \s(?:about|on|regarding|to|of|in|for|is|was|can|could|available|given|provided|that)\b | \W*$ )
+  | ^\W* (?:no\s)? (?:information|details?|answer) \s (?:not\s)? {_TOLD} \W*$
 """
 _CANNOT = rf"""
-    \b(?:i|we)(?:'m|'re|\sam|\sare)?\s? (?:do|did|could|can|was|were)?{_NOT}\s (?:\w+\s)?
-    (?:know|have|find|see|able|sure|tell|say|answer|determine|provide)\b
+    \b(?:i|we)(?:'m|'re|\sam|\sare)?\s? (?:do|did|could|can|ca|was|were)?{_NOT}\s (?:\w+\s)?
+    (?:know|have|find|see|able|sure|tell|say|answer|determine|provide)\b (?!\s how\s to\b)
   | \b(?:i|we)(?:'m|'re|\sam|\sare)\sunable\b
-  | \b(?:can|could){_NOT}\sbe\s(?:\w+ly\s)?(?:determined|answered|found|inferred|known|established|identified)\b
-  | \bit(?:'s|\sis|\swas)\s(?:not\spossible|impossible|unclear|unknown|not\sclear|not\sknown|uncertain)\b
+  | \b(?:can|ca|could){_NOT}\sbe\s(?:\w+ly\s)?(?:determined|answered|found|inferred|known|established|identified)\b
+  | \bit(?:'s|\sis|\swas)\s(?:unclear|unknown|not\sclear|not\sknown|uncertain)\b
+  | \bit(?:'s|\sis|\swas)\s(?:not\spossible|impossible)\s to\s (?:determine|say|tell|know|answer|identify|find|establish)\b
 """
 _UNKNOWN = re.compile("|".join((_BARE, _SILENT_SOURCE, _NOT_IN_SOURCE, _CANNOT)), re.IGNORECASE | re.VERBOSE)
 _FIRST = re.compile(r"(?<=[.!?])\s")

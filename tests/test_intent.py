@@ -1,0 +1,39 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from assistant.llm.embedder import SentenceEmbedder
+from assistant.settings import TurnSettings
+from assistant.steps.intent import intent_of
+
+ROWS = [json.loads(line) for line in (Path(__file__).parent / "data/intents.jsonl").read_text("utf-8").splitlines()]
+THRESHOLD = TurnSettings().intent_threshold
+
+
+@pytest.mark.model
+def test_the_gate_holds_on_labelled_messages(embedder: SentenceEmbedder) -> None:
+    """Floors under what was measured (docs/results/gates.md), so that a change for the worse is noticed."""
+    found = [intent_of(row["text"], embedder, THRESHOLD) for row in ROWS]
+    right = [(got == "question") == (row["intent"] == "question") for got, row in zip(found, ROWS, strict=True)]
+    asked = [got for got, row in zip(found, ROWS, strict=True) if row["intent"] == "question"]
+    assert sum(right) / len(right) >= 0.85
+    assert asked.count("question") / len(asked) >= 0.90
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("Hello, how are you?", "small_talk"),
+        ("Hello, what is the capital of Norway?", "question"),
+        ("What did I just ask you?", "conversation"),
+        ("What do you know about me?", "conversation"),
+        ("What's so great about the 3rd one?", "question"),
+        ("I've just become vegan.", "small_talk"),
+        ("I've just become vegan. What should I eat?", "question"),
+        ("日本の首都は?", "question"),
+    ],
+)
+def test_what_must_not_go_wrong(embedder: SentenceEmbedder, text: str, intent: str) -> None:
+    assert intent_of(text, embedder, THRESHOLD) == intent
