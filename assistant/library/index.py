@@ -22,7 +22,8 @@ from assistant.retrieve.bm25 import Bm25, read_manifest
 from assistant.settings import Settings
 from assistant.types import Passage, Progress
 
-BATCH = 500
+# Searches wait for no more than this many passages.
+BATCH = 100
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,7 +41,6 @@ class Bm25:
         """
         self._folders = folders
         self._weights = (k1, b)
-        self._lock = threading.Lock()
         self._snapshot = jvm.call(_Snapshot, folders, k1, b)
 
     def search(self, query: str, k: int) -> list[Passage]:
@@ -72,16 +70,14 @@ class Bm25:
         jvm.call(self._current)
 
     def _current(self) -> _Snapshot:
-        """The snapshot of the latest commits. Searches that are under way keep the one they have."""
+        """The snapshot of the latest commits."""
         if _generations(self._folders) != self._snapshot.generations:
-            with self._lock:
-                if _generations(self._folders) != self._snapshot.generations:
-                    self._snapshot = _Snapshot(self._folders, *self._weights)
+            self._snapshot = _Snapshot(self._folders, *self._weights)
         return self._snapshot
 
 
 class _Snapshot:
-    """The indexes as they were at one moment; closed once nobody refers to it. Lives on Java's threads."""
+    """The indexes as they were at one moment; closed once nobody refers to it. Lives on Java's thread."""
 
     def __init__(self, folders: Sequence[Path], k1: float, b: float) -> None:
         self.generations = _generations(folders)

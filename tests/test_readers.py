@@ -1,0 +1,246 @@
+import gzip
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import docx
+import pytest
+from pypdf import PdfReader, PdfWriter
+
+from assistant.errors import LibraryError
+from assistant.library.chunks import Block
+from assistant.library.readers import read, reader_of, suffixes
+
+
+def make_pdf(path: Path, *pages: str, title: str = "") -> Path:
+    """A PDF of one text line a line, written by hand as the format has it: objects, then the table of their places."""
+    count = len(pages)
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Count {count} /Kids [{' '.join(f'{4 + 2 * n} 0 R' for n in range(count))}] >>".encode(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for n, page in enumerate(pages):
+        shown = " ".join(f"({line}) Tj T*" for line in page.split("\n"))
+        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET".encode()
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * n} 0 R"
+            f" /Resources << /Font << /F1 3 0 R >> >> >>".encode(),
+            b"<< /Length %d >> stream\n%s\nendstream" % (len(stream), stream),
+        ]
+    objects.append(f"<< /Title ({title}) >>".encode())
+    data, places = b"%PDF-1.4\n", []
+    for n, one in enumerate(objects, 1):
+        places.append(len(data))
+        data += b"%d 0 obj %s endobj\n" % (n, one)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    size = len(objects) + 1
+    trailer = b"trailer << /Size %d /Root 1 0 R /Info %d 0 R >>" % (size, len(objects))
+    start = len(data)
+    path.write_bytes(
+        data + b"xref\n0 %d\n0000000000 65535 f \n%s%s\nstartxref\n%d\n%%%%EOF" % (size, table, trailer, start)
+    )
+    return path
+
+
+def encrypted(path: Path, password: str, algorithm: str) -> Path:
+    writer = PdfWriter(clone_from=PdfReader(path))
+    writer.encrypt(password, owner_password="owner", algorithm=algorithm)
+    writer.write(path)
+    return path
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(LibraryError) as caught:
+        read(path)
+    return str(caught.value)
+
+
+def test_plain_text_has_paragraphs_and_the_files_name(tmp_path):
+    file = tmp_path / "my_notes.txt"
+    file.write_text("One line\nand the next.\n\n\nTwo.\n")
+    assert read(file) == [Block("One line and the next.", "my notes"), Block("Two.", "my notes")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_text_of_usual_encodings(tmp_path, encoding):
+    file = tmp_path / "a.txt"
+    file.write_bytes("Müller’s café – 5 €".encode(encoding))
+    assert read(file)[0].text == "Müller’s café – 5 €"
+
+
+def test_windows_line_ends_and_control_characters(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"One\x00 two.\r\n\r\nThree." + b" " * 200)
+    assert [block.text for block in read(file)] == ["One two.", "Three."]
+
+
+def test_binary_named_text_is_refused(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes(bytes(range(256)) * 10)
+    assert "not text" in refused(file)
+
+
+def test_markdown_by_headings(tmp_path):
+    file = tmp_path / "a.md"
+    file.write_text(
+        "---\ntags: x\n---\n# Guide\n\nIntro *here*.\n\n## Part\n\n- one\n- two `code`\n\n|a|b|\n|-|-|\n|1|2|\n"
+    )
+    assert [(block.title, block.text) for block in read(file)] == [
+        ("Guide", "Intro here."),
+        ("Guide - Part", "one"),
+        ("Guide - Part", "two code"),
+        ("Guide - Part", "a | b"),
+        ("Guide - Part", "1 | 2"),
+    ]
+
+
+def test_html_without_scripts_and_menus(tmp_path):
+    file = tmp_path / "a.html"
+    file.write_text(
+        "<html><head><title>Page</title><style>p{}</style></head><body>loose <nav>menu</nav>"
+        "<p>A <b>bold</b> word<br>next &amp; last.</p><!-- hidden --><div>before<p>inside</p>after</div>"
+        "<script>alert(1)</script><h2>Part</h2><p>Text</p></body></html>"
+    )
+    assert [(block.title, block.text) for block in read(file)] == [
+        ("Page", "loose"),
+        ("Page", "A bold word next & last."),
+        ("Page", "before after"),
+        ("Page", "inside"),
+        ("Page - Part", "Text"),
+    ]
+
+
+def test_pdf_with_pages_and_title(tmp_path):
+    file = make_pdf(tmp_path / "a.pdf", "First page ends here.", "Second page has\ntwo lines.", title="A report")
+    assert read(file) == [
+        Block("First page ends here.", "A report", "page 1"),
+        Block("Second page has two lines.", "A report", "page 2"),
+    ]
+
+
+def test_a_sentence_over_a_page_break_is_joined(tmp_path):
+    file = make_pdf(tmp_path / "long_name.pdf", "It runs on over", "the page. Then it ends.")
+    assert read(file) == [Block("It runs on over the page. Then it ends.", "long name", "page 1")]
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
+def test_an_encrypted_pdf_is_refused(tmp_path, algorithm):
+    file = encrypted(make_pdf(tmp_path / "a.pdf", "Secret."), "password", algorithm)
+    assert "encrypted" in refused(file)
+
+
+def test_a_pdf_that_opens_without_password_is_read(tmp_path):
+    file = encrypted(make_pdf(tmp_path / "a.pdf", "Open to all."), "", "RC4-128")
+    assert read(file)[0].text == "Open to all."
+
+
+def test_a_scanned_pdf_is_refused(tmp_path):
+    writer = PdfWriter()
+    writer.add_blank_page(200, 200)
+    writer.write(tmp_path / "scan.pdf")
+    assert "OCR" in refused(tmp_path / "scan.pdf")
+
+
+@pytest.mark.parametrize("data", [b"", b"not a pdf", b"%PDF-1.4\n1 0 obj << broken"])
+def test_a_broken_pdf_is_refused(tmp_path, data):
+    (tmp_path / "a.pdf").write_bytes(data)
+    assert "PDF" in refused(tmp_path / "a.pdf")
+
+
+def test_a_pdf_cut_short_is_read_or_refused_but_never_crashes(tmp_path):
+    whole = make_pdf(tmp_path / "a.pdf", "Some text here.").read_bytes()
+    for size in range(0, len(whole), 37):
+        (tmp_path / "a.pdf").write_bytes(whole[:size])
+        with suppress(LibraryError):
+            assert read(tmp_path / "a.pdf")[0].text
+
+
+def test_word_with_headings_and_tables(tmp_path):
+    document = docx.Document()
+    document.add_heading("Handbook", 0)
+    document.add_paragraph("Opening words.")
+    document.add_heading("Rules", 1)
+    table = document.add_table(rows=1, cols=2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "key", "value"
+    document.save(str(tmp_path / "a.docx"))
+    assert [(block.title, block.text) for block in read(tmp_path / "a.docx")] == [
+        ("Handbook", "Opening words."),
+        ("Handbook - Rules", "key | value"),
+    ]
+
+
+@pytest.mark.parametrize(("data", "reason"), [(b"\xd0\xcf\x11\xe0" + b"x" * 99, "encrypted"), (b"PK broken", "Word")])
+def test_word_that_cant_be_read_is_refused(tmp_path, data, reason):
+    (tmp_path / "a.docx").write_bytes(data)
+    assert reason in refused(tmp_path / "a.docx")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "A.JSONL"])
+def test_json_lines(tmp_path, name):
+    lines = [{"id": "x/1", "title": "T", "contents": "One.\nTwo."}, {"id": 7, "contents": "Three.", "extra": 1}]
+    data = "\n\n".join(json.dumps(line) for line in lines).encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert read(tmp_path / name) == [Block("One.\nTwo.", "T", id="x/1"), Block("Three.", "", id="7")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{oops", "line 2: not valid JSON"),
+        ("[1]", "line 2: not a JSON object"),
+        ('{"contents": "x"}', "line 2: 'id'"),
+        ('{"id": true, "contents": "x"}', "line 2: 'id'"),
+        ('{"id": " ", "contents": "x"}', "line 2: 'id'"),
+        ('{"id": "b", "contents": " "}', "line 2: 'contents'"),
+        ('{"id": "b", "contents": 5}', "line 2: 'contents'"),
+        ('{"id": "b", "title": 5, "contents": "x"}', "line 2: 'title'"),
+        ('{"id": "a", "contents": "again"}', "line 2: the id 'a' was used in line 1"),
+        ("[" * 100_000, "line 2"),
+    ],
+)
+def test_a_bad_json_line_is_named(tmp_path, line, reason):
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "contents": "fine"}\n' + line + "\n")
+    assert reason in refused(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz"])
+def test_dprs_tab_separated_passages(tmp_path, name):
+    data = b'id\ttext\ttitle\n1\t"He said ""yes""."\tA title\n2\tPlain text.\tOther\n'
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert read(tmp_path / name) == [Block('He said "yes".', "A title", id="1"), Block("Plain text.", "Other", id="2")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [("2\tonly two", "line 2: 2 columns"), ("2\t\tT", "line 2: the id or the text"), ("1\tx\tT", "used in line 1")],
+)
+def test_a_bad_tab_separated_line_is_named(tmp_path, line, reason):
+    (tmp_path / "a.tsv").write_text("1\ttext\tT\n" + line + "\n")
+    assert reason in refused(tmp_path / "a.tsv")
+
+
+def test_not_gzip_and_not_utf8(tmp_path):
+    (tmp_path / "a.jsonl.gz").write_bytes(b"plain")
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"id": 1, "contents": "x"}')[:-9])
+    (tmp_path / "a.jsonl").write_bytes(b'{"id": 1, "contents": "caf\xe9"}')
+    assert "gzip" in refused(tmp_path / "a.jsonl.gz")
+    assert "gzip" in refused(tmp_path / "cut.jsonl.gz")
+    assert "UTF-8" in refused(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.jsonl", "a.tsv"])
+def test_empty_files_hold_no_text(tmp_path, name):
+    (tmp_path / name).write_text("\n  \n")
+    assert "no text" in refused(tmp_path / name)
+
+
+def test_unknown_kinds_and_missing_files(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
+    assert ".docx" in refused(tmp_path / "a.png")
+    assert "can't be opened" in refused(tmp_path / "none.txt")
+
+
+def test_every_reader_is_found_by_its_suffix():
+    assert {".txt", ".md", ".html", ".pdf", ".docx", ".jsonl", ".tsv"} <= set(suffixes())
+    assert all(reader_of(Path(f"x{suffix}")) for suffix in suffixes())
