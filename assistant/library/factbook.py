@@ -115,6 +115,7 @@ _UNITS = (
     (r"(?<=\d) nm\b", " nautical miles"),
     (r"(?<=\d) m\b(?! \()", " meters"),
     (r"\bbbl/day\b", "barrels per day"),
+    (r"\bbbl\b", "barrels"),
     (r"(?<=\d) kt\b", " kilotons"),
     (r"\bBtu/person\b", "Btu per person"),
     (r"(births|deaths|migrant\(s\)|physicians|beds)/(?=[\d,]+)", r"\1 per "),
@@ -138,7 +139,8 @@ _TAG = re.compile(r"<!--.*?-->|<[^>]*>")
 _NOTE = re.compile(r"\b(?:note|description)(?: \d+)?:\s*|^note\s*[-–]\s*")
 _CITY = re.compile(r"([\d.,]+(?: (?:million|billion))?) ([^\d,]+?)(?: \((capital)\))?(?=,|\s*\(\d{4}\)|$)")
 _CAPITALS = re.compile(r"\b[A-ZÀ-Þ][A-ZÀ-Þ'’-]{2,}[A-ZÀ-Þ]\b")
-_SHORT_CAPITALS = re.compile(r"\b(?![IVX]+\b|UK\b|US\b|UN\b|EU\b)[A-Z]{2,3}\b")
+# A roman numeral ends a name; before another name it is one ("XI Jinping").
+_SHORT_CAPITALS = re.compile(r"\b(?![IVX]+\b(?! [A-Z][a-z])|UK\b|US\b|UN\b|EU\b)[A-Z]{2,3}\b")
 _DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _SEATS = re.compile(r"^(\d+)(?= \(|$)")
 _VERB = re.compile(r"\b(?:is|are) (?=(?:varies|ranges|has|consists) )")

@@ -1,0 +1,389 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from typer.testing import CliRunner
+
+from assistant.errors import LibraryError
+from assistant.library import index, shelves
+from assistant.library.chunks import Block
+from assistant.library.corpus import corpus_retriever
+from assistant.library.index import add_documents, get_passage, list_documents, passages_of, remove_documents
+from assistant.library.shelves import library_names, open_library, open_shelves, own_library, remove_library
+from assistant.retrieve.bm25 import read_manifest
+from assistant.settings import Settings
+
+pytestmark = pytest.mark.lucene
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def settings(tmp_path) -> Settings:
+    return Settings(data_dir=tmp_path / "data")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    folder = tmp_path / "docs"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "zebra.txt").write_text("The zebra eats grass.")
+    (folder / "sub" / "rice.md").write_text("# Rice\n\nRice is boiled in water.")
+    (folder / "records.jsonl").write_text('{"id": "r1", "title": "Oats", "contents": "Oats are a cereal."}\n')
+    return folder
+
+
+def told(outcomes) -> dict[str, tuple[str, int]]:
+    return {one.name: (one.status, one.passages) for one in outcomes}
+
+
+def found(settings: Settings, query: str, library: str = "docs") -> list[str]:
+    return [one.text for one in open_library(library, settings).search(query, 5)]
+
+
+def jsonl(path: Path, *records: tuple[str, str]) -> Path:
+    path.write_text("".join(json.dumps({"id": one, "contents": text}) + "\n" for one, text in records))
+    return path
+
+
+def test_a_folder_is_indexed_with_all_below_it(settings, folder):
+    outcomes = add_documents("docs", [folder], settings)
+    assert told(outcomes) == {
+        "docs/zebra.txt": ("added", 1),
+        "docs/sub/rice.md": ("added", 1),
+        "docs/records.jsonl": ("added", 1),
+    }
+    passage = open_library("docs", settings).search("zebra", 1)[0]
+    assert (passage.title, passage.text, passage.source) == ("zebra", "The zebra eats grass.", "docs/zebra.txt")
+    assert get_passage("docs", "r1", settings).title == "Oats"
+    assert get_passage("docs", passage.id, settings).text == passage.text
+    assert get_passage("docs", "none", settings) is None
+    assert library_names(settings) == ["docs"]
+
+
+def test_unchanged_files_are_passed_over(settings, folder):
+    add_documents("docs", [folder], settings)
+    before = sorted(one.name for one in (settings.libraries_dir / "docs").glob("segments_*"))
+    assert {status for status, _ in told(add_documents("docs", [folder], settings)).values()} == {"unchanged"}
+    assert sorted(one.name for one in (settings.libraries_dir / "docs").glob("segments_*")) == before
+
+
+def test_a_changed_file_replaces_its_passages(settings, folder):
+    add_documents("docs", [folder], settings)
+    (folder / "zebra.txt").write_text("The okapi eats leaves.")
+    assert told(add_documents("docs", [folder], settings))["docs/zebra.txt"] == ("replaced", 1)
+    assert found(settings, "grass") == []
+    assert found(settings, "okapi") == ["The okapi eats leaves."]
+    assert len(open_library("docs", settings)) == 3
+
+
+def test_a_file_that_is_gone_from_an_indexed_folder_is_removed(settings, folder):
+    add_documents("docs", [folder], settings)
+    (folder / "zebra.txt").unlink()
+    assert told(add_documents("docs", [folder], settings))["docs/zebra.txt"] == ("removed", 1)
+    assert found(settings, "zebra") == []
+
+
+def test_indexing_one_file_leaves_the_others(settings, folder):
+    add_documents("docs", [folder], settings)
+    assert told(add_documents("docs", [folder / "zebra.txt"], settings)) == {"zebra.txt": ("unchanged", 1)}
+    assert len(list_documents("docs", settings)) == 3
+
+
+def test_what_cant_be_read_is_named_and_the_rest_is_indexed(settings, folder):
+    (folder / "empty.txt").write_text("")
+    (folder / "bad.jsonl").write_text('{"id": "b1", "contents": "never seen"}\n{oops\n')
+    (folder / "image.png").write_bytes(b"\x89PNG")
+    (folder / ".hidden.txt").write_text("not looked at")
+    outcomes = add_documents("docs", [folder, folder / "missing.txt"], settings)
+    skipped = {one.name: one.reason for one in outcomes if one.status == "skipped"}
+    assert set(skipped) == {"docs/empty.txt", "docs/bad.jsonl", "docs/image.png", str(folder / "missing.txt")}
+    assert "line 2" in skipped["docs/bad.jsonl"]
+    assert len(open_library("docs", settings)) == 3
+    assert found(settings, "never seen") == []
+
+
+def test_a_file_that_broke_keeps_what_was_indexed_of_it(settings, folder):
+    add_documents("docs", [folder], settings)
+    (folder / "records.jsonl").write_text("{oops")
+    outcome = next(one for one in add_documents("docs", [folder], settings) if one.status == "skipped")
+    assert "kept" in outcome.reason
+    assert found(settings, "cereal") == ["Oats are a cereal."]
+
+
+def test_nothing_readable_makes_no_library(settings, tmp_path):
+    (tmp_path / "empty.txt").write_text("")
+    assert told(add_documents("docs", [tmp_path / "empty.txt"], settings)) == {"empty.txt": ("skipped", 0)}
+    assert library_names(settings) == []
+    with pytest.raises(LibraryError, match="no complete index"):
+        open_library("docs", settings)
+
+
+@pytest.mark.parametrize("by", ["name", "id", "path", "folder"])
+def test_documents_are_removed(settings, folder, by):
+    add_documents("docs", [folder], settings)
+    rice = next(one for one in list_documents("docs", settings) if one.name.endswith("rice.md"))
+    key = {"name": rice.name, "id": rice.id, "path": folder / "sub" / "rice.md", "folder": folder / "sub"}[by]
+    assert told(remove_documents("docs", [key], settings)) == {"docs/sub/rice.md": ("removed", 1)}
+    assert found(settings, "rice") == []
+    assert [one.name for one in list_documents("docs", settings)] == ["docs/records.jsonl", "docs/zebra.txt"]
+
+
+def test_removing_what_isnt_there_says_so(settings, folder):
+    add_documents("docs", [folder], settings)
+    assert told(remove_documents("docs", ["nothing"], settings)) == {"nothing": ("skipped", 0)}
+    with pytest.raises(LibraryError, match="no library 'other'"):
+        remove_documents("other", ["x"], settings)
+
+
+def test_an_uploaded_document_is_known_by_its_name(settings, tmp_path):
+    for n, text in enumerate(["First version.", "Second version."]):
+        (tmp_path / str(n)).mkdir()
+        (tmp_path / str(n) / "notes.txt").write_text(text)
+    assert told(add_documents("docs", [tmp_path / "0" / "notes.txt"], settings, uploaded=True)) == {
+        "notes.txt": ("added", 1)
+    }
+    again = add_documents("docs", [tmp_path / "1" / "notes.txt"], settings, uploaded=True)
+    assert told(again) == {"notes.txt": ("replaced", 1)}
+    assert found(settings, "version") == ["Second version."]
+    assert list_documents("docs", settings)[0].path == ""
+
+
+def test_two_files_of_one_name_are_two_documents(settings, folder):
+    (folder / "sub" / "zebra.txt").write_text("Another zebra sleeps.")
+    add_documents("docs", [folder / "zebra.txt", folder / "sub" / "zebra.txt"], settings)
+    assert sorted(found(settings, "zebra")) == ["Another zebra sleeps.", "The zebra eats grass."]
+
+
+def test_records_of_two_files_may_have_the_same_ids(settings, tmp_path):
+    one, two = jsonl(tmp_path / "one.jsonl", ("1", "apples")), jsonl(tmp_path / "two.jsonl", ("1", "pears"))
+    add_documents("docs", [one, two], settings)
+    searched = open_library("docs", settings)
+    assert (searched.search("apples", 1)[0].id, searched.get("1").text) == ("1", "apples")
+    assert searched.search("pears", 1)[0].id.endswith("-1")
+    assert len({searched.search(query, 1)[0].id for query in ("apples", "pears")}) == 2
+
+
+def test_ids_of_long_records_are_numbered():
+    long = Block(" ".join(f"Sentence number {n} is here." for n in range(60)), "T", id="x")
+    passages = passages_of([long, Block("Short.", "T", id="y")], "doc", "a.jsonl")
+    assert [one.id for one in passages] == ["x", "x#2", "x#3", "y"]
+    paged = passages_of([Block("One.", "T", "page 3")], "doc", "a.pdf")
+    assert (paged[0].id, paged[0].source) == ("doc-1", "a.pdf, page 3")
+
+
+def test_progress_ends_where_it_should(settings, folder):
+    seen: list[tuple[int, int]] = []
+    add_documents("docs", [folder], settings, lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] == sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_the_starter_library_is_not_for_documents(settings, folder):
+    with pytest.raises(LibraryError, match="comes with Sequitur"):
+        add_documents("starter", [folder], settings)
+    with pytest.raises(LibraryError, match="comes with Sequitur"):
+        remove_documents("starter", ["factbook"], settings)
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "A", "-x", "x" * 65, "a b", "ü"])
+def test_names_that_cant_be_libraries(settings, folder, name):
+    with pytest.raises(LibraryError, match="can't name a library"):
+        add_documents(name, [folder], settings)
+
+
+def test_a_users_own_documents_are_searched_beside_a_library(settings, folder, tmp_path):
+    add_documents("docs", [folder], settings)
+    (tmp_path / "mine.txt").write_text("My zebra is called Zoe.")
+    add_documents(own_library("ann"), [tmp_path / "mine.txt"], settings, uploaded=True)
+    assert {one.source for one in open_shelves("docs", "ann", settings).search("zebra", 5)} == {
+        "docs/zebra.txt",
+        "mine.txt",
+    }
+    assert {one.source for one in open_shelves("docs", "bob", settings).search("zebra", 5)} == {"docs/zebra.txt"}
+
+
+def test_nobody_sees_anothers_own_library(settings, tmp_path):
+    (tmp_path / "mine.txt").write_text("Secret.")
+    add_documents(own_library("ann"), [tmp_path / "mine.txt"], settings)
+    assert library_names(settings) == library_names(settings, "bob") == []
+    assert library_names(settings, "ann") == [own_library("ann")]
+    with pytest.raises(LibraryError, match="no library"):
+        open_shelves(own_library("ann"), "bob", settings)
+
+
+def test_an_open_library_sees_updates(settings, folder):
+    add_documents("docs", [folder], settings)
+    searched = open_shelves("docs", "ann", settings)
+    (folder / "new.txt").write_text("Quinoa is a seed.")
+    add_documents("docs", [folder], settings)
+    assert [one.text for one in searched.search("quinoa", 1)] == ["Quinoa is a seed."]
+
+
+def test_a_library_is_removed_and_can_be_made_again(settings, folder):
+    add_documents("docs", [folder], settings)
+    remove_library("docs", settings)
+    assert library_names(settings) == []
+    with pytest.raises(LibraryError, match="no library"):
+        remove_library("docs", settings)
+    add_documents("docs", [folder], settings)
+    assert found(settings, "zebra") == ["The zebra eats grass."]
+
+
+def test_one_writer_at_a_time(settings, folder, monkeypatch):
+    monkeypatch.setattr(shelves, "LOCK_SECONDS", 0.1)
+    add_documents("docs", [folder], settings)
+    held = FileLock(settings.libraries_dir / ".docs.lock")
+    with held, pytest.raises(LibraryError, match="being updated"):
+        add_documents("docs", [folder], settings)
+    assert found(settings, "zebra")
+
+
+def test_writers_at_the_same_time_take_turns(settings, tmp_path):
+    for n in range(6):
+        (tmp_path / f"{n}.txt").write_text(f"Number{n} is here.")
+    threads = [
+        threading.Thread(target=add_documents, args=("docs", [tmp_path / f"{n}.txt"], settings)) for n in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list_documents("docs", settings)) == 6
+    assert len(open_library("docs", settings)) == 6
+
+
+def test_a_corrupt_library_is_refused_with_what_to_do(settings, folder):
+    add_documents("docs", [folder], settings)
+    newest = max((settings.libraries_dir / "docs").glob("segments_*"))
+    newest.write_bytes(b"junk")
+    with pytest.raises(LibraryError, match="remove that folder"):
+        add_documents("docs", [folder], settings)
+
+
+def test_a_data_folder_that_is_a_file(tmp_path, folder):
+    (tmp_path / "data").write_text("in the way")
+    with pytest.raises(LibraryError, match="can't be written"):
+        add_documents("docs", [folder], Settings(data_dir=tmp_path / "data"))
+
+
+def in_another_process(code: str, data_dir: Path, *paths: Path) -> subprocess.CompletedProcess[str]:
+    """Run code with `settings` and `paths` at hand."""
+    before = (
+        "import os, resource, signal, sys\nfrom pathlib import Path\nfrom assistant.settings import Settings\n"
+        "from assistant.library.index import add_documents\nfrom assistant.errors import LibraryError\n"
+        "settings = Settings(data_dir=Path(sys.argv[1]))\npaths = [Path(one) for one in sys.argv[2:]]\n"
+    )
+    command = [sys.executable, "-c", before + code, str(data_dir), *map(str, paths)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+KILLED = """
+def kill(done, total):
+    if done:
+        os.kill(os.getpid(), signal.SIGKILL)
+add_documents("docs", paths, settings, kill)
+"""
+
+
+def test_a_killed_build_leaves_nothing_that_looks_whole(settings, tmp_path):
+    large = jsonl(tmp_path / "large.jsonl", *((str(n), f"passage number{n}") for n in range(2000)))
+    killed = in_another_process(KILLED, settings.data_dir, large)
+    assert killed.returncode == -signal.SIGKILL
+    assert library_names(settings) == []
+    add_documents("docs", [large], settings)
+    assert len(open_library("docs", settings)) == 2000
+
+
+def test_a_killed_update_leaves_the_old_library(settings, folder, tmp_path):
+    add_documents("docs", [folder], settings)
+    large = jsonl(tmp_path / "large.jsonl", *((str(n), f"passage number{n}") for n in range(2000)))
+    assert in_another_process(KILLED, settings.data_dir, large).returncode == -signal.SIGKILL
+    assert len(list_documents("docs", settings)) == 3
+    assert found(settings, "zebra") == ["The zebra eats grass."]
+    add_documents("docs", [large], settings)
+    assert len(open_library("docs", settings)) == 2003
+
+
+FULL = """
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+try:
+    add_documents("docs", paths, settings)
+except LibraryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits the size of files as POSIX has it")
+def test_a_disk_that_takes_no_more_leaves_the_old_library(settings, folder, tmp_path):
+    add_documents("docs", [folder], settings)
+    large = jsonl(tmp_path / "large.jsonl", *((str(n), f"passage number{n} " * 30) for n in range(20_000)))
+    done = in_another_process(FULL, settings.data_dir, large)
+    assert "can't be written" in done.stdout, done.stderr[-2000:]
+    assert len(list_documents("docs", settings)) == 3
+    assert found(settings, "zebra") == ["The zebra eats grass."]
+
+
+def test_a_full_disk_is_called_that():
+    from assistant.library.writer import _sentence
+
+    assert _sentence(Path("x"), OSError("java.io.IOException: No space left on device")).startswith("The disk is full")
+
+
+def test_a_corpus_is_indexed_once_with_its_ids(settings, tmp_path, monkeypatch):
+    corpus = jsonl(tmp_path / "c.jsonl", ("d1", "cats " * 300), ("d2", "dogs"))
+    seen: list[tuple[int, int]] = []
+    searched = corpus_retriever(corpus, settings, lambda done, total: seen.append((done, total)))
+    assert [one.id for one in searched.search("cats", 5)] == ["d1"]
+    assert seen == [(2, 2)]
+    corpus_retriever(corpus, settings, lambda done, total: pytest.fail("indexed again"))
+    jsonl(corpus, ("d1", "birds"))
+    assert len(corpus_retriever(corpus, settings, index.silent)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [("c.txt", "x", "jsonl"), ("c.jsonl", "{", "line 1"), ("none.jsonl", None, "opened"), ("c.jsonl", "", "no text")],
+)
+def test_a_corpus_that_cant_be_used_is_named(settings, tmp_path, name, text, reason):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(LibraryError, match=reason) as caught:
+        corpus_retriever(tmp_path / name, settings, index.silent)
+    assert name in str(caught.value)
+
+
+def run(*arguments: str, data_dir: Path):
+    from assistant.__main__ import app
+
+    return CliRunner().invoke(app, ["index", *arguments, "--data-dir", str(data_dir)], env={"COLUMNS": "200"})
+
+
+def test_the_command_indexes_lists_and_removes(settings, folder):
+    (folder / "bad.jsonl").write_text("{oops")
+    done = run(str(folder), data_dir=settings.data_dir)
+    assert done.exit_code == 0, done.output
+    assert "3 added" in done.output
+    assert "line 1" in done.output
+    shown = run("--list", data_dir=settings.data_dir).output
+    assert "docs/zebra.txt" in shown
+    assert "documents" in shown
+    assert "1 removed" in run(str(folder / "zebra.txt"), "--remove", data_dir=settings.data_dir).output
+    assert "zebra" not in run("--list", data_dir=settings.data_dir).output
+
+
+def test_the_command_says_when_nothing_could_be_done(settings, folder):
+    for arguments in ([str(folder / "none.txt")], [], ["--library", "A b", str(folder)]):
+        done = run(*arguments, data_dir=settings.data_dir)
+        assert isinstance(done.exception, LibraryError), done.output
+
+
+def test_the_manifest_lists_the_documents(settings, folder):
+    add_documents("docs", [folder], settings)
+    documents = read_manifest(settings.libraries_dir / "docs")["documents"]
+    assert {one["name"] for one in documents.values()} == {"docs/zebra.txt", "docs/sub/rice.md", "docs/records.jsonl"}
