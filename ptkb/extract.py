@@ -1,0 +1,168 @@
+"""Offers to remember what a message says about its writer. Nothing is stored here, and no language model is asked.
+
+`ptkb.statements` finds what is stated; Sentence-BERT then tells what lasts ("I'm vegetarian") from what passes ("I'm
+hungry") by examples (ptkb/examples.toml); words tell what is known already, and what contradicts a fact.
+docs/results/memory.md has the measurements.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.types import Embedder, Fact, FactOffer
+from ptkb.rank import VectorCache
+from ptkb.statements import statements
+from ptkb.store import LONGEST
+
+MOST = 3
+# A statement lasts if its similarity to the nearest lasting examples exceeds that to the nearest passing ones by this.
+MARGIN = 0.0
+NEAREST = 3
+SAME = 0.95
+
+_WORD = re.compile(r"\w+(?:'\w+)?")
+_WHEN = re.compile(r"\b(?:last|this|in|since|(?:an?|one|two|three|\d+)) (?:week|month|year|\d{4})s?(?: ago)?(?= *\W*$)")
+_EMPTY = frozenset(
+    "i i'm i've i'd my a an the am is are was be have has do does did to of in on at as with for and or we our years "
+    "old year really also currently just now very always usually".split()
+)
+_NUMBERS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
+_DENIALS = frozenset("not no never n't don't can't isn't aren't doesn't without quit stopped stop gave".split())
+_FEELINGS = {"love": "like", "enjoy": "like", "adore": "like", "prefer": "like"}
+_AVERSIONS = frozenset("hate dislike loathe detest".split())
+# What a person has one of; another value contradicts the one that is known.
+_ONLY_ONE = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"^I'm (\d{1,3})(?: years old)?\.?$",
+        r"^I live in (?!an? |my |the (?:country|city|suburbs|mountains|north|south|east|west))(.+)$",
+        r"^My ((?:name|age|birthday|job|height|weight|budget|salary|income|rent|diet|phone|goal|blood type"
+        r"|favou?rite [\w ]+?)(?: for [\w ]+)?) (?:is|are) ",
+        r"^I weigh (.+)$",
+        r"^I'm (?:a )?(vegan|vegetarian|pescatarian|omnivore)\.?$|^I eat (?:meat|everything|fish|chicken|beef|pork)\b",
+        r"^I'm (single|married|divorced|engaged|widowed)\b",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """A statement's telling words, its numbers, and whether it denies."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+    denied: bool
+
+
+def offers(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> tuple[FactOffer, ...]:
+    """At most three statements of the utterance that are worth remembering and not known yet.
+
+    One that contradicts a fact names it in `replaces`; where that fact says more, the rest of it is kept in the text.
+    """
+    stated = [text for text in statements(utterance) if len(text) <= LONGEST]
+    if not stated:
+        return ()
+    lasting = [text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts]
+    made = (_offer(text, facts, embedder) for text in lasting)
+    return tuple(offer for offer in made if offer)[:MOST]
+
+
+def _lasts(texts: Sequence[str], embedder: Embedder) -> list[bool]:
+    examples = _examples()
+    lasting, passing = examples["lasting"], examples["passing"]
+    vectors = _CACHE.encode([*lasting, *passing, *texts], embedder)
+    similar = vectors[len(lasting) + len(passing) :] @ vectors[: len(lasting) + len(passing)].T
+    return [bool(one) for one in _nearest(similar[:, : len(lasting)]) - _nearest(similar[:, len(lasting) :]) > MARGIN]
+
+
+def _nearest(similarities: NDArray[np.float32]) -> NDArray[np.float32]:
+    best: NDArray[np.float32] = np.sort(similarities, axis=1)[:, -NEAREST:].mean(axis=1)
+    return best
+
+
+def _offer(text: str, facts: Sequence[Fact], embedder: Embedder) -> FactOffer | None:
+    """The offer of a statement; None where a fact says it already."""
+    parts = [(fact, part) for fact in facts for part in _parts(fact.text)]
+    if any(_says(part, text) for _, part in parts) or _is_close(text, [fact.text for fact in facts], embedder):
+        return None
+    for fact, part in parts:
+        if _contradicts(text, part):
+            rest = [other for other in _parts(fact.text) if not _contradicts(text, other)]
+            kept = " ".join([text, *rest])
+            return FactOffer(kept if len(kept) <= LONGEST else text, fact.id)
+    return FactOffer(text)
+
+
+def _parts(fact: str) -> list[str]:
+    """What a fact says, one statement each; the fact itself where it is not put as a statement of the first person."""
+    return statements(fact) or [fact]
+
+
+def _says(known: str, text: str) -> bool:
+    old, new = _meaning(known), _meaning(text)
+    told = new.words | new.numbers
+    return bool(told) and told <= old.words | old.numbers and new.denied == old.denied
+
+
+def _is_close(text: str, known: Sequence[str], embedder: Embedder) -> bool:
+    new = _meaning(text)
+    alike = [one for one in known if (_meaning(one).numbers, _meaning(one).denied) == (new.numbers, new.denied)]
+    if not alike:
+        return False
+    vectors = _CACHE.encode([text, *alike], embedder)
+    return bool((vectors[1:] @ vectors[0]).max() >= SAME)
+
+
+def _contradicts(text: str, known: str) -> bool:
+    old, new = _meaning(known), _meaning(text)
+    if new.denied != old.denied:
+        return bool(new.words) and new.words == old.words and new.numbers == old.numbers
+    if new.words == old.words and new.words and new.numbers and old.numbers:
+        return new.numbers != old.numbers
+    return not new.denied and any(_same_slot(pattern, text, known) for pattern in _ONLY_ONE)
+
+
+def _same_slot(pattern: re.Pattern[str], text: str, known: str) -> bool:
+    new, old = pattern.match(text), pattern.match(known)
+    if not new or not old:
+        return False
+    named = new[1] or "", old[1] or ""
+    return named[0].lower() == named[1].lower() if pattern.pattern.startswith("^My") else True
+
+
+@cache
+def _meaning(text: str) -> _Meaning:
+    words, numbers, denied = set(), set(), False
+    for word in _WORD.findall(_WHEN.sub("", text.lower()).replace("can't stand", "hate").replace("gave up", "gave")):
+        if word in _DENIALS or word in _AVERSIONS:
+            denied = not denied
+        if word in _AVERSIONS:
+            words.add("like")
+        elif word.isdigit() or word in _NUMBERS:
+            numbers.add(_NUMBERS.get(word, word))
+        elif word not in _EMPTY and word not in _DENIALS:
+            words.add(_FEELINGS.get(word, _stem(word)))
+    return _Meaning(frozenset(words), frozenset(numbers), denied)
+
+
+def _stem(word: str) -> str:
+    """`word` without the endings of plurals, verbs and doers: smoke, smoking and smokers are one."""
+    cut = re.sub(r"(?:ing|ers?|ed|es|s|e)$", "", word) if len(word) > 3 else word
+    return cut[:-1] if len(cut) > 3 and cut[-1] == cut[-2] and cut != word else cut
+
+
+@cache
+def _examples() -> dict[str, list[str]]:
+    table: dict[str, list[str]] = tomllib.loads((Path(__file__).parent / "examples.toml").read_text(encoding="utf-8"))
+    return table
+
+
+_CACHE = VectorCache(5_000)
