@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from assistant.commands import ask, facts, index, models, users
+from assistant.commands import ask, bench, evaluate, facts, index, models, users
 from assistant.commands.common import talk
 from assistant.errors import SequiturError
 
@@ -15,6 +15,7 @@ app = typer.Typer(
     help="Sequitur: a personal assistant whose answers follow from sources.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 app.command()(ask.ask)
@@ -23,6 +24,8 @@ app.command("index")(index.index)
 app.add_typer(models.app, name="models")
 app.add_typer(facts.app, name="facts")
 app.add_typer(users.app, name="users")
+app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence
 # [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms; not inside `code`.
 _MARKER = re.compile(r"[ \t]*[\[【［]\^?(\d{1,2}(?:\s*[,;、–-]\s*\^?\d{1,2})*)[†\]】］]+")
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
-# How many passages are asked about one sentence.
+# How many passages are asked about one sentence, the nearest first.
 _ASKED = 2
 
 
@@ -43,6 +43,14 @@ class Evidence:
     span: Span
     shown: str
     similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Evidence and the support, in [0, 1], that it was found to give."""
+
+    evidence: Evidence
+    score: float
 
 
 def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -130,19 +138,24 @@ def _hinted(marked: Marked, span: Span, passages: Sequence[Passage]) -> frozense
 
 def _judge(
     texts: Sequence[str], evidence: list[list[Evidence]], given: str, parts: Parts, stop: Event
-) -> list[list[tuple[Evidence, float]]]:
-    claims = [
-        Claim(text, one.passage.title, one.shown, given)
-        for text, found in zip(texts, evidence, strict=True)
-        for one in found
-    ]
-    scores = iter(supports(claims, parts.llm, stop))
-    return [[(one, next(scores)) for one in found] for found in evidence]
+) -> list[list[Judged]]:
+    """What was asked about each sentence, in order. The next passage is asked only where the one before it failed."""
+    threshold = parts.settings.turn.support_threshold
+    judged: list[list[Judged]] = [[] for _ in texts]
+    for place in range(_ASKED):
+        still = [n for n, found in enumerate(judged) if len(evidence[n]) > place and not _best(found) >= threshold]
+        asked = [evidence[n][place] for n in still]
+        claims = [Claim(texts[n], one.passage.title, one.shown, given) for n, one in zip(still, asked, strict=True)]
+        for n, one, score in zip(still, asked, supports(claims, parts.llm, stop), strict=True):
+            judged[n].append(Judged(one, score))
+    return judged
 
 
-def written(
-    turn: Turn, text: str, spans: list[Span], judged: list[list[tuple[Evidence, float]]], threshold: float
-) -> Turn:
+def _best(found: Sequence[Judged]) -> float:
+    return max((one.score for one in found), default=-1.0)
+
+
+def written(turn: Turn, text: str, spans: list[Span], judged: list[list[Judged]], threshold: float) -> Turn:
     """The turn with its answer written anew: markers behind the sentences that have support."""
     numbers: dict[str, int] = {}
     cited: list[Citation] = []
@@ -151,9 +164,9 @@ def written(
     last = 0
     for span, found in zip(spans, judged, strict=True):
         sentence = quote(text, span)
-        here = [_citation(one, score, sentence, numbers) for one, score in found if score >= threshold]
+        here = [_citation(one, sentence, numbers) for one in found if one.score >= threshold]
         cited.extend(here)
-        best = max((score for _, score in found), default=None)
+        best = _best(found) if found else None
         result.append(Sentence(sentence, bool(here) or not is_claim(sentence), best, tuple(c.n for c in here)))
         pieces.append(text[last : span.end] + "".join(f" [{citation.n}]" for citation in here))
         last = span.end
@@ -161,7 +174,7 @@ def written(
     return turn.grow(answer=answer, sentences=tuple(result), citations=tuple(cited))
 
 
-def _citation(one: Evidence, score: float, sentence: str, numbers: dict[str, int]) -> Citation:
-    n = numbers.setdefault(one.passage.id, len(numbers) + 1)
-    passage, span = one.passage, one.span
-    return Citation(n, passage.id, span.start, span.end, sentence, quote(passage.text, span), score)
+def _citation(one: Judged, sentence: str, numbers: dict[str, int]) -> Citation:
+    passage, span = one.evidence.passage, one.evidence.span
+    n = numbers.setdefault(passage.id, len(numbers) + 1)
+    return Citation(n, passage.id, span.start, span.end, sentence, quote(passage.text, span), one.score)

@@ -45,7 +45,7 @@ _CANNOT = rf"""
   | \b(?:i|we)(?:'m|'re|\sam|\sare)\sunable\b
   | \b(?:can|ca|could){_NOT}\sbe\s(?:\w+ly\s)?(?:determined|answered|found|inferred|known|established|identified)\b
   | \bit(?:'s|\sis|\swas)\s(?:unclear|unknown|not\sclear|not\sknown|uncertain)\b
-  | \bit(?:'s|\sis|\swas)\s(?:not\spossible|impossible)\s to\s (?:determine|say|tell|know|answer|identify|find|establish)\b
+  | \bit(?:'s|\sis|\swas)\s(?:not\spossible|impossible)\s to\s (?:determine|say|tell|know|answer|identify|find)\b
 """
 _UNKNOWN = re.compile("|".join((_BARE, _SILENT_SOURCE, _NOT_IN_SOURCE, _CANNOT)), re.IGNORECASE | re.VERBOSE)
 _FIRST = re.compile(r"(?<=[.!?])\s")

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from assistant.settings import Settings
+from assistant.settings import Settings, TurnSettings
 from assistant.types import Parts, Passage
-from tests.scripted import FixedRetriever, ScriptedLLM, WordEmbedder
+from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 
 pytest_plugins = ["tests.fixtures_models"]
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(data_dir=tmp_path, hub=False)
+    # The embedder of words knows no meaning, so that only the clearest small talk may count as such.
+    return Settings(data_dir=tmp_path, hub=False, turn=TurnSettings(intent_threshold=0.85))
 
 
 @pytest.fixture
@@ -26,4 +27,4 @@ def parts(settings: Settings) -> Parts:
         Passage("p2", "Lactose", "Lactose is the sugar in milk. Oat drink holds no lactose."),
         Passage("p3", "Walking", "Walking for 30 minutes a day is good for the heart."),
     ]
-    return Parts(settings, ScriptedLLM(), WordEmbedder(), FixedRetriever(passages))
+    return Parts(settings, ScriptedLLM(), WORDS, FixedRetriever(passages))

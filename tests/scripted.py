@@ -70,6 +70,9 @@ class WordEmbedder:
         return np.asarray(rows / np.maximum(norms, 1e-9), dtype=np.float32)
 
 
+WORDS = WordEmbedder()
+
+
 @dataclass
 class FixedRetriever:
     """Gives the same passages whatever is asked, and remembers what was asked."""

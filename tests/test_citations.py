@@ -45,7 +45,7 @@ def test_markers_in_code_are_code() -> None:
 
 
 def test_a_supported_sentence_is_cited_with_the_place_of_the_sentence_that_says_so(parts: Parts) -> None:
-    turn = cited(parts, "A cup of lentils holds 18 grams of protein.", 0.9, 0.1)
+    turn = cited(parts, "A cup of lentils holds 18 grams of protein.", 0.9)
     [citation] = turn.citations
     assert turn.answer and turn.answer.text == "A cup of lentils holds 18 grams of protein. [1]"
     assert citation.passage_id == "p1"
@@ -55,7 +55,7 @@ def test_a_supported_sentence_is_cited_with_the_place_of_the_sentence_that_says_
 
 
 def test_numbers_follow_first_use_not_rank(parts: Parts) -> None:
-    turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein.", 0.9, 0.1, 0.9, 0.1)
+    turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein.", 0.9, 0.9)
     assert turn.answer and turn.answer.text == "Oat drink holds no lactose. [1] Lentils are rich in protein. [2]"
     assert [(c.n, c.passage_id) for c in turn.citations] == [(1, "p2"), (2, "p1")]
 
@@ -66,10 +66,15 @@ def test_a_wrong_number_is_corrected_to_the_passage_that_says_so(parts: Parts) -
 
 
 def test_a_sentence_that_nothing_supports_is_marked_not_hidden(parts: Parts) -> None:
-    turn = cited(parts, "Lentils are rich in protein. They were invented by monks.", 0.9, 0.1, 0.2, 0.1)
+    turn = cited(parts, "Lentils are rich in protein. They were invented by monks.", 0.9, 0.2, 0.1)
     assert [sentence.supported for sentence in turn.sentences] == [True, False]
     assert turn.answer and "invented by monks." in turn.answer.text
     assert not turn.answer.unknown
+
+
+def test_the_next_passage_is_asked_only_where_the_nearest_failed(parts: Parts) -> None:
+    turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein.", 0.9, 0.3, 0.8)
+    assert [(c.passage_id, c.support) for c in turn.citations] == [("p2", 0.9), ("p2", 0.8)]
 
 
 def test_an_answer_without_support_is_unknown(parts: Parts) -> None:
@@ -78,12 +83,12 @@ def test_an_answer_without_support_is_unknown(parts: Parts) -> None:
 
 
 def test_an_unknown_number_points_nowhere(parts: Parts) -> None:
-    turn = cited(parts, "Lentils are rich in protein [9].", 0.9, 0.1)
+    turn = cited(parts, "Lentils are rich in protein [9].", 0.9)
     assert turn.answer and turn.answer.text == "Lentils are rich in protein. [1]"
 
 
 def test_layout_survives(parts: Parts) -> None:
-    turn = cited(parts, "Try:\n- Lentils are rich in protein.\n- Oat drink holds no lactose.", 0.9, 0.1, 0.9, 0.1)
+    turn = cited(parts, "Try:\n- Lentils are rich in protein.\n- Oat drink holds no lactose.", 0.9, 0.9)
     assert turn.answer
     assert turn.answer.text == "Try:\n- Lentils are rich in protein. [1]\n- Oat drink holds no lactose. [2]"
 

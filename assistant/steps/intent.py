@@ -1,7 +1,7 @@
 """Tells questions from small talk and from talk about the conversation, which need no sources.
 
 A logistic regression over Sentence-BERT embeddings, learned at start from the examples in prompts/intents.toml. One
-sentence that asks something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it is
+sentence that asks something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it
 a question: a needless search does less harm than a withheld answer.
 """
 
