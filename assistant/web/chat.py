@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import cast
 
+import gradio as gr
+
 from assistant.chat import Chat
 from assistant.conversation import Feedback
 from assistant.errors import SequiturError, StoreError
 from assistant.types import Choices, Turn
 from assistant.web import render
-from assistant.web.runs import Answering, Run, watch
+from assistant.web.runs import Answering, Run, Watchers, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
 
@@ -23,9 +25,16 @@ class Talk:
     def __init__(self, view: View, chat: Chat, choices: Callable[[str], Choices]) -> None:
         self._view, self._chat, self._choices = view, chat, choices
         self._conversations, self._runs, self._ptkb = view.conversations, view.runs, view.ptkb
+        self._watchers = Watchers()
 
-    def wire(self) -> None:
+    def wire(self, page: gr.Blocks) -> None:
         """Listen."""
+
+        def leave(request: gr.Request) -> None:
+            self._watchers.leave(request.session_hash or "")
+
+        leave.__annotations__ = {"request": gr.Request}
+        page.unload(leave)
         pieces = self._view.pieces
         shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
         on_stream(pieces.composer, "ask", self.ask, [*shown, pieces.composer], pieces.notice)
@@ -45,9 +54,8 @@ class Talk:
         except SequiturError as error:
             yield {**self._view.box(utterance), self._view.pieces.notice: render.notice(str(error))}
             return
-        yield {self._view.pieces.notice: "", **self._view.all(tab)}
-        async for updates in self.follow(tab, run):
-            yield updates
+        async for updates in self.show(tab, run):
+            yield {self._view.pieces.notice: "", **updates}
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
         """Answer the last message anew."""
@@ -57,13 +65,21 @@ class Talk:
             ask: Answering = lambda stop: self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)  # noqa: E731
             return self._runs.start(tab.user, tab.conversation, ask, replaces=turn_id)
 
-        run = await asyncio.to_thread(answering)
-        yield self._view.all(tab)
-        async for updates in self.follow(tab, run):
+        async for updates in self.show(tab, await asyncio.to_thread(answering)):
             yield updates
 
-    async def follow(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
-        """Show a run as it goes on, then what is stored of it. Sources are sent when they change."""
+    async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
+        """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
+        current = self._watchers.enter(tab.session)
+        yield await asyncio.to_thread(self._view.all, tab)
+        if run:
+            async for updates in self._follow(tab, run):
+                if not current():
+                    return
+                yield updates
+
+    async def _follow(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
+        """A run as it goes on, then what is stored of it. Sources are sent when they change."""
         pieces, passages = self._view.pieces, None
         async for turn in watch(run):
             updates: Updates = {pieces.answering: render.answering(tab.conversation, turn)}

@@ -60,7 +60,10 @@ class ChoicesOf:
 
         own = own_library(user)
         names = dict.fromkeys([self._settings.library, *library_names(self._settings, user)])
-        return [("Only my documents" if name == own else f"{name.capitalize()} library, and my documents", name) for name in names]
+        return [
+            ("Only my documents" if name == own else f"{name.capitalize()} library, and my documents", name)
+            for name in names
+        ]
 
 
 class ChoicePanel:

@@ -93,7 +93,7 @@ def build(house: House) -> gr.Blocks:
                 choices = ChoicesOf(house.conversations, house.settings)
                 panel = ChoicePanel(view, choices)
         talk = Talk(view, house.chat, choices)
-        talk.wire()
+        talk.wire(page)
         Sidebar(view, talk).wire(page)
         Facts(view, bring).wire()
         Library(view, house.documents, files).wire(page)

@@ -108,6 +108,22 @@ class Runs:
             self._runs.pop((user, conversation), None)
 
 
+class Watchers:
+    """What each open tab was last asked to show, so that it stops watching what it no longer shows."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, object] = {}
+
+    def enter(self, session: str) -> Callable[[], bool]:
+        """Note that the tab now shows something else. Returns whether that is still the last it was asked for."""
+        mark = self._latest[session] = object()
+        return lambda: self._latest.get(session) is mark
+
+    def leave(self, session: str) -> None:
+        """Forget a closed tab."""
+        self._latest.pop(session, None)
+
+
 async def watch(run: Run) -> AsyncIterator[Turn]:
     """The snapshots of a run, at most ten a second, until it is over; the last one always comes."""
     seen = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -39,16 +38,13 @@ class Sidebar:
     async def open(self, tab: Tab) -> AsyncIterator[Updates]:
         """Show a conversation, or an empty page; an answer that is being written in it is watched to its end."""
         try:
-            yield await asyncio.to_thread(self._view.all, tab)
-        except StoreError:
-            if not tab.conversation:
-                raise
-            yield await asyncio.to_thread(self._view.all, replace(tab, conversation=""))
-            raise
-        run = self._view.runs.of(tab.user, tab.conversation)
-        if run:
-            async for updates in self._talk.follow(tab, run):
+            run = self._view.runs.of(tab.user, tab.conversation)
+            async for updates in self._talk.show(tab, run):
                 yield updates
+        except StoreError:
+            async for updates in self._talk.show(replace(tab, conversation=""), None):
+                yield updates
+            raise
 
     def search(self, tab: Tab) -> Updates:
         """List the conversations that have the words in title or text."""

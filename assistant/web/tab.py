@@ -23,9 +23,10 @@ Updates = dict[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """One event: the user, what their tab shows (ids, unchecked), and the values that came with it."""
+    """One event: the user, the tab's session, what it shows (ids, unchecked), and the values that came with it."""
 
     user: str
+    session: str = ""
     conversation: str = ""
     looked: str = ""
     search: str = ""
@@ -55,7 +56,7 @@ def tab_of(event: gr.EventData, request: gr.Request) -> Tab:
     """The event, as the browser sent it: nothing in it but the user can be trusted."""
     data: dict[str, Any] = event._data if isinstance(event._data, dict) else {}
     shown = {name: str(data.get(name, ""))[:200] for name in ("conversation", "looked", "search")}
-    return Tab(user_of(request), **shown, data=data)
+    return Tab(user_of(request), request.session_hash or "", **shown, data=data)
 
 
 def on(piece: Live, event: str, act: Act, outputs: Sequence[Live], notice: Live) -> None:
@@ -84,7 +85,7 @@ def on_load(page: gr.Blocks, place: gr.Textbox, js: str, stream: Stream, outputs
     """Run `stream` when the page opens; `js` gives the id of the conversation to show."""
 
     async def handle(conversation: str, request: gr.Request) -> AsyncIterator[Updates]:
-        tab = Tab(user_of(request), conversation[:200])
+        tab = Tab(user_of(request), request.session_hash or "", conversation[:200])
         async for updates in guarded_stream(stream(tab), notice):
             yield updates
 

@@ -65,13 +65,6 @@ class Site:
         assert isinstance(self.house.documents, Shelf)
         self.house.documents.kept.clear()
 
-    def restart(self) -> None:
-        """Serve again, at the same place and from the same data folder, as a new process would."""
-        settings = self.house.settings
-        port = int(self.url.rstrip("/").rsplit(":", 1)[1])
-        built, logins = house(settings.data_dir, self.script, self.loading, port)
-        self.server = serve(built, logins)
-
 
 def site_in(folder: Path) -> Site:
     script, loading = Script(), Loaded()

@@ -7,7 +7,6 @@ import time
 
 from playwright.sync_api import Page, expect
 
-
 DIET = "What is a good diet?"
 
 
@@ -96,7 +95,9 @@ def test_chips_of_old_turns_lead_to_their_own_sources(page: Page, ask) -> None:
     page.reload()
     page.locator("#transcript article").first.locator(".chip").nth(2).click()
     expect(page.locator("#sources")).to_contain_text(f"For “{DIET}”")
-    expect(page.locator("mark.current")).to_have_text("Most adults eat less than 20 g a day, where 30 g would be better.")
+    expect(page.locator("mark.current")).to_have_text(
+        "Most adults eat less than 20 g a day, where 30 g would be better."
+    )
 
 
 def test_a_chip_is_pressed_from_the_keyboard(page: Page, ask) -> None:

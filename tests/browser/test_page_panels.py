@@ -1,0 +1,124 @@
+"""The panel: facts, documents, settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import opened, tab
+
+DIET = "What is a good diet?"
+
+
+def facts(page: Page):
+    return page.locator("#facts .fact")
+
+
+def add(page: Page, text: str) -> None:
+    page.get_by_label("A fact about you").fill(text)
+    page.keyboard.press("Enter")
+
+
+def test_facts_are_added_edited_switched_and_deleted(page: Page, site) -> None:
+    tab(page, "My facts")
+    add(page, "I'm vegetarian.")
+    expect(facts(page)).to_have_count(1)
+    expect(page.get_by_label("A fact about you")).to_have_value("")
+    expect(page.get_by_label("A fact about you")).to_be_focused()
+    page.get_by_label("Edit: I'm vegetarian.").click()
+    page.get_by_label("The fact", exact=True).fill("I'm vegan.")
+    page.keyboard.press("Enter")
+    expect(facts(page)).to_contain_text("I'm vegan.")
+    page.get_by_label("Use: I'm vegan.").click(force=True)
+    expect(facts(page)).to_have_class("card fact off")
+    assert [(one.text, one.on) for one in site.house.ptkb.facts("me")] == [("I'm vegan.", False)]
+    page.get_by_label("Delete: I'm vegan.").click()
+    expect(facts(page)).to_have_count(0)
+    assert site.house.ptkb.facts("me") == []
+
+
+def test_a_fact_that_cannot_be_stored_is_told(page: Page, site) -> None:
+    tab(page, "My facts")
+    add(page, "I'm vegetarian.")
+    expect(facts(page)).to_have_count(1)
+    for text, why in (("I'm VEGETARIAN", "known already"), ("x" * 501, "at most 500"), (" ", "empty")):
+        add(page, text)
+        expect(page.locator("#notice").get_by_role("alert")).to_contain_text(why)
+    assert len(site.house.ptkb.facts("me")) == 1
+
+
+def test_the_relevance_of_each_fact_in_the_turn_looked_at(page: Page, site, ask) -> None:
+    site.house.ptkb.add("me", "I'm vegetarian.")
+    ask(page, "Hello")
+    ask(page, DIET)
+    tab(page, "My facts")
+    expect(facts(page)).to_contain_text("0.62 · used")
+    site.house.ptkb.add("me", "I run.")
+    ask(page, DIET)
+    expect(facts(page).nth(1)).to_contain_text("0.42 · used")
+    page.locator("#transcript article").nth(1).get_by_role("button", name="Sources").click()
+    tab(page, "My facts")
+    expect(facts(page).nth(1)).not_to_contain_text("0.42")  # that turn did not know of it
+
+
+def test_facts_in_and_out(page: Page, site, tmp_path: Path) -> None:
+    tab(page, "My facts")
+    file = tmp_path / "facts.txt"
+    file.write_text("I'm vegetarian.\n\nI run.\nI run!\n", encoding="utf-8")
+    page.locator("#bring input[type=file], input[type=file][accept*='.json']").first.set_input_files(file)
+    expect(facts(page)).to_have_count(2)
+    expect(page.locator("#notice")).to_contain_text("2 facts added. 1 left out; the first is number 4")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as JSON").click()
+    kept = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert [one["text"] for one in kept] == ["I'm vegetarian.", "I run."]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as text").click()
+    assert Path(download.value.path()).read_text(encoding="utf-8") == "I'm vegetarian.\nI run.\n"
+
+
+def test_documents_are_added_listed_and_removed(page: Page, site, tmp_path: Path) -> None:
+    good, empty = tmp_path / "notes.txt", tmp_path / "empty.txt"
+    good.write_text("The shed key hangs behind the door. " * 40, encoding="utf-8")
+    empty.write_text("\n", encoding="utf-8")
+    tab(page, "Documents")
+    page.locator("#files input[type=file]").set_input_files([good, empty])
+    expect(page.locator("#documents .document")).to_have_count(1)
+    expect(page.locator("#documents .document")).to_contain_text("notes.txt")
+    expect(page.locator("#documents").get_by_role("alert")).to_contain_text("empty.txt is empty.")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_label("Remove notes.txt").click()
+    expect(page.locator("#documents .document")).to_have_count(0)
+    assert site.house.documents.list("me") == []
+
+
+def test_a_file_of_another_kind_is_refused(page: Page, site, tmp_path: Path) -> None:
+    file = tmp_path / "picture.png"
+    file.write_bytes(b"\x89PNG\r\n")
+    tab(page, "Documents")
+    page.locator("#files input[type=file]").set_input_files(file)
+    page.wait_for_timeout(1500)
+    assert site.house.documents.list("me") == []
+
+
+def test_settings_are_kept_and_used(page: Page, site, context, ask) -> None:
+    tab(page, "Settings")
+    page.get_by_label("How answers are made").click()
+    page.get_by_role("option", name="concat", exact=True).click()
+    expect(page.locator("#strategy")).to_contain_text("All passages in one prompt")
+    number = page.locator("#k input[type=number]")
+    number.fill("2")
+    number.press("Enter")
+    number.blur()
+    page.wait_for_timeout(500)
+    kept = site.house.conversations.preferences("me")
+    assert kept == {"strategy": "concat", "k": 2}
+    page = opened(context, site)
+    tab(page, "Settings")
+    expect(page.get_by_label("How answers are made")).to_have_value("concat")
+    ask(page, DIET)
+    expect(page.locator("#sources .card")).to_have_count(2)
+    page.locator("#transcript .steps summary").click()
+    expect(page.locator("#transcript .inside")).to_contain_text("grg · concat · 2 passages")

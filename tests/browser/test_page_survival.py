@@ -1,0 +1,128 @@
+"""What survives: a reload, a closed tab, a second tab, a server that goes and comes back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import opened
+
+DIET = "What is a good diet?"
+
+
+def test_a_reload_shows_the_same_conversation(page: Page, ask) -> None:
+    ask(page, DIET)
+    page.reload()
+    expect(page.locator("#transcript .reply")).to_contain_text("Hard cheese")
+    expect(page.locator("#sources .card")).to_have_count(4)
+
+
+def test_a_half_typed_message_survives_a_reload(page: Page) -> None:
+    page.locator("#box").fill("half a thou")
+    page.reload()
+    expect(page.locator("#box")).to_have_value("half a thou")
+
+
+def test_a_reload_in_the_middle_of_an_answer_goes_on_with_it(page: Page, site, ask) -> None:
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    expect(page.locator("#answering .steps summary")).to_have_text("Writing the answer")
+    page.reload()
+    expect(page.locator("#answering .steps summary")).to_have_text("Writing the answer")
+    site.script.go.set()
+    expect(page.locator("#transcript .reply")).to_contain_text("Combine legumes")
+    expect(page.locator("#answering article")).to_have_count(0)
+
+
+def test_a_tab_closed_in_the_middle_of_an_answer(page: Page, site, context: BrowserContext, ask) -> None:
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    expect(page.locator("#answering .steps summary")).to_have_text("Writing the answer")
+    page.close()
+    site.script.go.set()
+    page = opened(context, site)
+    page.locator("#conversations li .title").click()
+    expect(page.locator("#transcript .reply")).to_contain_text("Combine legumes")
+
+
+def test_two_tabs_see_the_same_answer_grow(page: Page, site, context: BrowserContext, ask) -> None:
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    expect(page.locator("#answering .steps")).to_be_visible()
+    other = opened(context, site, page.url.removeprefix(site.url))
+    expect(other.locator("#answering .steps summary")).to_have_text("Writing the answer")
+    other.locator("#box").fill("Hello")
+    site.script.go.set()
+    for one in (page, other):
+        expect(one.locator("#transcript .reply")).to_contain_text("Combine legumes")
+
+
+def test_two_tabs_with_their_own_conversations(page: Page, site, context: BrowserContext, ask) -> None:
+    ask(page, DIET)
+    other = opened(context, site)
+    expect(other.locator(".welcome")).to_be_visible()
+    ask(other, "Hello")
+    expect(page.locator("#transcript .said")).to_have_text(DIET)
+    page.reload()
+    expect(page.locator("#transcript .said")).to_have_text(DIET)
+
+
+def test_a_tab_that_comes_back_to_the_front_shows_what_others_did(page: Page, site, context, ask) -> None:
+    ask(page, DIET)
+    other = opened(context, site, page.url.removeprefix(site.url))
+    expect(other.locator("#transcript article")).to_have_count(1)
+    ask(other, "Hello")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator("#transcript article")).to_have_count(2)
+
+
+def test_back_and_forward_go_through_conversations(page: Page, ask) -> None:
+    ask(page, DIET)
+    first = page.url
+    page.get_by_role("button", name="New conversation").click()
+    expect(page.locator(".welcome")).to_be_visible()
+    page.evaluate("address => { location.href = address }", first)
+    expect(page.locator("#transcript .said")).to_have_text(DIET)
+
+
+def test_an_unknown_address_shows_an_empty_page_and_says_so(context: BrowserContext, site) -> None:
+    page = opened(context, site, "#nosuchthing")
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator("#notice").get_by_role("alert")).to_contain_text("was not found")
+
+
+def test_a_server_that_is_killed_and_comes_back(browser, tmp_path: Path, ask) -> None:
+    process, url = started(tmp_path, 0)
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(url)
+    expect(page.locator(".welcome")).to_be_visible()
+    ask(page, "Hello")
+    ask(page, DIET, wait=False)
+    expect(page.locator("#answering .reply")).to_contain_text("Lentils")
+    process.kill()
+    process.wait()
+    page.locator("#box").fill("Hello again")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.body.classList.contains('down')")
+    expect(page.locator("#box")).to_have_value("Hello again")
+    process, _ = started(tmp_path, int(url.rstrip("/").rsplit(":", 1)[1]))
+    page.wait_for_function("!document.body.classList.contains('down')")
+    expect(page.locator("#transcript article")).to_have_count(2)
+    expect(page.locator("#transcript .stopped")).to_be_visible()  # what the killed one was writing
+    expect(page.locator("#box")).to_have_value("Hello again")
+    page.locator("#box").press("Enter")
+    expect(page.locator("#transcript article")).to_have_count(3)
+    context.close()
+    process.kill()
+    process.wait()
+
+
+def started(folder: Path, port: int) -> tuple[subprocess.Popen[str], str]:
+    """A server in a process of its own, slow enough to be killed in the middle of an answer."""
+    command = [sys.executable, "-m", "tests.browser.fake", "--data-dir", folder, "--port", str(port), "--pause", "0.2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return process, process.stdout.readline().strip()
