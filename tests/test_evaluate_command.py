@@ -1,0 +1,81 @@
+"""The `evaluate` commands as they are typed: a real index, a real (small) model, real files."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from assistant.commands.evaluate import app
+from assistant.errors import DataError, SettingsError
+from tests.test_evaluate_answers import files  # noqa: F401 - a fixture
+from tests.test_evaluation_data import lines
+
+pytest_plugins = ["tests.fixtures_models"]
+
+
+def evaluate(*words: object):
+    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+
+
+def on(files: tuple[Path, Path]) -> list[object]:  # noqa: F811
+    return ["--corpus", files[0], "--questions", files[1]]
+
+
+@pytest.mark.model
+@pytest.mark.lucene
+def test_answers_and_uncertainty_end_to_end(files, smollm_path, embedder, tmp_path) -> None:  # noqa: F811
+    model = ["--model", "smollm2-135m", "--limit", "1", "--k", "2"]
+    asked = [
+        "answers",
+        *on(files),
+        *model,
+        "--strategy",
+        "concat",
+        "concat_pf",
+        "--gold",
+        "insert",
+        "--out",
+        tmp_path / "a",
+    ]
+    result = evaluate(*asked, "--json")
+    assert result.exit_code == 0
+    summary = json.loads(result.stdout)
+    assert set(summary["strategies"]) == {"concat", "concat_pf"}
+    assert summary["strategies"]["concat"]["prompt_tokens"]["value"] > 40
+    assert summary["settings"][0]["gold_found"]["value"] == 1
+    rows = (tmp_path / "a" / "rows.jsonl").read_text()
+    assert len(rows.splitlines()) == 2
+    assert "| concat |" in evaluate(*asked).stdout
+    assert (tmp_path / "a" / "rows.jsonl").read_text() == rows
+
+    # the tiny model may get all of them wrong, which tells nothing apart
+    with suppress(DataError):
+        evaluate("uncertainty", *on(files), *model, "--out", tmp_path / "u")
+    for row in (tmp_path / "u" / "rows.jsonl").read_text().splitlines():
+        assert all(0 <= value <= 1 for value in json.loads(row)["confidence"].values())
+
+
+@pytest.mark.lucene
+def test_ranking_by_the_question_loads_no_model(files, tmp_path) -> None:  # noqa: F811
+    corpus, questions = files
+    result = evaluate(
+        "ranking", "--corpus", corpus, "--queries", questions, "--qrels", questions, "--model", "there-is-no-such-model",
+        "--out", tmp_path / "r", "--json",
+    )  # fmt: skip
+    assert json.loads(result.stdout)["loops"]["question"]["Success@1"]["value"] == 1
+
+
+def test_bad_input_is_told_before_anything_is_loaded(files, tmp_path) -> None:  # noqa: F811
+    with pytest.raises(SettingsError, match="'best' is not one of the strategies; there are: "):
+        evaluate("answers", *on(files), "--strategy", "best", "--out", tmp_path / "a", "--k", 2)
+    with pytest.raises(DataError, match="k is 9"):
+        evaluate("answers", *on(files), "--strategy", "concat", "--out", tmp_path / "a", "--k", 9)
+    with pytest.raises(DataError, match="both --corpus and --qrels"):
+        evaluate("rewriting", "--dialogues", files[1], "--corpus", files[0], "--out", tmp_path / "w")
+    broken = lines(tmp_path / "broken.jsonl", "{")
+    ranking = ["ranking", "--queries", files[1], "--qrels", files[1], "--out", tmp_path / "r"]
+    with pytest.raises(DataError, match=r"broken.jsonl, line 1, is not valid JSON"):
+        evaluate(*ranking, "--corpus", broken)
+    assert not (tmp_path / "a").exists()
