@@ -175,7 +175,7 @@ def test_what_cannot_be_asked_is_counted_and_shown(files, parts, tmp_path) -> No
     experiment = Experiment(corpus, questions, ("concat",), (Setting(2, "insert"),))
     summary, _, _ = ran(experiment, parts, tmp_path / "out")
     assert summary["left_out"] == {"without accepted answers": 1, "with gold passages that the corpus lacks": 1}
-    assert "Left out: 1 questions without accepted answers" in (tmp_path / "out" / "report.md").read_text()
+    assert "Left out: questions without accepted answers (1)." in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_a_model_that_writes_nothing_is_counted_as_empty_and_unknown(files, parts, tmp_path) -> None:

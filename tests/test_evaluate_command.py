@@ -60,10 +60,8 @@ def test_answers_and_uncertainty_end_to_end(files, smollm_path, embedder, tmp_pa
 @pytest.mark.lucene
 def test_ranking_by_the_question_loads_no_model(files, tmp_path) -> None:  # noqa: F811
     corpus, questions = files
-    result = evaluate(
-        "ranking", "--corpus", corpus, "--queries", questions, "--qrels", questions, "--model", "there-is-no-such-model",
-        "--out", tmp_path / "r", "--json",
-    )  # fmt: skip
+    on_them = ["--corpus", corpus, "--queries", questions, "--qrels", questions, "--out", tmp_path / "r"]
+    result = evaluate("ranking", *on_them, "--model", "there-is-no-such-model", "--json")
     assert json.loads(result.stdout)["loops"]["question"]["Success@1"]["value"] == 1
 
 

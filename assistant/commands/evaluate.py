@@ -277,7 +277,7 @@ def _finish(write: Callable[[str, str], Path], summary: Mapping[str, Any], table
 def _tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) -> None:
     left_out = {**summary.get("left_out", {}), **summary.get("remarks", {})}
     for what, count in left_out.items():
-        talk.print(f"Note: {count} {what}.", highlight=False)
+        talk.print(f"Note: {what}: {count}.", highlight=False)
     if as_json:
         out.print_json(json.dumps(summary))
     else:

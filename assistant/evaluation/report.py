@@ -89,6 +89,8 @@ def _markdown(summary: Summary, plots: Iterable[Path], command: str) -> str:
     about = (
         f"{summary['questions']} questions over {summary['passages']:,} passages, found by `{run['loop']}`, answered by"
         f" `{run['model']}`, seed {run['seed']}. Intervals are 95 % bootstrap intervals over questions."
+        " Strategies ran one after another on one loaded model, so with few questions the seconds of later ones are too"
+        " low: prompts that the model has just read are not read again."
     )
     parts = ["# Answer strategies", f"    {command}", about, *_remarks(summary)]
     for block in summary["settings"]:
@@ -108,7 +110,7 @@ def _found(block: Summary) -> str:
 
 
 def _remarks(summary: Summary) -> list[str]:
-    remarks = [f"Left out: {count} questions {why}." for why, count in summary["left_out"].items()]
+    remarks = [f"Left out: questions {why} ({count})." for why, count in summary["left_out"].items()]
     if summary["weak_gold"]:
         remarks.append("The gold passages are weak (found by the answer's string), so this is no benchmark score.")
     for block in summary["settings"]:
