@@ -148,7 +148,7 @@ def test_what_the_model_knows_without_passages_is_left_out(files, parts, tmp_pat
     parts = replace(parts, llm=llm, retriever=FixedRetriever(passages("France", "Peru")))
     summary, _, _ = ran(Experiment(*files, ("concat",), (Setting(2),), filter_known=True), parts, tmp_path / "out")
     assert summary["questions"] == 3
-    assert summary["left_out"] == {"that the model answers without passages": 1}
+    assert summary["left_out"] == {"questions that the model answers without passages": 1}
     assert summary["strategies"]["concat"]["em"]["value"] == pytest.approx(2 / 3)
 
 
@@ -174,7 +174,10 @@ def test_what_cannot_be_asked_is_counted_and_shown(files, parts, tmp_path) -> No
     parts = replace(parts, llm=Reader(), retriever=FixedRetriever(passages("France", "Peru")))
     experiment = Experiment(corpus, questions, ("concat",), (Setting(2, "insert"),))
     summary, _, _ = ran(experiment, parts, tmp_path / "out")
-    assert summary["left_out"] == {"without accepted answers": 1, "with gold passages that the corpus lacks": 1}
+    assert summary["left_out"] == {
+        "questions without accepted answers": 1,
+        "questions with gold passages that the corpus lacks": 1,
+    }
     assert "Left out: questions without accepted answers (1)." in (tmp_path / "out" / "report.md").read_text()
 
 

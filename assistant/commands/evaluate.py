@@ -275,9 +275,9 @@ def _finish(write: Callable[[str, str], Path], summary: Mapping[str, Any], table
 
 
 def _tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) -> None:
-    left_out = {**summary.get("left_out", {}), **summary.get("remarks", {})}
-    for what, count in left_out.items():
-        talk.print(f"Note: {what}: {count}.", highlight=False)
+    for key, start in (("left_out", "Left out"), ("remarks", "Note")):
+        for what, count in summary.get(key, {}).items():
+            talk.print(f"{start}: {what} ({count}).", highlight=False)
     if as_json:
         out.print_json(json.dumps(summary))
     else:

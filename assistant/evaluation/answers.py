@@ -176,9 +176,9 @@ def _material(experiment: Experiment, everything: Sequence[Question], corpus: Co
 
 def _why_not(question: Question, corpus: Corpus, gold_needed: bool) -> str:
     if not question.answers and not question.unanswerable:
-        return "without accepted answers"
+        return "questions without accepted answers"
     if gold_needed and question.gold and not any(gold in corpus.wanted for gold in question.gold):
-        return "with gold passages that the corpus lacks"
+        return "questions with gold passages that the corpus lacks"
     return ""
 
 
@@ -194,7 +194,7 @@ def _filtered(material: Material, run: Run[Key], asker: _Asker, progress: Progre
     kept = tuple(question for question in material.questions if question.id in left)
     if not kept:
         raise DataError("The model answers every question without a passage; leave --filter-known out.")
-    known = {"that the model answers without passages": len(jobs) - len(kept)}
+    known = {"questions that the model answers without passages": len(jobs) - len(kept)}
     return replace(material, questions=kept, left_out={**material.left_out, **known})
 
 

@@ -110,7 +110,7 @@ def _found(block: Summary) -> str:
 
 
 def _remarks(summary: Summary) -> list[str]:
-    remarks = [f"Left out: questions {why} ({count})." for why, count in summary["left_out"].items()]
+    remarks = [f"Left out: {why} ({count})." for why, count in summary["left_out"].items()]
     if summary["weak_gold"]:
         remarks.append("The gold passages are weak (found by the answer's string), so this is no benchmark score.")
     for block in summary["settings"]:
