@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from assistant.commands import ask, bench, evaluate, facts, index, models, users
+from assistant.commands import ask, bench, evaluate, evaluate_gates, evaluate_ptkb, facts, index, models, users
 from assistant.commands.common import talk
 from assistant.errors import SequiturError
 
@@ -25,6 +25,8 @@ app.add_typer(models.app, name="models")
 app.add_typer(facts.app, name="facts")
 app.add_typer(users.app, name="users")
 app.add_typer(evaluate.app, name="evaluate")
+for command in (evaluate_gates.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
+    evaluate.app.command()(command)
 app.add_typer(bench.app, name="bench")
 
 

@@ -354,9 +354,11 @@ class Scorer(Protocol):
 
 
 class Embedder(Protocol):
-    """Sentence embeddings."""
+    """Sentence embeddings. Hashable, since what was learned from its vectors is kept by it."""
 
     name: str
+
+    def __hash__(self) -> int: ...
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension), each row of length 1, so that a dot product is the cosine."""

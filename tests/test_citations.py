@@ -47,7 +47,8 @@ def test_markers_in_code_are_code() -> None:
 def test_a_supported_sentence_is_cited_with_the_place_of_the_sentence_that_says_so(parts: Parts) -> None:
     turn = cited(parts, "A cup of lentils holds 18 grams of protein.", 0.9)
     [citation] = turn.citations
-    assert turn.answer and turn.answer.text == "A cup of lentils holds 18 grams of protein. [1]"
+    assert turn.answer
+    assert turn.answer.text == "A cup of lentils holds 18 grams of protein. [1]"
     assert citation.passage_id == "p1"
     assert citation.quote == "A cup of cooked lentils holds 18 grams of protein."
     assert PASSAGES[0].text[citation.start : citation.end] == citation.quote
@@ -56,7 +57,8 @@ def test_a_supported_sentence_is_cited_with_the_place_of_the_sentence_that_says_
 
 def test_numbers_follow_first_use_not_rank(parts: Parts) -> None:
     turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein.", 0.9, 0.9)
-    assert turn.answer and turn.answer.text == "Oat drink holds no lactose. [1] Lentils are rich in protein. [2]"
+    assert turn.answer
+    assert turn.answer.text == "Oat drink holds no lactose. [1] Lentils are rich in protein. [2]"
     assert [(c.n, c.passage_id) for c in turn.citations] == [(1, "p2"), (2, "p1")]
 
 
@@ -68,7 +70,8 @@ def test_a_wrong_number_is_corrected_to_the_passage_that_says_so(parts: Parts) -
 def test_a_sentence_that_nothing_supports_is_marked_not_hidden(parts: Parts) -> None:
     turn = cited(parts, "Lentils are rich in protein. They were invented by monks.", 0.9, 0.2, 0.1)
     assert [sentence.supported for sentence in turn.sentences] == [True, False]
-    assert turn.answer and "invented by monks." in turn.answer.text
+    assert turn.answer
+    assert "invented by monks." in turn.answer.text
     assert not turn.answer.unknown
 
 
@@ -79,12 +82,14 @@ def test_the_next_passage_is_asked_only_where_the_nearest_failed(parts: Parts) -
 
 def test_an_answer_without_support_is_unknown(parts: Parts) -> None:
     turn = cited(parts, "Lentils were invented by monks.", 0.2, 0.1)
-    assert turn.answer and turn.answer.unknown
+    assert turn.answer
+    assert turn.answer.unknown
 
 
 def test_an_unknown_number_points_nowhere(parts: Parts) -> None:
     turn = cited(parts, "Lentils are rich in protein [9].", 0.9)
-    assert turn.answer and turn.answer.text == "Lentils are rich in protein. [1]"
+    assert turn.answer
+    assert turn.answer.text == "Lentils are rich in protein. [1]"
 
 
 def test_layout_survives(parts: Parts) -> None:
@@ -107,4 +112,5 @@ def test_what_claims_nothing_needs_no_source(text: str) -> None:
 def test_no_passages_no_citations(parts: Parts) -> None:
     turn = Turn("Hm?", question="Hm?", answer=Answer("Lentils are rich in protein."))
     *_, turn = settle(turn, replace(parts, llm=ScriptedLLM()), Event())
-    assert turn.answer and turn.answer.unknown
+    assert turn.answer
+    assert turn.answer.unknown

@@ -62,7 +62,8 @@ def test_golden_a_question_with_facts_is_answered_and_cited(parts: Parts) -> Non
     parts = scripted(parts, DRAFT, "Lentils are rich in protein. Oat drink holds no lactose.")
     turn = asked(parts, Turn("What is a good diet?", known=(VEGETARIAN, OFF)))
     assert turn.status == "done"
-    assert turn.answer and turn.answer.text.startswith("Lentils are rich in protein. [1]")
+    assert turn.answer
+    assert turn.answer.text.startswith("Lentils are rich in protein. [1]")
     golden("answered", turn)
 
 
@@ -77,7 +78,8 @@ def test_golden_the_fallback_asks_each_passage_and_votes(parts: Parts) -> None:
 def test_golden_what_the_library_does_not_hold_is_admitted(parts: Parts) -> None:
     parts = scripted(parts, "France won it in 2018. Then Argentina w", "unknown", "Unknown.", "unknown", "unknown")
     turn = asked(parts, Turn("Who won the World Cup?"))
-    assert turn.answer and turn.answer.text == NOT_HELD
+    assert turn.answer
+    assert turn.answer.text == NOT_HELD
     assert turn.answer.unknown
     assert turn.own_answer == "France won it in 2018."
     golden("not_held", turn)
@@ -102,7 +104,8 @@ def test_golden_small_talk_needs_no_library(parts: Parts) -> None:
     parts = scripted(parts, "Hello! I am well.")
     turn = asked(parts, Turn("Hello!", known=(VEGETARIAN,)))
     assert (turn.intent, turn.passages, turn.draft, turn.citations) == ("small_talk", (), "", ())
-    assert turn.answer and turn.answer.origin == "conversation"
+    assert turn.answer
+    assert turn.answer.origin == "conversation"
     golden("small_talk", turn)
 
 
@@ -110,7 +113,8 @@ def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:
     replies = (DRAFT, "Monks invented lentils.", "unknown", "unknown", "unknown")
     turn = asked(scripted(parts, *replies, choices=yes_no(0.1, 0.1)), Turn("Where do lentils come from?"))
     assert turn.events == (FELL_BACK,)
-    assert turn.answer and turn.answer.unknown
+    assert turn.answer
+    assert turn.answer.unknown
 
 
 def test_first_sources_come_before_the_model_has_said_a_word(parts: Parts) -> None:
@@ -143,10 +147,9 @@ def test_two_loops_feed_the_digests_back(parts: Parts) -> None:
 
 @pytest.mark.parametrize("after", [1, 2, 3, 5, 8, 13, 21])
 def test_stopping_keeps_what_was_written(parts: Parts, after: int) -> None:
-    stop, seen = Event(), 0
+    stop = Event()
     replies = (DRAFT, "Lentils are rich in protein. Oat drink holds no lactose.")
-    for turn in flow.run(Turn("What is a good diet?"), scripted(parts, *replies), stop):
-        seen += 1
+    for seen, turn in enumerate(flow.run(Turn("What is a good diet?"), scripted(parts, *replies), stop), 1):
         if seen == after:
             stop.set()
             written = turn.answer.text if turn.answer else ""
@@ -192,4 +195,5 @@ def test_an_unknown_strategy_lists_those_there_are(parts: Parts) -> None:
 def test_no_passages_means_not_in_the_library(parts: Parts) -> None:
     parts = replace(scripted(parts, DRAFT, "unknown"), retriever=FixedRetriever([]))
     turn = asked(parts, Turn("What is a good diet?"))
-    assert turn.answer and turn.answer.text == NOT_HELD
+    assert turn.answer
+    assert turn.answer.text == NOT_HELD

@@ -64,7 +64,8 @@ def chat(
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     loader = ready(settings_of(settings, data_dir))
-    choices, known, turns = _choices(loader, loop, strategy, k, library), _facts(fact or []), []
+    choices, known = _choices(loader, loop, strategy, k, library), _facts(fact or [])
+    turns: list[Turn] = []
     talk.print("Ask away; an empty line ends the conversation.", style="dim")
     for utterance in _lines():
         try:
@@ -76,9 +77,7 @@ def chat(
         turns.append(turn)
 
 
-def _choices(
-    loader: Loader, loop: str | None, strategy: str | None, k: int | None, library: str | None
-) -> Choices:
+def _choices(loader: Loader, loop: str | None, strategy: str | None, k: int | None, library: str | None) -> Choices:
     usual = loader.settings
     return Choices(
         strategy or usual.turn.strategy, loop or usual.turn.loop, k or usual.retrieve.k, library or usual.library

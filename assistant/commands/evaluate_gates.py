@@ -1,0 +1,103 @@
+"""`evaluate support` and `evaluate intents`: the checks that decide what is cited and what needs no library."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import track
+
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.errors import DataError
+from assistant.evaluation import support as measured
+from assistant.parts import load_embedder, load_llm
+from assistant.steps.intent import intent_of
+
+Split = Annotated[str, typer.Option(help="dev, test, or empty for both.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")]
+STEPS = tuple(n / 20 for n in range(1, 20))
+
+
+def support(
+    pairs: Annotated[Path, typer.Option(help="JSONL of {id, sentence, passage, supported, kind, split}.")],
+    split: Split = "test",
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Does the support check tell what a passage says from what sounds alike? AUC, precision, recall by threshold."""
+    knobs = settings_of(settings, data_dir)
+    rows = measured.read_pairs(pairs, split)
+    embedder, llm = load_embedder(knobs, _silent), load_llm(knobs, _silent)
+    shown = track(rows, "Pairs", console=talk, transient=True)
+    found = [score for pair in shown for score in measured.scores([pair], llm, embedder)]
+    labels = [pair.supported for pair in rows]
+    at = measured.measure(labels, found, knobs.turn.support_threshold)
+    best = measured.best_threshold(labels, found, STEPS)
+    kinds = _right_by_kind(rows, found, at.threshold)
+    _tell(
+        {"model": llm.name, "split": split, "at_setting": asdict(at), "best_f1": asdict(best), "right": kinds}, as_json
+    )
+
+
+def intents(
+    messages: Annotated[Path, typer.Option(help="JSONL of {text, intent, split}.")],
+    split: Split = "test",
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Are questions told from small talk and talk about the conversation? Accuracy, and questions withheld."""
+    knobs = settings_of(settings, data_dir)
+    rows = [row for row in _rows(messages) if not split or row["split"] == split]
+    embedder = load_embedder(knobs, _silent)
+    found = [intent_of(row["text"], embedder, knobs.turn.intent_threshold) for row in rows]
+    gate = [(got == "question") == (row["intent"] == "question") for got, row in zip(found, rows, strict=True)]
+    withheld = sum(g != "question" and row["intent"] == "question" for g, row in zip(found, rows, strict=True))
+    three = sum(got == row["intent"] for got, row in zip(found, rows, strict=True)) / len(rows)
+    _tell(
+        {
+            "split": split,
+            "messages": len(rows),
+            "threshold": knobs.turn.intent_threshold,
+            "gate_accuracy": sum(gate) / len(rows),
+            "accuracy": three,
+            "questions": sum(row["intent"] == "question" for row in rows),
+            "questions_withheld": withheld,
+        },
+        as_json,
+    )
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, json.JSONDecodeError) as error:
+        raise DataError(f"{path} can't be read as JSONL ({error}).") from error
+
+
+def _right_by_kind(rows: Sequence[measured.Pair], found: Sequence[float], threshold: float) -> dict[str, str]:
+    """For each kind of pair: how many were judged rightly, of how many."""
+    label = {True: "supported", False: "not supported"}
+    all_, right = Counter[str](), Counter[str]()
+    for pair, score in zip(rows, found, strict=True):
+        kind = f"{label[pair.supported]}: {pair.kind}"
+        all_[kind] += 1
+        right[kind] += (score >= threshold) == pair.supported
+    return {kind: f"{right[kind]} of {all_[kind]}" for kind in sorted(all_)}
+
+
+def _tell(measures: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        out.print_json(json.dumps(measures))
+    else:
+        out.print(measures)
+
+
+def _silent(done: int, total: int) -> None:
+    """Models are fetched without a bar here."""

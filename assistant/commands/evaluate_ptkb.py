@@ -1,0 +1,102 @@
+"""`evaluate ptkb` and `evaluate memory`: the ranking of facts, and what is offered for remembering."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.errors import DataError
+from assistant.parts import load_embedder
+from assistant.settings import Settings
+from assistant.types import Embedder
+
+Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
+Seed = Annotated[int, typer.Option(help="Decides the sample and the intervals.")]
+Out = Annotated[Path | None, typer.Option("--out", help="A folder for rows and results.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+
+
+def ptkb(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    topics: Annotated[Path, typer.Option(help="Topics of TREC iKAT 2023, a JSON file.")],
+    qrels: Annotated[
+        Path | None,
+        typer.Option(help="Judgements: 'turn 0 fact relevance' lines.", show_default="the topics' ptkb_provenance"),
+    ] = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    into: Out = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure which facts are found relevant, against people's labels."""
+    from assistant.evaluation import ptkb as measured  # noqa: PLC0415
+
+    labelled, labels = measured.judged(measured.read_topics(topics), qrels)
+    turns = measured.taken(labelled, limit, seed)
+    knobs = settings_of(settings, data_dir)
+    embedder = _embedder(knobs)
+    summary, rows = measured.measure(turns, labels, embedder, knobs.facts, seed)
+    _finish({"embedder": embedder.name, **summary}, rows, into, as_json)
+
+
+def memory(
+    *,
+    dialogues: Annotated[Path, typer.Option(help="Dialogues with personas, a .jsonl[.gz] file.")],
+    limit: Limit = None,
+    seed: Seed = 0,
+    into: Out = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure what is offered for remembering, against the personas of the speakers."""
+    from assistant.evaluation import memory as measured  # noqa: PLC0415
+    from assistant.evaluation.data import sample  # noqa: PLC0415
+
+    everyone = measured.read_speakers(dialogues)
+    embedder = _embedder(settings_of(settings, data_dir))
+    with Bars(console=talk, transient=True) as bars:
+        task = bars.add_task("Dialogues")
+        speakers = sample(everyone, limit, seed)
+        summary, rows = measured.measure(
+            speakers, everyone, embedder, seed, lambda done, total: bars.update(task, completed=done, total=total)
+        )
+    _finish({"embedder": embedder.name, **summary}, rows, into, as_json)
+
+
+def _embedder(knobs: Settings) -> Embedder:
+    with Bars(console=talk, transient=True) as bars:
+        task = bars.add_task("Embedder", total=None)
+        return load_embedder(knobs, lambda done, total: bars.update(task, completed=done, total=total))
+
+
+def _finish(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], into: Path | None, as_json: bool) -> None:
+    if into:
+        _write(into, summary, rows)
+    if as_json:
+        typer.echo(json.dumps(summary, indent=2))
+        return
+    table = Table("measure", "value", "95 % interval", box=None)
+    for name, found in summary["measures"].items():
+        table.add_row(name, f"{found['value']:.3f}", f"{found['low']:.3f} to {found['high']:.3f}")
+    out.print(table)
+    out.print(", ".join(f"{name} {value}" for name, value in summary.items() if name != "measures"), style="dim")
+
+
+def _write(into: Path, summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        (into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (into / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"The results can't be written to {into} ({error.strerror}); choose another.") from error
