@@ -227,12 +227,16 @@ def test_an_open_library_sees_updates(settings, folder):
 
 def test_a_library_is_removed_and_can_be_made_again(settings, folder):
     add_documents("docs", [folder], settings)
+    searched = open_library("docs", settings)
     remove_library("docs", settings)
     assert library_names(settings) == []
     with pytest.raises(LibraryError, match="no library"):
         remove_library("docs", settings)
+    with pytest.raises(LibraryError, match="no complete index"):
+        searched.search("zebra", 1)
+    (folder / "zebra.txt").write_text("Zebras are back.")
     add_documents("docs", [folder], settings)
-    assert found(settings, "zebra") == ["The zebra eats grass."]
+    assert [one.text for one in searched.search("zebra", 1)] == ["Zebras are back."]
 
 
 def test_one_writer_at_a_time(settings, folder, monkeypatch):

@@ -87,6 +87,8 @@ def remove_library(name: str, settings: Settings) -> None:
             raise LibraryError(f"There is no library '{name}'; python -m assistant index --list shows those there are.")
         try:
             shutil.rmtree(folder)
+            for vectors in settings.data_dir.glob(f"dense/*/{name}"):
+                shutil.rmtree(vectors)
         except OSError as error:
             raise LibraryError(f"{folder} can't be deleted ({error.strerror}); check its permissions.") from error
 

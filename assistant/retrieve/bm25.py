@@ -23,6 +23,8 @@ FORMAT_KEY = "sequitur.format"
 MANIFEST_KEY = "sequitur.manifest"
 # A query is cut to this many characters and Lucene's limit of unique terms is raised to as many: no query exceeds it.
 QUERY_CHARS = 20_000
+# Searches wait for no more than this many passages being read.
+BATCH = 200
 AGAIN = "make it again with: python -m assistant index PATH... --library NAME"
 
 
@@ -58,7 +60,25 @@ class Bm25:
         """The passage of this id, or None."""
         return jvm.call(lambda: self._current().get(passage_id))
 
+    def passages(self) -> Iterator[Passage]:
+        """Every passage, in the order of the index.
+
+        Raises:
+            LibraryError: an index can't be read any more.
+        """
+        snapshot = jvm.call(self._current)
+        for start in range(0, snapshot.size, BATCH):
+            yield from jvm.call(snapshot.slice, start, min(start + BATCH, snapshot.size))
+
+    @property
+    def state(self) -> str:
+        """Names the commits that the next search sees; another text after every change."""
+        return " ".join(
+            f"{folder.name}/{one}" for folder, one in zip(self._folders, _generations(self._folders), strict=True)
+        )
+
     def __len__(self) -> int:
+        """How many passages there are."""
         return jvm.call(lambda: self._current().count)
 
     def refresh(self) -> None:
@@ -88,6 +108,7 @@ class _Snapshot:
             self._searcher = _open(folders)
         self._searcher.set_bm25(k1, b)
         self.count = int(self._searcher.object.reader.numDocs())
+        self.size = int(self._searcher.object.reader.maxDoc())
         # At exit the process takes everything with it, Java included.
         weakref.finalize(self, jvm.later, _close, self._searcher).atexit = False
 
@@ -100,6 +121,14 @@ class _Snapshot:
         with reading(self._where):
             document = self._searcher.doc(passage_id)
         return _passage(document.raw()) if document else None
+
+    def slice(self, start: int, end: int) -> list[Passage]:
+        """The passages with Lucene's numbers from `start` to `end`; those that were removed have none any more."""
+        with reading(self._where):
+            reader = self._searcher.object.reader
+            live = jvm.java("org.apache.lucene.index.MultiBits").getLiveDocs(reader)
+            stored = reader.storedFields()
+            return [_passage(stored.document(n).get("raw")) for n in range(start, end) if live is None or live.get(n)]
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -154,16 +183,19 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _generations(folders: Sequence[Path]) -> tuple[str, ...]:
-    """The name of each index's latest commit, "" where there is none. Lucene numbers commits in base 36."""
+    """Each index's latest commit, "" where there is none: its number, and its time, as a library may be made anew."""
     return tuple(_generation(folder) for folder in folders)
 
 
 def _generation(folder: Path) -> str:
+    """Lucene numbers its commits in base 36: `segments_z` comes before `segments_10`."""
     try:
-        names = [name for name in os.listdir(folder) if name.startswith("segments_")]  # noqa: PTH208 - on every search
+        with os.scandir(folder) as files:
+            commits = [file for file in files if file.name.startswith("segments_")]
+        newest = max(commits, key=lambda file: (len(file.name), file.name), default=None)
+        return f"{newest.name}:{newest.stat().st_mtime_ns}" if newest else ""
     except OSError:
         return ""
-    return max(names, key=lambda name: (len(name), name), default="")
 
 
 def _open(folders: Sequence[Path]) -> Any:

@@ -1,0 +1,263 @@
+"""Dense retrieval: passages as Sentence-BERT vectors (mean pooled, length 1) in a FAISS index, ranked by cosine.
+
+Karpukhin et al., "Dense Passage Retrieval", EMNLP 2020, with any encoder; Johnson et al., "Billion-scale similarity
+search with GPUs", 2019 (FAISS). Up to `EXACT` vectors the search is exact, beyond that by HNSW (Malkov and Yashunin,
+2018).
+
+A folder holds `vectors.f32` and `keys.txt` (every text encoded so far, by its hash: encoding goes on from there after
+an interruption, and no text is encoded twice) and, per build, an index whose name `manifest.json` gives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.errors import LibraryError
+from assistant.text import quote, sentences
+from assistant.types import Embedder, Passage, Progress
+
+EXACT = 100_000
+HNSW_LINKS = 32
+HNSW_BUILD = 200
+HNSW_SEARCH = 128
+BATCH = 64
+SLICE = 10_000
+# Longer passages are encoded in pieces of whole sentences, and count as their best piece: encoders of the MiniLM family
+# read 256 word pieces and pass over the rest in silence.
+WINDOW_WORDS = 160
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a build says of itself. `ids[row]` is the passage of that row; `pieces` the most rows of one passage."""
+
+    encoder: str
+    dimension: int
+    index: str
+    state: str
+    pieces: int
+    ids: list[str]
+
+
+class Dense:
+    """A `Retriever` over a folder that `build_dense` made."""
+
+    def __init__(self, folder: Path, embedder: Embedder, passage: Callable[[str], Passage | None]) -> None:
+        """Open the index; it stays on the disk and is mapped into memory.
+
+        Args:
+            folder: what `build_dense` wrote to.
+            embedder: the encoder that it was built with.
+            passage: finds a passage by its id.
+
+        Raises:
+            LibraryError: the index is missing, corrupt, or made with another encoder.
+        """
+        self._manifest = read_manifest(folder)
+        if self._manifest.encoder != embedder.name:
+            raise LibraryError(
+                f"The dense index in {folder} was made with the encoder '{self._manifest.encoder}', not with "
+                f"'{embedder.name}'; set embedder.model to the first, or remove the folder to have it made again."
+            )
+        self._embedder = embedder
+        self._passage = passage
+        self._index = _open(folder, self._manifest)
+
+    @property
+    def state(self) -> str:
+        """The `state` that the index was built for."""
+        return self._manifest.state
+
+    def __len__(self) -> int:
+        """How many passages there are."""
+        return len(set(self._manifest.ids))
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """At most `k` passages, best first; the score is the cosine. A passage that is gone is left out."""
+        if k <= 0 or not query.strip() or not self._manifest.ids:
+            return []
+        rows = min(k * self._manifest.pieces, len(self._manifest.ids))
+        scores, found = self._index.search(self._embedder.encode([query]), rows)
+        best: dict[str, float] = {}
+        for row, score in zip(found[0], scores[0], strict=True):
+            if row >= 0:
+                best.setdefault(self._manifest.ids[row], float(score))
+        passages = ((self._passage(one), score) for one, score in list(best.items())[:k])
+        return [replace(passage, score=score) for passage, score in passages if passage]
+
+
+def build_dense(
+    folder: Path, passages: Iterable[Passage], embedder: Embedder, progress: Progress, state: str = ""
+) -> None:
+    """Make or update the dense index in `folder`; only texts that it has not seen are encoded.
+
+    Args:
+        folder: is made if need be.
+        passages: all that the index is to hold.
+        embedder: the encoder.
+        progress: told texts to encode.
+        state: names what is indexed; `Dense.state` gives it back.
+
+    Raises:
+        LibraryError: the folder can't be written, or its vectors are of another encoder.
+    """
+    ids, keys, texts = [], [], {}
+    for passage in passages:
+        for text in _pieces(passage):
+            ids.append(passage.id)
+            keys.append(sha256(text.encode("utf-8", "replace")).hexdigest())
+            texts[keys[-1]] = text
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        store = _Store(folder, embedder)
+        store.encode(texts, progress)
+        _write(folder, Manifest(embedder.name, store.dimension, "", state, _most(ids), ids), store, keys)
+    except OSError as error:
+        raise LibraryError(
+            f"The dense index in {folder} can't be written ({error.strerror}); free some space."
+        ) from error
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """What the build in `folder` says of itself.
+
+    Raises:
+        LibraryError: there is none, or it can't be read.
+    """
+    try:
+        return Manifest(**json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise LibraryError(
+            f"There is no dense index in {folder}; it is made when dense retrieval is chosen."
+        ) from error
+    except (OSError, ValueError, TypeError) as error:
+        raise LibraryError(
+            f"The dense index in {folder} can't be read; remove the folder to have it made again."
+        ) from error
+
+
+class _Store:
+    """Vectors by the hash of their text, appended as they are encoded. What a crash left half written is cut off."""
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        self._vectors, self._keys = folder / "vectors.f32", folder / "keys.txt"
+        self._embedder = embedder
+        self.dimension = int(embedder.encode([" "]).shape[1])
+        self._check(folder / "encoder.json")
+        lines = self._keys.read_text(encoding="ascii").split("\n")[:-1] if self._keys.exists() else []
+        whole = (self._vectors.stat().st_size if self._vectors.exists() else 0) // self._width
+        self._rows = {key: row for row, key in enumerate(lines[:whole])}
+        if lines:
+            os.truncate(self._vectors, len(self._rows) * self._width)
+            self._keys.write_text("".join(f"{key}\n" for key in self._rows), encoding="ascii")
+
+    @property
+    def _width(self) -> int:
+        return 4 * self.dimension
+
+    def encode(self, texts: dict[str, str], progress: Progress) -> None:
+        """Add the vectors of all texts that are not there yet."""
+        missing = [key for key in texts if key not in self._rows]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            vectors = self._embedder.encode([texts[key] for key in batch])
+            with self._vectors.open("ab") as file:
+                file.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
+            with self._keys.open("a", encoding="ascii") as file:
+                file.write("".join(f"{key}\n" for key in batch))
+            self._rows |= {key: len(self._rows) + n for n, key in enumerate(batch)}
+            progress(start + len(batch), len(missing))
+
+    def slices(self, keys: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        """The vectors of these texts in order, some at a time."""
+        if not keys:
+            return
+        stored = np.memmap(self._vectors, dtype="<f4", mode="r").reshape(-1, self.dimension)
+        rows = [self._rows[key] for key in keys]
+        for start in range(0, len(rows), SLICE):
+            yield np.ascontiguousarray(stored[rows[start : start + SLICE]])
+
+    def _check(self, file: Path) -> None:
+        mine = {"encoder": self._embedder.name, "dimension": self.dimension}
+        if file.exists() and json.loads(file.read_text(encoding="utf-8")) != mine:
+            raise LibraryError(
+                f"The vectors in {file.parent} are of another encoder; remove the folder to start again."
+            )
+        file.write_text(json.dumps(mine), encoding="utf-8")
+
+
+def _write(folder: Path, manifest: Manifest, store: _Store, keys: Sequence[str]) -> None:
+    """Write the index, then the manifest that names it: a build that is broken off leaves the one before."""
+    import faiss  # noqa: PLC0415 - heavy
+
+    index = _empty(manifest.dimension, len(keys))
+    for vectors in store.slices(keys):
+        index.add(vectors)
+    name = f"{sha256(json.dumps([manifest.state, *keys]).encode()).hexdigest()[:16]}.faiss"
+    faiss.write_index(index, str(folder / f"{name}.part"))
+    (folder / f"{name}.part").replace(folder / name)
+    new = folder / f"{MANIFEST}.part"
+    new.write_text(json.dumps(asdict(replace(manifest, index=name))), encoding="utf-8")
+    new.replace(folder / MANIFEST)
+    for old in folder.glob("*.faiss*"):
+        if old.name != name:
+            old.unlink()
+
+
+def _empty(dimension: int, size: int) -> Any:
+    import faiss  # noqa: PLC0415
+
+    if size <= EXACT:
+        return faiss.IndexFlatIP(dimension)
+    index = faiss.IndexHNSWFlat(dimension, HNSW_LINKS, faiss.METRIC_INNER_PRODUCT)
+    index.hnsw.efConstruction = HNSW_BUILD
+    return index
+
+
+def _open(folder: Path, manifest: Manifest) -> Any:
+    import faiss  # noqa: PLC0415
+
+    again = "remove the folder to have it made again"
+    try:
+        index = faiss.read_index(str(folder / manifest.index), faiss.IO_FLAG_MMAP_IFC)
+    except RuntimeError as error:
+        raise LibraryError(f"The dense index in {folder} is missing or corrupt; {again}.") from error
+    if index.ntotal != len(manifest.ids) or index.d != manifest.dimension:
+        raise LibraryError(f"The dense index in {folder} doesn't fit its manifest; {again}.")
+    if isinstance(index, faiss.IndexHNSW):
+        index.hnsw.efSearch = HNSW_SEARCH
+    return index
+
+
+def _pieces(passage: Passage) -> list[str]:
+    """The texts that a passage is encoded as: itself with its title, or pieces of at most `WINDOW_WORDS` words."""
+    if len(passage.text.split()) <= WINDOW_WORDS:
+        return [f"{passage.title}\n{passage.text}"]
+    pieces, words = [""], 0
+    for span in sentences(passage.text):
+        sentence = quote(passage.text, span)
+        more = len(sentence.split())
+        if words and words + more > WINDOW_WORDS:
+            pieces.append("")
+            words = 0
+        pieces[-1] += f" {sentence}"
+        words += more
+    return [f"{passage.title}\n{piece.strip()}" for piece in pieces]
+
+
+def _most(ids: Sequence[str]) -> int:
+    """How many rows the passage with the most of them has."""
+    counts: dict[str, int] = {}
+    for one in ids:
+        counts[one] = counts.get(one, 0) + 1
+    return max(counts.values(), default=1)

@@ -1,0 +1,24 @@
+"""Several retrievers as one, by reciprocal rank fusion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assistant.retrieve.fusion import fuse
+from assistant.types import Passage, Retriever
+
+
+class Hybrid:
+    """A `Retriever` that asks others and fuses their rankings; `found_by` names those that found a passage."""
+
+    def __init__(self, retrievers: Mapping[str, Retriever], depth: int = 100, constant: int = 60) -> None:
+        """Args are the retrievers by name, how many passages to take from each, and the constant of the fusion."""
+        self._retrievers = dict(retrievers)
+        self._depth = depth
+        self._constant = constant
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """At most `k` passages, best first; the score is the reciprocal rank sum."""
+        depth = max(self._depth, k)
+        rankings = {name: one.search(query, depth) for name, one in self._retrievers.items()}
+        return fuse(rankings, k, self._constant)

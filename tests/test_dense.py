@@ -1,0 +1,219 @@
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assistant.errors import LibraryError
+from assistant.library.vectors import dense_retriever
+from assistant.library.writer import writing
+from assistant.retrieve import dense
+from assistant.retrieve.bm25 import Bm25
+from assistant.retrieve.dense import Dense, build_dense, read_manifest
+from assistant.retrieve.hybrid import Hybrid
+from assistant.settings import Settings
+from assistant.types import Passage
+
+WORDS = ["cat", "dog", "fish", "bird", "tree", "stone", "house", "river"]
+PASSAGES = [Passage(word, "", f"{word} {word} animal") for word in WORDS]
+
+
+class WordEmbedder:
+    """One dimension a known word, so that cosines can be told by hand; counts what it is asked to encode."""
+
+    def __init__(self, name: str = "words", fails_after: int = 10**9) -> None:
+        self.name = name
+        self.encoded: list[str] = []
+        self.fails_after = fails_after
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        if len(self.encoded) > self.fails_after:
+            raise KeyboardInterrupt
+        self.encoded += [text for text in texts if text.strip()]
+        vectors = np.array([[text.split().count(word) for word in WORDS] + [0.1] for text in texts], dtype=np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+def by_id(passages: Sequence[Passage]):
+    return {one.id: one for one in passages}.get
+
+
+def made(folder: Path, passages: Sequence[Passage] = PASSAGES, state: str = "") -> Dense:
+    build_dense(folder, passages, WordEmbedder(), quiet, state)
+    return Dense(folder, WordEmbedder(), by_id(passages))
+
+
+def ids(passages: Sequence[Passage]) -> list[str]:
+    return [one.id for one in passages]
+
+
+def test_the_nearest_passage_comes_first_with_its_cosine(tmp_path):
+    found = made(tmp_path).search("dog", 2)
+    assert found[0].id == "dog"
+    assert found[0].score == pytest.approx((2 + 0.01) / np.sqrt(4.01 * 1.01), abs=1e-4)
+    assert found[0].text == "dog dog animal"
+    assert found[0].score > found[1].score
+
+
+@pytest.mark.parametrize(("query", "k", "count"), [("dog", 100, 8), ("dog", 0, 0), ("dog", -1, 0), ("  ", 5, 0)])
+def test_odd_questions(tmp_path, query, k, count):
+    assert len(made(tmp_path).search(query, k)) == count
+
+
+def test_an_empty_corpus(tmp_path):
+    empty = made(tmp_path, [])
+    assert empty.search("dog", 5) == []
+    assert len(empty) == 0
+
+
+def test_a_long_passage_counts_as_its_best_piece(tmp_path):
+    long = Passage("long", "", "A house stands here. " * 60 + "The river is near the river. " * 5)
+    found = made(tmp_path, [long, *PASSAGES])
+    assert len(found) == 9
+    assert len(read_manifest(tmp_path).ids) > 9
+    assert len(found.search("river", 9)) == len(set(ids(found.search("river", 9)))) == 9
+    assert "long" in ids(found.search("river", 2))
+    assert "long" in ids(found.search("house", 2))
+
+
+def test_two_passages_of_one_text_are_both_found(tmp_path):
+    twins = [Passage("a", "", "cat"), Passage("b", "", "cat")]
+    assert set(ids(made(tmp_path, twins).search("cat", 2))) == {"a", "b"}
+
+
+def test_only_new_texts_are_encoded(tmp_path):
+    made(tmp_path)
+    embedder = WordEmbedder()
+    changed = [*PASSAGES[1:], Passage("new", "", "tree river")]
+    build_dense(tmp_path, changed, embedder, quiet)
+    assert embedder.encoded == ["\ntree river"]
+    found = Dense(tmp_path, embedder, by_id(changed))
+    assert "cat" not in ids(found.search("cat", 9))
+    assert len(found) == 8
+    assert len(list(tmp_path.glob("*.faiss"))) == 1
+
+
+def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(dense, "BATCH", 2)
+    with pytest.raises(KeyboardInterrupt):
+        build_dense(tmp_path, PASSAGES, WordEmbedder(fails_after=3), quiet)
+    with pytest.raises(LibraryError, match="no dense index"):
+        Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
+    with (tmp_path / "vectors.f32").open("ab") as file:
+        file.write(b"half a vector")
+    embedder, seen = WordEmbedder(), []
+    build_dense(tmp_path, PASSAGES, embedder, lambda done, total: seen.append((done, total)))
+    assert len(embedder.encoded) == 4
+    assert seen == [(2, 4), (4, 4)]
+    assert ids(Dense(tmp_path, embedder, by_id(PASSAGES)).search("river", 1)) == ["river"]
+
+
+def test_another_encoder_is_refused(tmp_path):
+    made(tmp_path)
+    with pytest.raises(LibraryError, match="encoder 'words', not with 'other'"):
+        Dense(tmp_path, WordEmbedder("other"), by_id(PASSAGES))
+    with pytest.raises(LibraryError, match="another encoder"):
+        build_dense(tmp_path, PASSAGES, WordEmbedder("other"), quiet)
+
+
+def test_a_missing_index_says_so(tmp_path):
+    with pytest.raises(LibraryError, match="no dense index"):
+        Dense(tmp_path / "none", WordEmbedder(), by_id(PASSAGES))
+
+
+@pytest.mark.parametrize("damage", ["cut", "junk", "gone", "manifest", "rows"])
+def test_a_corrupt_index_is_refused(tmp_path, damage):
+    made(tmp_path)
+    index, manifest = next(tmp_path.glob("*.faiss")), tmp_path / "manifest.json"
+    if damage == "cut":
+        index.write_bytes(index.read_bytes()[: index.stat().st_size // 2])
+    elif damage == "junk":
+        index.write_bytes(b"junk" * 100)
+    elif damage == "gone":
+        index.unlink()
+    elif damage == "manifest":
+        manifest.write_text("{")
+    else:
+        entries = json.loads(manifest.read_text())
+        manifest.write_text(json.dumps({**entries, "ids": entries["ids"][1:]}))
+    with pytest.raises(LibraryError, match="remove the folder"):
+        Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
+
+
+def test_a_passage_that_is_gone_is_left_out(tmp_path):
+    build_dense(tmp_path, PASSAGES, WordEmbedder(), quiet)
+    found = Dense(tmp_path, WordEmbedder(), by_id(PASSAGES[1:]))
+    assert "cat" not in ids(found.search("cat", 3))
+
+
+def test_the_approximate_index_agrees_with_the_exact_one(tmp_path, monkeypatch):
+    generator = np.random.default_rng(7)
+    vectors = generator.normal(size=(2000, 32)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    class Vectors:
+        name = "vectors"
+
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            return np.stack([vectors[int(text.split()[-1])] if text.strip() else vectors[0] for text in texts])
+
+    passages = [Passage(str(n), "", f"number {n}") for n in range(2000)]
+    build_dense(tmp_path / "exact", passages, Vectors(), quiet)
+    monkeypatch.setattr(dense, "EXACT", 1000)
+    build_dense(tmp_path / "hnsw", passages, Vectors(), quiet)
+    exact, hnsw = (Dense(tmp_path / one, Vectors(), by_id(passages)) for one in ("exact", "hnsw"))
+    queries = [f"number {n}" for n in range(0, 2000, 40)]
+    shared = [len(set(ids(exact.search(q, 10))) & set(ids(hnsw.search(q, 10)))) for q in queries]
+    assert sum(shared) / (10 * len(queries)) > 0.95
+    assert all(hnsw.search(query, 1)[0].id == query.split()[1] for query in queries)
+
+
+class Fixed:
+    def __init__(self, *passages: Passage) -> None:
+        self.passages, self.asked = list(passages), 0
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        self.asked = k
+        return self.passages[:k]
+
+
+def test_hybrid_fuses_by_reciprocal_rank():
+    one, two = Fixed(PASSAGES[0], PASSAGES[1]), Fixed(PASSAGES[1], PASSAGES[2])
+    found = Hybrid({"bm25": one, "dense": two}, depth=7).search("any", 2)
+    assert [(passage.id, passage.found_by) for passage in found] == [("dog", ("bm25", "dense")), ("cat", ("bm25",))]
+    assert found[0].score == pytest.approx(1 / 61 + 1 / 62)
+    assert one.asked == two.asked == 7
+
+
+def test_hybrid_asks_for_as_many_as_it_is_asked_for():
+    one = Fixed(*PASSAGES)
+    assert len(Hybrid({"one": one}, depth=2).search("any", 6)) == 6
+
+
+@pytest.mark.lucene
+def test_a_librarys_vectors_follow_its_documents(tmp_path):
+    folder = tmp_path / "lucene"
+    folder.mkdir()
+    with writing(folder) as writer:
+        writer.add("first", PASSAGES[:4])
+        writer.add("second", PASSAGES[4:])
+        writer.commit({})
+    library, settings, embedder = Bm25(folder), Settings(data_dir=tmp_path), WordEmbedder("org/words")
+    found = dense_retriever("lib", library, settings, embedder, quiet)
+    assert ids(found.search("stone", 1)) == ["stone"]
+    count = len(embedder.encoded)
+    dense_retriever("lib", library, settings, embedder, lambda done, total: pytest.fail("encoded again"))
+    assert len(embedder.encoded) == count
+    with writing(folder) as writer:
+        writer.remove("second")
+        writer.add("third", [Passage("new", "New", "river river")])
+        writer.commit({})
+    found = dense_retriever("lib", library, settings, embedder, quiet)
+    assert sorted(ids(list(library.passages()))) == sorted([*ids(PASSAGES[:4]), "new"])
+    assert len(found) == 5
+    assert found.search("river", 1)[0].title == "New"
