@@ -1,5 +1,5 @@
 // The page's own behaviour. Python renders all HTML (escaped); this patches it in, sends events back, and moves the focus.
-window.sequitur = (() => {
+window.sequitur ??= (() => {
   "use strict";
   const find = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -337,12 +337,15 @@ window.sequitur = (() => {
     const id = location.hash.slice(1);
     if (id !== here().conversation) show(id);
   });
-  document.addEventListener("DOMContentLoaded", () => {
+  function start() {
     const chosen = localStorage.getItem("sequitur-theme");
     if (chosen) setTimeout(() => theme(chosen), 0);
     alive();
     setInterval(alive, 3000);
-  });
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
 
   return { live };
 })();

@@ -170,7 +170,7 @@ def test_stop_keeps_what_was_written(page: Page, site, ask) -> None:
     ask(page, DIET, wait=False)
     expect(page.locator("#answering .reply")).to_contain_text("Lentils, beans")
     page.get_by_role("button", name="Stop").click()
-    expect(last(page).locator(".stopped")).to_be_visible()
+    expect(last(page).locator(".halted")).to_be_visible()
     expect(last(page).locator(".reply")).to_contain_text("Lentils, beans")
     expect(page.locator("#box")).to_be_focused()
     page.reload()
@@ -182,7 +182,7 @@ def test_escape_stops(page: Page, site, ask) -> None:
     ask(page, DIET, wait=False)
     expect(page.locator("#answering .steps summary")).to_have_text("Writing the answer")
     page.keyboard.press("Escape")
-    expect(last(page).locator(".stopped")).to_be_visible()
+    expect(last(page).locator(".halted")).to_be_visible()
 
 
 def test_answer_again_puts_a_new_reply_in_the_place_of_the_old(page: Page, site, ask) -> None:

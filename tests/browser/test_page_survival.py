@@ -112,7 +112,7 @@ def test_a_server_that_is_killed_and_comes_back(browser, tmp_path: Path, ask) ->
     process, _ = started(tmp_path, int(url.rstrip("/").rsplit(":", 1)[1]))
     page.wait_for_function("!document.body.classList.contains('down')")
     expect(page.locator("#transcript article")).to_have_count(2)
-    expect(page.locator("#transcript .stopped")).to_be_visible()  # what the killed one was writing
+    expect(page.locator("#transcript .halted")).to_be_visible()  # what the killed one was writing
     expect(page.locator("#box")).to_have_value("Hello again")
     page.locator("#box").press("Enter")
     expect(page.locator("#transcript article")).to_have_count(3)
