@@ -30,7 +30,7 @@ K = Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages show
 Library = Annotated[str | None, typer.Option(help="The library to answer from.")]
 
 
-def ask(
+def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     fact: Facts = None,
     loop: Loop = None,
