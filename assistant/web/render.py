@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -69,8 +69,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(headline=headline, day=day, percent=percent, plain=reply.plain, reply=reply.html)
-    environment.globals.update(sources=highlight.sources, query_names=QUERY_NAMES, key=_key)
+    environment.globals.update(sources=highlight.sources, query_names=QUERY_NAMES, with_id=_with_id, key=_key)
     return environment
+
+
+def _with_id(things: Iterable[Any], wanted: str) -> Any:
+    return next((thing for thing in things if thing.id == wanted), None)
 
 
 def _key(text: str) -> str:

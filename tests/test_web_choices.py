@@ -1,0 +1,64 @@
+"""What users choose is kept for each, and what can't be had any more falls back to the default."""
+
+from __future__ import annotations
+
+import pytest
+
+from assistant.conversation import Conversations
+from assistant.database import connect
+from assistant.errors import SettingsError
+from assistant.settings import Settings
+from assistant.web.choices import ChoicesOf
+from assistant.web.tab import Tab
+
+
+@pytest.fixture
+def conversations() -> Conversations:
+    return Conversations(connect("sqlite://"))
+
+
+@pytest.fixture
+def choices(conversations: Conversations, settings: Settings) -> ChoicesOf:
+    return ChoicesOf(conversations, settings)
+
+
+def test_the_defaults_are_those_of_the_settings(choices: ChoicesOf, settings: Settings) -> None:
+    chosen = choices("me")
+    assert (chosen.strategy, chosen.loop) == (settings.turn.strategy, settings.turn.loop)
+    assert (chosen.k, chosen.library) == (settings.retrieve.k, settings.library)
+
+
+def test_each_users_choices_are_their_own(choices: ChoicesOf) -> None:
+    choices.keep("ann", "k", 7)
+    choices.keep("ann", "strategy", "concat")
+    assert (choices("ann").k, choices("ann").strategy) == (7, "concat")
+    assert choices("bob").k == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("k", 0),
+        ("k", 21),
+        ("k", "4"),
+        ("k", None),
+        ("strategy", "nosuch"),
+        ("strategy", "../x"),
+        ("loop", ["grg"]),
+        ("library", "user-0"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(choices: ChoicesOf, name: str, value: object) -> None:
+    with pytest.raises(SettingsError, match="reload the page"):
+        choices.keep("me", name, value)
+
+
+def test_a_kept_choice_that_is_gone_falls_back(choices: ChoicesOf, conversations: Conversations) -> None:
+    conversations.set_preferences("me", {"strategy": "removed", "library": "deleted", "k": 6})
+    assert (choices("me").strategy, choices("me").library, choices("me").k) == ("concat_pf", "starter", 6)
+
+
+def test_values_of_an_event_are_taken_for_what_they_are() -> None:
+    tab = Tab("me", data={"place": "2", "value": -1, "text": "x", "odd": "٣", "list": [1]})
+    assert (tab.number("place"), tab.number("value"), tab.number("odd"), tab.number("none")) == (2, -1, -1, -1)
+    assert (tab.text("text"), tab.text("list"), tab.text("none")) == ("x", "[1]", "")

@@ -1,0 +1,131 @@
+"""Passages cut at citations, and templates: what they show, and that all text in them is escaped."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import jinja2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.parts import Stage
+from assistant.types import Answer, Candidate, Citation, Fact, FactOffer, Passage, RankedFact, Sentence, Turn, now
+from assistant.web import render
+from assistant.web.highlight import pieces, sources
+from assistant.web.library import Document
+
+EVIL = '<img src=x onerror="x">${x}{{x}}'
+
+
+def at(start: int, end: int, passage: str = "p", n: int = 1) -> Citation:
+    return Citation(n, passage, start, end, "S", "Q", 1.0)
+
+
+def test_a_passage_is_cut_where_its_citations_begin_and_end() -> None:
+    found = list(pieces("abcdefghij", {0: at(2, 5), 3: at(4, 8)}))
+    assert [(piece.text, piece.cites) for piece in found] == [
+        ("ab", ()), ("cd", (0,)), ("e", (0, 3)), ("fgh", (3,)), ("ij", ()),
+    ]  # fmt: skip
+
+
+@given(st.text(), st.lists(st.tuples(st.integers(-5, 50), st.integers(-5, 50)), max_size=5))
+def test_no_character_of_a_passage_is_lost(text: str, spans: list[tuple[int, int]]) -> None:
+    cited = {n: at(start, end) for n, (start, end) in enumerate(spans)}
+    assert "".join(piece.text for piece in pieces(text, cited)) == text
+
+
+def test_cited_passages_come_first_by_number_then_the_others_as_ranked() -> None:
+    passages = tuple(Passage(name, name, "text") for name in "abcd")
+    turn = Turn("?", passages=passages, citations=(at(0, 1, "c", 1), at(0, 1, "a", 2), at(1, 2, "c", 1)))
+    assert [(source.n, source.passage.id) for source in sources(turn)] == [(1, "c"), (2, "a"), (0, "b"), (0, "d")]
+
+
+def evil_turn() -> Turn:
+    return Turn(
+        EVIL,
+        known=(Fact("f", EVIL, now(), now()),),
+        question=EVIL,
+        rewritten=True,
+        facts=(RankedFact("f", EVIL, 0.5, used=True),),
+        draft=EVIL,
+        passages=(Passage("p", EVIL, EVIL, 1.0, (EVIL,), EVIL),),
+        answer=Answer(EVIL, unknown=True),
+        sentences=(Sentence(EVIL, supported=False),),
+        citations=(Citation(1, "p", 0, 5, EVIL, EVIL, 1.0),),
+        own_answer=EVIL,
+        pool=(Candidate(EVIL, "p", 2),),
+        offers=(FactOffer(EVIL), FactOffer(EVIL, "f")),
+        events=(EVIL,),
+        cuts=(EVIL,),
+        error=EVIL,
+        timings={EVIL: 1.0},
+        model=EVIL,
+        status="done",
+    )
+
+
+def test_no_template_lets_html_through() -> None:
+    turn = evil_turn()
+    summary = {"id": "i", "title": EVIL, "changed": now()}
+    shown = [
+        render.transcript("i", EVIL, [turn], {turn.id: 1}, set()),
+        render.answering("i", turn),
+        render.notice(EVIL),
+        render.render("sources", turn=turn),
+        render.render("facts", facts=[Fact("f", EVIL, now(), now())], relevance={"f": turn.facts[0]}),
+        render.render("conversations", items=[summary], current="i", search=EVIL),
+        render.render("conversations", items=[], current="", search=EVIL),
+        render.render("documents", documents=[Document(EVIL, EVIL, 1)], problems=[EVIL]),
+        render.render("composer", draft=EVIL, nonce="n"),
+        render.render("download", name=EVIL, text=EVIL, nonce="n"),
+        render.render("header", user=EVIL),
+        render.render("loading", ready=False, error=EVIL, stages=[]),
+        render.render("loading", ready=False, error="", stages=[Stage(EVIL)]),
+        render.render("welcome", examples=[EVIL]),
+    ]
+    for html in shown:
+        assert "onerror" in html
+        assert "<img" not in html
+        assert 'onerror="' not in html
+
+
+def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
+    parts = {"turn", "steps", "icons"}
+    rendered = {
+        "transcript", "answering", "notice", "sources", "facts", "conversations", "documents", "composer",
+        "download", "header", "loading", "welcome",
+    }  # fmt: skip
+    assert {file.name.removesuffix(".html.j2") for file in Path(render.FOLDER).iterdir()} == parts | rendered
+
+
+def test_a_missing_variable_is_an_error() -> None:
+    with pytest.raises(jinja2.UndefinedError, match="draft"):
+        render.render("composer", nonce="n")
+
+
+def test_an_offer_taken_up_is_shown_as_such() -> None:
+    turn = Turn("I'm vegan", status="done", offers=(FactOffer("I'm vegan."),), answer=Answer("Ok"))
+    assert "Remember “I&#39;m vegan.”?" in render.transcript("i", "", [turn], {}, set())
+    assert "Remembered: “I&#39;m vegan.”" in render.transcript("i", "", [turn], {}, {"im vegan"})
+
+
+def test_a_replacement_names_both_facts_and_a_forgotten_one_is_no_replacement() -> None:
+    old = Fact("f", "I'm vegetarian.", now(), now())
+    turn = Turn("?", status="done", known=(old,), offers=(FactOffer("I'm vegan.", "f"), FactOffer("I run.", "gone")))
+    html = render.transcript("i", "", [turn], {}, set())
+    assert "Replace “I&#39;m vegetarian.” with “I&#39;m vegan.”?" in html
+    assert "Remember “I run.”?" in html
+
+
+def test_only_the_last_turn_can_be_undone_or_answered_again() -> None:
+    html = render.transcript("i", "", [Turn("a", status="done"), Turn("b", status="done")], {}, set())
+    assert html.count('data-event="undo"') == html.count('data-event="again"') == 1
+
+
+def test_days_and_percents() -> None:
+    assert render.day(now()) == "Today"
+    assert render.day(now() - timedelta(days=1)) == "Yesterday"
+    assert render.day(now().replace(year=2020, month=3, day=7)) == "7 Mar 2020"
+    assert [render.percent(share) for share in (-0.2, 0.456, 3)] == [0, 46, 100]

@@ -1,0 +1,106 @@
+"""Replies as HTML: only text and marks of our own, chips for citations, marks on what has no support."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.types import Answer, Citation, Sentence, Turn
+from assistant.web import reply
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "<script>alert(1)</script>",
+    "![p](http://evil.example/p.png)",
+    "[l](http://evil.example)",
+    "<http://evil.example>",
+    "[l]: http://evil.example\n\n[l]",
+    "<style>*{display:none}</style>",
+    '"><svg onload=alert(1)>',
+    "`<b>`",
+    "```html\n<iframe src=x>\n```",
+    "| a | b |\n|---|---|\n| <i>x</i> | [y](z) |",
+    "&lt;b&gt;",
+)
+ALLOWED = {
+    "p", "em", "strong", "ul", "ol", "li", "code", "pre", "blockquote", "br", "hr", "button", "span",
+    "h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td",
+}  # fmt: skip
+
+
+def turn(text: str, sentences: tuple[Sentence, ...] = (), citations: tuple[Citation, ...] = ()) -> Turn:
+    return Turn("?", id="t", answer=Answer(text), sentences=sentences, citations=citations)
+
+
+def tags(html: str) -> set[str]:
+    return set(re.findall(r"<([a-z0-9]+)", html))
+
+
+def cited(n: int, quote: str = "Q", passage: str = "p") -> Citation:
+    return Citation(n, passage, 0, 1, "S", quote, 1.0)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_only_text(text: str) -> None:
+    html = reply.html(turn(text))
+    assert tags(html) <= ALLOWED
+    assert not re.search(r"<[^>]*\b(on\w+|href|src|style)=", html)
+    assert reply.plain(text).count("<button") == 0
+
+
+@given(st.text())
+def test_no_text_becomes_html(text: str) -> None:
+    assert tags(reply.html(turn(text, (Sentence(text, supported=False),)))) <= ALLOWED
+
+
+def test_markdown_that_is_meant_is_kept() -> None:
+    html = reply.html(turn("Eat **well**:\n\n- lentils\n- oats\n\n`code`"))
+    assert "<strong>well</strong>" in html
+    assert html.count("<li>") == 2
+    assert "<code>code</code>" in html
+
+
+def test_markers_become_chips_in_the_order_of_the_citations() -> None:
+    html = reply.html(turn("A. [1] B. [2] [1]", citations=(cited(1, "first"), cited(2), cited(1, "third"))))
+    assert re.findall(r'data-cite="(\d)" data-turn="t"', html) == ["0", "1", "2"]
+    assert re.findall(r">(\d)</button>", html) == ["1", "2", "1"]
+    assert 'aria-label="Source 1: third"' in html
+
+
+def test_a_number_that_is_no_citation_stays_text() -> None:
+    html = reply.html(turn("In [7] and `[1]` and A. [1]", citations=(cited(1),)))
+    assert "In [7]" in html
+    assert "<code>[1]</code>" in html
+    assert html.count("<button") == 1
+
+
+def test_a_quote_is_escaped_in_its_attributes() -> None:
+    html = reply.html(turn("A. [1]", citations=(cited(1, '"><img src=x onerror=alert(1)>'),)))
+    assert "<img" not in html
+    assert "&#34;&gt;&lt;img" in html
+
+
+def test_an_unsupported_sentence_is_marked() -> None:
+    sentences = (Sentence("Yes.", supported=True), Sentence("No.", supported=False), Sentence("Yes.", supported=True))
+    html = reply.html(turn("Yes. [1] No. Yes. [1]", sentences, (cited(1), cited(1))))
+    marks = re.findall(r'<span class="unsupported"[^>]*>(.*?)<span class="unseen">', html)
+    assert marks == ["No."]
+
+
+def test_the_mark_does_not_break_a_list() -> None:
+    sentences = (Sentence("- One thing.", supported=False), Sentence("2. Two.", supported=False))
+    html = reply.html(turn("- One thing.\n\n2. Two.", sentences))
+    assert re.search(r'<li>\s*<span class="unsupported"[^>]*>One thing\.', html)
+    assert re.search(r'<li>\s*<span class="unsupported"[^>]*>Two\.', html)
+
+
+def test_marks_that_were_in_the_text_are_taken_out() -> None:
+    assert "\ue000" not in reply.html(turn("a\ue000b\ue001"))
+    assert "unsupported" not in reply.html(turn("a\ue000b\ue001"))
+
+
+def test_a_turn_without_answer_is_empty() -> None:
+    assert reply.html(Turn("?")) == ""

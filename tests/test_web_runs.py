@@ -1,0 +1,106 @@
+"""Answers being written: apart from their watchers, one a conversation, kept whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+
+from assistant.errors import StoreError, UtteranceError
+from assistant.types import Turn
+from assistant.web.runs import PAUSE, Run, Runs, Watchers, watch
+
+
+def growing(count: int, go: Event | None = None, pause: float = 0.0) -> Iterator[Turn]:
+    turn = Turn("?")
+    for n in range(count):
+        yield turn.grow(draft=str(n))
+        time.sleep(pause)
+        if go:
+            go.wait(5)
+    yield turn.grow(status="done")
+
+
+def seen(run: Run) -> list[Turn]:
+    async def collect() -> list[Turn]:
+        return [turn async for turn in watch(run)]
+
+    return asyncio.run(collect())
+
+
+def test_the_last_snapshot_always_comes_and_there_are_few_of_them() -> None:
+    began = time.perf_counter()
+    turns = seen(Runs().start("me", "c", lambda _: growing(300, pause=0.001)))
+    assert turns[-1].status == "done"
+    assert len(turns) <= (time.perf_counter() - began) / PAUSE + 2
+
+
+def test_one_at_a_time_in_a_conversation() -> None:
+    runs, go = Runs(), Event()
+    run = runs.start("me", "c", lambda _: growing(1, go))
+    with pytest.raises(StoreError, match="being written"):
+        runs.start("me", "c", lambda _: growing(1))
+    other = runs.start("me", "d", lambda _: growing(1))
+    go.set()
+    assert seen(run)[-1].status == seen(other)[-1].status == "done"
+    assert runs.of("me", "c") is None
+    assert seen(runs.start("me", "c", lambda _: growing(1)))[-1].status == "done"
+
+
+def test_a_run_belongs_to_its_user() -> None:
+    runs, go = Runs(), Event()
+    run = runs.start("ann", "c", lambda _: growing(1, go))
+    assert runs.of("bob", "c") is None
+    runs.stop("bob", "c")
+    assert not run.stop.is_set()
+    go.set()
+    run.join(5)
+
+
+def test_what_is_refused_leaves_no_run_behind() -> None:
+    def refused(_stop: Event) -> Iterator[Turn]:
+        raise UtteranceError("empty")
+        yield
+
+    runs = Runs()
+    with pytest.raises(UtteranceError):
+        runs.start("me", "c", refused)
+    assert runs.of("me", "c") is None
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(StoreError("The disk is full."), "disk is full"), (KeyError("bug"), "log")]
+)
+def test_a_run_that_breaks_ends_as_failed_with_what_was_written(error: Exception, said: str) -> None:
+    def breaking(_stop: Event) -> Iterator[Turn]:
+        yield Turn("?", draft="kept")
+        raise error
+
+    last = seen(Runs().start("me", "c", breaking))[-1]
+    assert (last.status, last.draft) == ("failed", "kept")
+    assert said in last.error
+
+
+def test_close_stops_all_and_waits() -> None:
+    def stoppable(stop: Event) -> Iterator[Turn]:
+        yield Turn("?")
+        stop.wait(5)
+        yield Turn("?", status="stopped")
+
+    runs = Runs()
+    running = [runs.start("me", name, stoppable) for name in "ab"]
+    runs.close()
+    assert [(run.over, run.turn.status) for run in running] == [(True, "stopped")] * 2
+
+
+def test_a_tab_watches_only_what_it_was_last_asked_for() -> None:
+    watchers = Watchers()
+    first, other = watchers.enter("tab"), watchers.enter("other")
+    assert first()
+    second = watchers.enter("tab")
+    assert (first(), second(), other()) == (False, True, True)
+    watchers.leave("tab")
+    assert not second()

@@ -1,0 +1,65 @@
+"""Who may ask for the page, and where it may listen."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from starlette.datastructures import Headers
+
+from assistant.errors import SettingsError
+from assistant.settings import Settings, WebSettings
+from assistant.web.security import is_loopback, refused
+from assistant.web.server import free_port, serve
+from tests.browser.fake import Loaded, Script, house
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("127.3.2.1", True), ("0.0.0.0", False), ("", False),
+     ("192.168.1.4", False), ("::", False), ("my.host", False)],
+)  # fmt: skip
+def test_loopback(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "local", "ok"),
+    [
+        ("127.0.0.1:7860", None, True, True),
+        ("localhost:7860", "http://localhost:7860", True, True),
+        ("[::1]:7860", "http://[::1]:7860", True, True),
+        ("evil.example", None, True, False),
+        ("localhost.evil.example", None, True, False),
+        ("", None, True, False),
+        ("localhost:7860", "http://evil.example", True, False),
+        ("localhost:7860", "http://localhost:9999", True, False),
+        ("localhost:7860", "null", True, False),
+        ("192.168.1.4:7860", "http://192.168.1.4:7860", False, True),
+        ("192.168.1.4:7860", "http://evil.example", False, False),
+    ],
+)
+def test_hosts_and_origins(host: str, origin: str | None, local: bool, ok: bool) -> None:
+    headers = {"host": host} | ({"origin": origin} if origin is not None else {})
+    assert (refused(Headers(headers), local) == "") is ok
+
+
+def test_a_port_in_use_is_told() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError, match=f"Port {port} is in use; choose another with --port"):
+            free_port(WebSettings(port=port))
+
+
+def test_an_address_that_is_not_this_computers_is_told() -> None:
+    with pytest.raises(SettingsError, match="choose another --host"):
+        free_port(WebSettings(host="203.0.113.7", port=0))
+
+
+def test_other_computers_need_logins(tmp_path) -> None:
+    built, logins = house(tmp_path, Script(), Loaded(), host="0.0.0.0")
+    assert isinstance(built.settings, Settings)
+    with pytest.raises(SettingsError, match="users add NAME"):
+        serve(built, logins)
