@@ -67,7 +67,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     questions: Questions,
     into: Out,
     strategy: Annotated[list[str], typer.Option(help="A strategy to measure; may be repeated.")],
-    more: Annotated[list[str] | None, typer.Argument(metavar="[STRATEGY]...", help="More strategies.")] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="STRATEGY", help="More strategies.")] = None,
     retriever: Annotated[RetrieverName, typer.Option(help="What finds the passages.")] = RetrieverName.BM25,  # noqa: ARG001
     loop: OneLoop = "question",
     k: Annotated[

@@ -252,14 +252,16 @@ def _bars(axes: Axes, strategies: Mapping[str, Summary]) -> None:
         axes.bar(places, values, 0.38, yerr=_errors(strategies.values(), key), capsize=3, label=label)
     axes.set_xticks(range(len(strategies)), list(strategies))
     axes.set_ylabel("% of questions")
+    axes.set_ylim(0, 100)
     axes.legend()
 
 
 def _tokens(axes: Axes, strategies: Mapping[str, Summary]) -> None:
     for name, measures in strategies.items():
         tokens = measures["prompt_tokens"]["value"] + measures["completion_tokens"]["value"]
-        axes.errorbar(tokens, 100 * measures["em"]["value"], yerr=_errors([measures], "em"), fmt="o", capsize=3)
-        axes.annotate(name, (tokens, 100 * measures["em"]["value"]), xytext=(6, 4), textcoords="offset points")
+        value = 100 * measures["em"]["value"]
+        axes.errorbar(tokens, value, yerr=_errors([measures], "em"), fmt="o", capsize=3, label=name)
+    axes.legend()
     axes.set_xlabel("tokens read and written per question")
     axes.set_ylabel("EM %")
 
