@@ -9,6 +9,7 @@ import pytest
 
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
+from assistant.llm.dequantise import dequantised
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.llm.llama_cpp import LlamaCpp
 from assistant.settings import LLMSettings, load
@@ -42,3 +43,9 @@ def smollm(smollm_path: Path) -> Iterator[LlamaCpp]:
 def embedder() -> SentenceEmbedder:
     """all-MiniLM-L6-v2."""
     return SentenceEmbedder(fetched("all-MiniLM-L6-v2"), "all-MiniLM-L6-v2")
+
+
+@pytest.fixture(scope="session")
+def smollm_folder(smollm_path: Path) -> Path:
+    """SmolLM2-135M dequantised to bf16, as a folder that transformers loads."""
+    return dequantised(smollm_path, load())

@@ -24,6 +24,7 @@ from assistant.errors import ModelError
 from assistant.llm import gguf
 from assistant.llm.control import defuse
 from assistant.llm.queue import FairQueue
+from assistant.llm.words import first_tokens, normalised
 from assistant.settings import LLMSettings
 from assistant.types import Choice, Completion, Messages, Options
 
@@ -115,20 +116,11 @@ class LlamaCpp:
             for piece in _pieces(chunk):
                 odds = {top["id"]: top["prob"] for top in piece["top_probs"]}
         masses = {word: sum(odds.get(token, 0.0) for token in tokens) for word, tokens in words.items()}
-        total = sum(masses.values())
-        if not total:
-            return Choice({word: 1 / len(words) for word in words}, len(prompt))
-        return Choice({word: mass / total for word, mass in masses.items()}, len(prompt))
+        return normalised(masses, len(prompt))
 
     def _first_tokens(self, words: tuple[str, ...]) -> dict[str, list[int]]:
         if words not in self._words:
-            found = {word: {self._tokenize(form)[0] for form in _forms(word)} for word in words}
-            for word, tokens in found.items():
-                others = set().union(*(found[other] for other in words if other != word))
-                if not tokens - others:
-                    raise ModelError(f"{self.name} can't choose between {words}: '{word}' begins like another word.")
-            shared = {token for tokens in found.values() for token in tokens if _shared(token, found)}
-            self._words[words] = {word: sorted(tokens - shared) for word, tokens in found.items()}
+            self._words[words] = first_tokens(words, self._tokenize)
         return self._words[words]
 
     def _fitting(self, messages: Messages) -> list[int]:
@@ -197,8 +189,6 @@ class LlamaCpp:
             )
 
     def _load(self, path: Path, settings: LLMSettings) -> Any:
-        # Waiting threads that spin would take the cores from the model whenever anything else runs.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         try:
             import xllamacpp  # noqa: PLC0415 - heavy, and not needed by other backends
         except ImportError as error:
@@ -319,14 +309,6 @@ def _checked(answer: Chunk) -> Chunk:
     if "error" in answer:
         raise ModelError(f"llama.cpp refused the request: {answer['error'].get('message', answer['error'])}.")
     return answer
-
-
-def _forms(word: str) -> list[str]:
-    return [space + form for space in ("", " ") for form in (word, word.lower(), word.capitalize())]
-
-
-def _shared(token: int, found: dict[str, set[int]]) -> bool:
-    return sum(token in tokens for tokens in found.values()) > 1
 
 
 def _cores() -> int:

@@ -1,0 +1,48 @@
+"""A GGUF model of the catalogue as a folder that transformers loads quickly: dequantised once, then reused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from filelock import FileLock
+
+from assistant.errors import ModelError
+from assistant.llm import gguf
+from assistant.settings import Settings
+
+
+def dequantised(path: Path, settings: Settings) -> Path:
+    """The folder with the bf16 weights and the tokenizer of a GGUF file; made on first use (up to a minute).
+
+    Raises:
+        ModelError: the file is no GGUF model, of an architecture that transformers can't read, or the disk is full.
+    """
+    kind = gguf.header(path).get("general.architecture")
+    # The file's size is in the name, so that another model of the same name gets a folder of its own.
+    folder = settings.models_dir / f"{path.stem}-{path.stat().st_size}-bf16"
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if not folder.exists():
+            partial = folder.with_name(f"{folder.name}.partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            try:
+                _convert(path, partial)
+            except (ValueError, KeyError, RuntimeError, OSError) as error:
+                raise ModelError(
+                    f"{path} (architecture {kind}) can't be converted for transformers: {error}."
+                ) from error
+            partial.replace(folder)
+    return folder
+
+
+def _convert(path: Path, folder: Path) -> None:
+    import torch  # noqa: PLC0415 - takes seconds to import
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig  # noqa: PLC0415
+    from transformers.utils import logging  # noqa: PLC0415
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name).save_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(
+        path.parent, gguf_file=path.name, dtype=torch.bfloat16, quantization_config=GgufConfig(dequantize=True)
+    )
+    model.save_pretrained(folder)

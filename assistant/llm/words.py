@@ -1,0 +1,42 @@
+"""Which tokens begin a reply that is one of a few given words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from assistant.errors import ModelError
+from assistant.types import Choice
+
+
+def first_tokens(words: tuple[str, ...], tokenize: Callable[[str], list[int]]) -> dict[str, list[int]]:
+    """For each word its possible first tokens: as given, in lower case, capitalised; with and without a space before.
+
+    A token that begins two of the words counts for neither.
+
+    Raises:
+        ModelError: no token is left that tells a word from the others.
+    """
+    found = {word: {tokenize(form)[0] for form in _forms(word)} for word in words}
+    own = {word: sorted(tokens - _others(word, found)) for word, tokens in found.items()}
+    for word, tokens in own.items():
+        if not tokens:
+            raise ModelError(
+                f"The model can't choose between {', '.join(words)}: '{word}' begins like another of them."
+            )
+    return own
+
+
+def normalised(masses: Mapping[str, float], prompt_tokens: int) -> Choice:
+    """A choice with these masses, scaled to sum to 1; even odds if there are none."""
+    total = sum(masses.values())
+    if not total:
+        return Choice({word: 1 / len(masses) for word in masses}, prompt_tokens)
+    return Choice({word: mass / total for word, mass in masses.items()}, prompt_tokens)
+
+
+def _forms(word: str) -> list[str]:
+    return [space + form for space in ("", " ") for form in (word, word.lower(), word.capitalize())]
+
+
+def _others(word: str, found: Mapping[str, set[int]]) -> set[int]:
+    return {token for other, tokens in found.items() if other != word for token in tokens}

@@ -1,0 +1,183 @@
+"""The transformers backend: the contract of every LLM in bf16 and NF4, and what is its own (real SmolLM2-135M)."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import torch
+from llm_contract import QUESTIONS, LLMContract, ask, run
+
+from assistant.errors import ModelError
+from assistant.llm.dequantise import dequantised
+from assistant.llm.transformers import Transformers
+from assistant.settings import LLMSettings, Settings
+from assistant.types import LLM, Message, Options, Scorer
+
+pytestmark = pytest.mark.model
+SMALL = LLMSettings(context=2048)
+
+
+@pytest.fixture(scope="module")
+def bf16(smollm_folder: Path) -> Transformers:
+    return Transformers(smollm_folder, SMALL, "smollm2-135m")
+
+
+@pytest.fixture(scope="module")
+def nf4(smollm_folder: Path) -> Transformers:
+    return Transformers(smollm_folder, SMALL, "smollm2-135m", "nf4")
+
+
+class TestBf16Contract(LLMContract):
+    @pytest.fixture
+    def llm(self, bf16: Transformers) -> LLM:
+        return bf16
+
+
+class TestNf4Contract(LLMContract):
+    @pytest.fixture
+    def llm(self, nf4: Transformers) -> LLM:
+        return nf4
+
+
+def test_nf4_is_really_four_bits(nf4: Transformers) -> None:
+    kinds = {type(module).__name__ for module in nf4._model.modules()}
+    assert "Linear4bit" in kinds
+    weight = nf4._model.model.layers[0].mlp.up_proj.weight
+    assert weight.dtype == torch.uint8
+    assert weight.quant_state.quant_type == "nf4"
+    assert weight.quant_state.nested, "double quantisation"
+
+
+def test_int8_answers(smollm_folder: Path) -> None:
+    llm = Transformers(smollm_folder, LLMSettings(context=512), "int8", "int8")
+    assert llm._model.model.layers[0].mlp.up_proj.weight.dtype == torch.int8
+    assert run(llm, "What is the capital of France?", max_tokens=8)[-1].text
+
+
+def test_choosing_agrees_with_scoring(bf16: Transformers) -> None:
+    """Tolerance 0.1: bf16 logits of about 20 come in steps of an eighth, and a batch rounds differently."""
+    assert isinstance(bf16, Scorer)
+    prompts = [ask("Is Paris in France? Answer true or false."), ask("Is fire cold? Answer true or false.")]
+    forms = {
+        word: [space + form for space in ("", " ") for form in (word, word.capitalize())] for word in ("true", "false")
+    }
+    for prompt, choice in zip(prompts, bf16.choose(prompts, ("true", "false"), Event()), strict=True):
+        mass = {word: sum(map(math.exp, bf16.score([(prompt, form) for form in forms[word]]))) for word in forms}
+        expected = mass["true"] / sum(mass.values())
+        assert choice.probabilities["true"] == pytest.approx(expected, abs=0.1)
+
+
+def test_the_score_of_a_reply_is_the_sum_of_its_log_probabilities(bf16: Transformers) -> None:
+    prompt = ask("What is the capital of France?")
+    written = list(bf16.stream(prompt, Options(6), Event()))[-1]
+    (score,) = bf16.score([(prompt, written.text)])
+    assert score == pytest.approx(sum(written.logprobs), abs=0.5)
+
+
+def test_what_prompts_share_is_read_once(bf16: Transformers, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    feed = Transformers._feed
+
+    def counting(self: Transformers, state: object, ids: torch.Tensor, stop: Event) -> bool:
+        read.append(ids.numel())
+        return feed(self, state, ids, stop)  # type: ignore[arg-type]
+
+    bf16._kept.clear()
+    monkeypatch.setattr(Transformers, "_feed", counting)
+    system = Message("system", "Bread is made of flour, water, salt and time. " * 20)
+    prompts = [(system, Message("user", question)) for question in QUESTIONS[:4]]
+    length = bf16.count(prompts[0])
+    bf16.complete(prompts, Options(1), Event())
+    assert sum(read) < 2 * length
+    read.clear()
+    bf16.complete([(system, Message("user", "Who eats it?"))], Options(1), Event())
+    assert sum(read) < 40
+
+
+def test_a_batch_too_large_for_the_memory_is_halved(bf16: Transformers, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    read = Transformers._read
+
+    def small(self: Transformers, prompts: list[list[int]], stop: Event) -> object:
+        tried.append(len(prompts))
+        if len(prompts) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return read(self, prompts, stop)
+
+    monkeypatch.setattr(Transformers, "_read", small)
+    prompts = [ask(question) for question in QUESTIONS[:4]]
+    completions = bf16.complete(prompts, Options(2), Event())
+    assert [completion.prompt_tokens for completion in completions] == [bf16.count(prompt) for prompt in prompts]
+    assert tried == [4, 2, 1, 1, 2, 1, 1]
+
+    def none(*_: object) -> object:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(Transformers, "_read", none)
+    with pytest.raises(ModelError, match="memory is too small"):
+        bf16.complete(prompts[:1], Options(2), Event())
+
+
+def test_dequantising_is_done_once(smollm_path: Path, smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from assistant.settings import load
+
+    monkeypatch.setattr("assistant.llm.dequantise._convert", lambda *_: pytest.fail("converted again"))
+    assert dequantised(smollm_path, load()) == smollm_folder
+
+
+def test_what_is_no_model_is_not_dequantised(tmp_path: Path) -> None:
+    junk = tmp_path / "junk.gguf"
+    junk.write_bytes(b"junk")
+    with pytest.raises(ModelError, match="not a GGUF"):
+        dequantised(junk, Settings(data_dir=tmp_path))
+
+
+class TestBadFolders:
+    @pytest.fixture
+    def folder(self, smollm_folder: Path, tmp_path: Path) -> Path:
+        copy = tmp_path / "model"
+        copy.mkdir()
+        for file in smollm_folder.iterdir():
+            if file.suffix == ".safetensors":
+                (copy / file.name).symlink_to(file)
+            else:
+                shutil.copy(file, copy)
+        return copy
+
+    @pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "tokenizer.json"])
+    def test_a_missing_file(self, folder: Path, missing: str) -> None:
+        (folder / missing).unlink()
+        with pytest.raises(ModelError, match=r"holds no complete tokenizer|can't be loaded"):
+            Transformers(folder, SMALL)
+
+    def test_no_chat_template(self, folder: Path) -> None:
+        (folder / "chat_template.jinja").unlink(missing_ok=True)
+        config = json.loads((folder / "tokenizer_config.json").read_text())
+        config.pop("chat_template", None)
+        (folder / "tokenizer_config.json").write_text(json.dumps(config))
+        with pytest.raises(ModelError, match="no chat template"):
+            Transformers(folder, SMALL)
+
+    def test_weights_cut_short(self, folder: Path, smollm_folder: Path) -> None:
+        weights = folder / "model.safetensors"
+        weights.unlink()
+        with (smollm_folder / "model.safetensors").open("rb") as whole:
+            weights.write_bytes(whole.read(1_000_000))
+        with pytest.raises(ModelError, match="can't be loaded"):
+            Transformers(folder, SMALL)
+
+    def test_a_context_longer_than_the_models(self, folder: Path) -> None:
+        with pytest.raises(ModelError, match="8192 tokens at most"):
+            Transformers(folder, LLMSettings(context=9000))
+
+    def test_too_little_memory(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=50 << 20))
+        with pytest.raises(ModelError, match=r"needs about 0\.\d GiB \(none\) and 0\.0 GiB are free"):
+            Transformers(folder, SMALL)
