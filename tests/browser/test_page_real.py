@@ -1,0 +1,121 @@
+"""`python app.py` as a person starts it, from an empty data folder, on a real (small) model, Lucene and SQLite."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from assistant.settings import load
+from tests.browser.conftest import tab
+
+pytestmark = [pytest.mark.model, pytest.mark.lucene]
+
+ROOT = Path(__file__).parents[2]
+SLOW = 240_000  # milliseconds for a turn or an index on a busy machine
+
+
+@dataclass
+class App:
+    process: subprocess.Popen[str]
+    url: str
+    seconds: float  # from the start of the process until it printed its address
+
+
+@pytest.fixture(scope="module")
+def app(smollm_path: Path, embedder: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "models").symlink_to(load().models_dir, target_is_directory=True)
+    environment = {**os.environ, "SEQUITUR_DATA_DIR": str(folder), "SEQUITUR_LLM__MODEL": "smollm2-135m"}
+    began = time.perf_counter()
+    command = [sys.executable, "app.py", "--port", "0"]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    line = process.stderr.readline()
+    found = re.search(r"http://\S+", line)
+    assert found, line
+    yield App(process, found[0], time.perf_counter() - began)
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, app: App) -> Iterator[Page]:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(app.url)
+    expect(page.locator(".welcome")).to_be_visible()
+    yield page
+    context.close()
+
+
+def ask(page: Page, text: str) -> None:
+    before = page.locator("#transcript article").count()
+    page.locator("#box").fill(text)
+    page.keyboard.press("Enter")
+    expect(page.locator("#transcript article")).to_have_count(before + 1, timeout=SLOW)
+
+
+def test_the_page_is_up_before_anything_is_loaded(app: App, page: Page) -> None:
+    assert app.seconds <= 10
+    expect(page.locator("#loading .stage").first).to_be_visible()
+    expect(page.locator("#loading .loading")).to_have_count(0, timeout=SLOW)
+
+
+def test_a_question_is_answered_from_the_library(page: Page) -> None:
+    ask(page, "Which languages are spoken in Switzerland?")
+    turn = page.locator("#transcript article").last
+    expect(turn.locator(".steps summary")).to_have_text(re.compile(r"^Read \d+ passages, used 0 facts, [\d.]+ s$"))
+    expect(page.locator("#sources .card").first).to_be_visible()
+    expect(page.locator("#sources")).to_contain_text("Switzerland")
+    expect(turn.locator(".reply")).not_to_be_empty()
+    turn.locator(".steps summary").click()
+    expect(turn.locator(".inside")).to_contain_text("smollm2")
+
+
+def test_small_talk_needs_no_sources(page: Page) -> None:
+    ask(page, "Hello, how are you?")
+    expect(page.locator("#sources")).to_contain_text("This reply needed no sources.")
+
+
+def test_what_was_said_of_oneself_is_offered_for_remembering(page: Page) -> None:
+    ask(page, "I've just become vegan.")
+    page.locator("#transcript article").last.locator(".offer").first.click()
+    tab(page, "My facts")
+    expect(page.locator("#facts .fact")).to_contain_text("vegan")
+
+
+def test_an_own_document_is_found(page: Page, tmp_path: Path) -> None:
+    note, broken = tmp_path / "shed.txt", tmp_path / "broken.pdf"
+    note.write_text("The key of the garden shed hangs behind the kitchen door, on the brass hook. " * 3)
+    broken.write_bytes(b"not a pdf")
+    tab(page, "Documents")
+    page.locator("#files input[type=file]").set_input_files([note, broken])
+    expect(page.locator("#documents .document")).to_have_count(1, timeout=SLOW)
+    expect(page.locator("#documents").get_by_role("alert")).to_contain_text("broken.pdf")
+    ask(page, "Where does the key of the garden shed hang?")
+    tab(page, "Sources")
+    expect(page.locator("#sources")).to_contain_text("brass hook")
+
+
+def test_stopping_is_quick(page: Page) -> None:
+    page.locator("#box").fill("What is a good diet for somebody who studies all day?")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sources .card").first).to_be_visible(timeout=SLOW)
+    page.get_by_role("button", name="Stop").click()
+    began = time.perf_counter()
+    expect(page.locator("#transcript .halted")).to_be_visible()
+    assert time.perf_counter() - began < 3
+
+
+def test_ctrl_c_ends_it(app: App) -> None:
+    app.process.send_signal(signal.SIGINT)
+    assert app.process.wait(30) == 0
