@@ -12,7 +12,9 @@ from assistant.types import Span
 
 _LINE = re.compile(r"[^\n]+")
 # syntok knows European punctuation; Chinese and Japanese sentences end without a space.
+_ENDED = re.compile(r"[.!?…;:][\"'”’»)\]*_]*$")
 _CJK = re.compile(r"[^。！？]+[。！？]*")
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -47,8 +49,7 @@ def whole_sentences(text: str) -> str:
 
 def normalise(text: str) -> str:
     """Lower case, no punctuation, no articles, single spaces: the equality of SQuAD's scoring script."""
-    words = _PUNCTUATION.sub("", text.lower()).split()
-    return " ".join(word for word in words if word not in {"a", "an", "the"})
+    return " ".join(_ARTICLE.sub(" ", _PUNCTUATION.sub("", text.lower())).split())
 
 
 def clean(text: str) -> str:
@@ -57,8 +58,18 @@ def clean(text: str) -> str:
 
 
 def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
+    first = start
     for paragraph in segmenter.analyze(text[start:end]):
         for tokens in paragraph:
-            first, last = start + tokens[0].offset, start + tokens[-1].offset + len(tokens[-1].value)
-            for piece in _CJK.finditer(text, first, last):
-                yield Span(piece.start(), piece.end())
+            last = start + tokens[-1].offset + len(tokens[-1].value)
+            # syntok also ends sentences at "(official) 62.1%"; without a full stop it goes on.
+            if last == end or _ENDED.search(text, first, last) or not text[last:end].strip():
+                yield from _pieces(text, first, last)
+                first = last
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
+    for piece in _CJK.finditer(text, start, end):
+        if stripped := piece.group().strip():
+            begin = piece.start() + len(piece.group()) - len(piece.group().lstrip())
+            yield Span(begin, begin + len(stripped))

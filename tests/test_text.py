@@ -44,3 +44,8 @@ def test_clean_takes_what_lucene_cannot() -> None:
 
 def test_normalise_as_squad_does() -> None:
     assert normalise("The  Eiffel-Tower!") == "eiffeltower"
+
+
+def test_a_number_behind_a_bracket_goes_on_with_the_sentence() -> None:
+    text = "They speak German (official) 62.1%, French (official) 22.8%. English is common."
+    assert split(text) == ["They speak German (official) 62.1%, French (official) 22.8%.", "English is common."]

@@ -7,7 +7,7 @@ from threading import Event
 
 from assistant import citations
 from assistant.budget import fit
-from assistant.types import Answer, Options, Parts, Turn
+from assistant.types import Answer, Options, Parts, Passage, Turn
 from assistant.unknown import says_unknown
 
 FACTOID_ROOM = 24
@@ -21,8 +21,15 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     messages, cuts = fit(f"{form}/concat", parts.llm, room, **values)
     turn = turn.grow(cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
-        turn = turn.grow(answer=Answer(completion.text.strip()))
+        turn = turn.grow(answer=Answer(without_title(completion.text.strip(), turn.shown)))
         yield turn
     if turn.answer is not None:
         turn = turn.grow(answer=Answer(turn.answer.text, unknown=says_unknown(turn.answer.text)))
         yield from citations.settle(turn, parts, stop)
+
+
+def without_title(text: str, passages: tuple[Passage, ...]) -> str:
+    """The text without the "Title: " that small models copy from the notes."""
+    for passage in passages:
+        text = text.removeprefix(f"{passage.title}: ")
+    return text
