@@ -46,7 +46,7 @@ class EmbedderSettings(Section):
 class FactSettings(Section):
     """The PTKB."""
 
-    threshold: float = Field(0.22, ge=-1, le=1, description="relevance from which a fact is used")
+    threshold: float = Field(0.24, ge=-1, le=1, description="relevance from which a fact is used")
     most: int = Field(5, ge=0, description="facts that one turn uses at most")
 
 

@@ -31,12 +31,17 @@ SAME = 0.95
 _WORD = re.compile(r"\w+(?:'\w+)?")
 _WHEN = re.compile(r"\b(?:last|this|in|since|(?:an?|one|two|three|\d+)) (?:week|month|year|\d{4})s?(?: ago)?(?= *\W*$)")
 _EMPTY = frozenset(
-    "i i'm i've i'd my a an the am is are was be have has do does did to of in on at as with for and or we our years "
-    "old year really also currently just now very always usually".split()
+    "i i'm i've i'd my a an the am is are was be have has own got do does did to of in on at as with for and or we our "
+    "years old year really also currently just now very always usually".split()
 )
 _NUMBERS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}
 _DENIALS = frozenset("not no never n't don't can't isn't aren't doesn't without quit stopped stop gave".split())
-_FEELINGS = {"love": "like", "enjoy": "like", "adore": "like", "prefer": "like"}
+_SYNONYMS = {
+    **dict.fromkeys(("love", "enjoy", "adore", "prefer"), "like"),
+    **dict.fromkeys(("allergy", "allergies"), "allergic"),
+    "diabetic": "diabet",
+    "asthmatic": "asthma",
+}
 _AVERSIONS = frozenset("hate dislike loathe detest".split())
 # What a person has one of; another value contradicts the one that is known.
 _ONLY_ONE = tuple(
@@ -149,7 +154,7 @@ def _meaning(text: str) -> _Meaning:
         elif word.isdigit() or word in _NUMBERS:
             numbers.add(_NUMBERS.get(word, word))
         elif word not in _EMPTY and word not in _DENIALS:
-            words.add(_FEELINGS.get(word, _stem(word)))
+            words.add(_SYNONYMS.get(word, _stem(word)))
     return _Meaning(frozenset(words), frozenset(numbers), denied)
 
 

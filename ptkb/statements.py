@@ -53,7 +53,7 @@ _REASON = _compiled(
 )
 _ROLE = _compiled(rf"^(?:as|being) (?!an? {_any('no_roles')}\b)(an? [\w' -]{{3,40}}),\s+(?={_any('asks')}\b|I\b|my\b)")
 _UNREAL = _compiled(rf"\b{_any('unreal')}\b")
-_NO_FACT = _compiled(rf"[\[\]{{}}<>|\\]|\b(?:{_any('not_so')}|{_any('passing')}|{_any('pointing')})\b")
+_NO_FACT = _compiled(rf"[()\[\]{{}}<>|\\]|\b(?:{_any('not_so')}|{_any('passing')}|{_any('pointing')})\b")
 _TALK = _compiled(rf"^I (?:{_any('adverbs')} )*{_any('talk')}\b")
 _FRONT = rf"(?:{_any('adverbs')}\s+)*+"
 _NUMBER = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
@@ -79,8 +79,8 @@ _TWO_STATES = _compiled(
     r"^I'm ((?!an? |the |in |on |at |\w+ing )(?:(?!to|of|in|with|for|from|at|on|about)\w+ ?){1,2}) and ((?:\w+ ?)+)$"
 )
 _TAIL = _compiled(
-    r",?\s+(?:again|now|nowadays|these days|any ?more|any ?longer|after all|by the way|btw|though|as well|actually|"
-    r"already|please|thanks)$"
+    r",?\s+(?:again|(?<!right )(?<!just )now|nowadays|these days|any ?more|any ?longer|after all|by the way|btw|though|"
+    r"as well|actually|already|please|thanks)$"
 )
 # How a change, or a turn of phrase, is said plainly; the first that fits is taken.
 _CHANGED = r"^(?:I|we)(?:'ve)? (?:just |recently )?"
@@ -159,7 +159,7 @@ def _parts(clause: str, greeted: bool) -> list[str]:
     if named and (greeted or named[2]):
         return [f"My name is {named[1]}", *([f"I'm {named[2]}"] if named[2] else [])]
     verbs, states = _TWO_VERBS.match(clause), _TWO_STATES.match(clause)
-    if verbs and not _GOVERNED.search(verbs[1]):
+    if verbs and not _GOVERNED.search(verbs[1]) and _is_fact(_plain(verbs[1])):
         return [*_parts(verbs[1], greeted), _plain(f"I {verbs[2]}")]
     if states:
         return [_plain(f"I'm {states[1]}"), _plain(f"I'm {states[2]}")]

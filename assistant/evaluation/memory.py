@@ -1,0 +1,136 @@
+"""Measures what is offered for remembering against the personas that the speakers of a dialogue were given.
+
+Dialogues come as Synthetic-Persona-Chat's: `{id, persona_1: [text], persona_2: [text], turns: ["User 1: text", ...]}`,
+a dialogue a line. Both speakers are users, one after the other, whose every offer is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.errors import DataError
+from assistant.evaluation.data import records
+from assistant.evaluation.measures import mean
+from assistant.types import Embedder, Fact, Progress, now
+from ptkb.extract import offers
+
+Floats = NDArray[np.float32]
+# Cosines from which a statement counts as one of the persona, and below which it is like nothing that any persona says.
+SAME = 0.6
+ALIKE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """One side of a dialogue: what they were told to be, and what they said."""
+
+    id: str
+    persona: tuple[str, ...]
+    said: tuple[str, ...]
+
+
+def read_speakers(path: Path) -> list[Speaker]:
+    """Both speakers of every dialogue.
+
+    Raises:
+        DataError: a line is broken, or lacks personas or turns; or there are no dialogues.
+    """
+    found = [speaker for place, record in records(path) for speaker in _speakers(place, record)]
+    if not found:
+        raise DataError(f"There are no dialogues in {path}; give a file of {{id, persona_1, persona_2, turns}} lines.")
+    return found
+
+
+def remembered(speaker: Speaker, embedder: Embedder) -> list[dict[str, Any]]:
+    """What was offered while the speaker spoke, each offer accepted: `{"id", "utterance", "text", "replaces"}`."""
+    facts: dict[str, Fact] = {}
+    rows = []
+    for n, utterance in enumerate(speaker.said):
+        for place, offer in enumerate(offers(utterance, tuple(facts.values()), embedder)):
+            replaced = facts.pop(offer.replaces, None)
+            moment = now()
+            fact = Fact(f"{speaker.id}/{n}/{place}", offer.text, moment, moment)
+            facts[fact.id] = fact
+            replaces = replaced.text if replaced else ""
+            rows.append({"id": fact.id, "utterance": utterance, "text": offer.text, "replaces": replaces})
+    return rows
+
+
+def measure(
+    speakers: Sequence[Speaker], everyone: Sequence[Speaker], embedder: Embedder, seed: int, progress: Progress
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The measures with their 95 % bootstrap intervals, and a row for each offer.
+
+    Precision is the share of offers that say what the speaker's persona says; recall, the share of persona statements
+    that an offer says; junk, the share of offers unlike every statement of any persona. `sayable` is the recall that
+    offering every sentence would reach: personas hold much that their speakers never say.
+    """
+    personas = sorted({text for one in everyone for text in one.persona})
+    vectors = embedder.encode(personas)
+    rows: list[dict[str, Any]] = []
+    recalled: list[float] = []
+    sayable: list[float] = []
+    for done, speaker in enumerate(speakers):
+        progress(done, len(speakers))
+        offered = remembered(speaker, embedder)
+        own = embedder.encode(speaker.persona)
+        rows.extend(_judged(offered, speaker, own, vectors, embedder))
+        recalled.extend(_covered(own, [row["text"] for row in offered], embedder))
+        sayable.extend(_covered(own, speaker.said, embedder))
+    progress(len(speakers), len(speakers))
+    if not rows:
+        raise DataError("Nothing was offered in these dialogues, so there is nothing to measure; take more of them.")
+    shares = {
+        "precision": [row["similarity"] >= SAME for row in rows],
+        "junk": [row["any_similarity"] < ALIKE for row in rows],
+        "recall": recalled,
+        "sayable": sayable,
+    }
+    utterances = sum(len(speaker.said) for speaker in speakers)
+    counts = {"speakers": len(speakers), "utterances": utterances, "offers": len(rows), "statements": len(recalled)}
+    return {
+        **counts,
+        "measures": {name: asdict(mean([float(x) for x in of], seed)) for name, of in shares.items()},
+    }, rows
+
+
+def _judged(
+    offered: Sequence[dict[str, Any]], speaker: Speaker, own: Floats, everyones: Floats, embedder: Embedder
+) -> Iterator[dict[str, Any]]:
+    if not offered:
+        return
+    texts = embedder.encode([row["text"] for row in offered])
+    mine, any_ones = texts @ own.T, texts @ everyones.T
+    for row, similar, alike in zip(offered, mine, any_ones, strict=True):
+        nearest = speaker.persona[int(similar.argmax())]
+        yield {
+            **row,
+            "nearest": nearest,
+            "similarity": round(float(similar.max()), 4),
+            "any_similarity": round(float(alike.max()), 4),
+        }
+
+
+def _covered(own: Floats, texts: Sequence[str], embedder: Embedder) -> list[float]:
+    """For each statement of the persona, whether one of the texts says it."""
+    if not texts:
+        return [0.0] * len(own)
+    return [float(best >= SAME) for best in (own @ embedder.encode(texts).T).max(axis=1)]
+
+
+def _speakers(place: str, record: dict[str, Any]) -> Iterator[Speaker]:
+    turns = record.get("turns")
+    if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
+        raise DataError(f"{place}, has no turns; each is a text such as 'User 1: Hello'.")
+    for who in ("1", "2"):
+        persona = record.get(f"persona_{who}")
+        if not isinstance(persona, list) or not persona or not all(isinstance(text, str) for text in persona):
+            raise DataError(f"{place}, has no persona_{who}, a list of texts; mend or remove the line.")
+        said = (turn.split(":", 1)[1].strip() for turn in turns if turn.startswith(f"User {who}:"))
+        yield Speaker(f"{record.get('id', place)}/{who}", tuple(persona), tuple(text for text in said if text))

@@ -1,0 +1,148 @@
+"""Measures the ranking of facts against people's labels, on the topics of TREC iKAT 2023.
+
+Topics are a JSON list of `{number, ptkb: {"1": text, ...}, turns: [{turn_id, utterance, response, ptkb_provenance}]}`;
+qrels name a turn `<number>_<turn_id>` and a fact by its number. Each turn is given the canonical history.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+from ir_measures import RR, P, R, SetF, SetP, SetR, nDCG
+
+from assistant.errors import DataError
+from assistant.evaluation.data import read_qrels, sample
+from assistant.evaluation.measures import mean
+from assistant.settings import FactSettings
+from assistant.types import Embedder, Exchange, Fact, RankedFact, now
+from ptkb.rank import rank
+
+Qrels = dict[str, dict[str, int]]
+Scores = dict[str, dict[str, float]]
+RANKING = (nDCG @ 3, P @ 3, R @ 3, RR)
+SETS = (SetP, SetR, SetF)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An utterance with its canonical history and the user's facts; `relevant` are those that the topic file names."""
+
+    id: str
+    utterance: str
+    history: tuple[Exchange, ...]
+    facts: tuple[Fact, ...]
+    relevant: tuple[str, ...]
+
+
+def read_topics(path: Path) -> list[Asked]:
+    """Every turn of every topic.
+
+    Raises:
+        DataError: the file can't be read, or a topic or turn lacks something; the message names both.
+    """
+    try:
+        topics = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"The topics {path} can't be read ({error}); check the path.") from error
+    except ValueError as error:
+        raise DataError(f"The topics {path} are not valid JSON ({error}); give the track's own file.") from error
+    if not isinstance(topics, list) or not topics:
+        raise DataError(f"The topics {path} are not a list of topics; give the track's own file.")
+    return [turn for n, topic in enumerate(topics, 1) for turn in _turns(path.name, n, topic)]
+
+
+def judged(turns: Sequence[Asked], qrels: Path | None) -> tuple[list[Asked], Qrels]:
+    """The turns that have labels, with them: from the qrels, or else from the topics themselves.
+
+    Raises:
+        DataError: the qrels name a turn or a fact that the topics don't have.
+    """
+    if qrels is None:
+        labels: Qrels = {turn.id: dict.fromkeys(turn.relevant, 1) for turn in turns if turn.relevant}
+    else:
+        labels = read_qrels(qrels)
+        _check(qrels.name, labels, {turn.id: {fact.id for fact in turn.facts} for turn in turns})
+    return [turn for turn in turns if turn.id in labels], labels
+
+
+def measure(
+    turns: Sequence[Asked], qrels: Qrels, embedder: Embedder, knobs: FactSettings, seed: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The measures with their 95 % bootstrap intervals over turns, and a row for each turn."""
+    ranked = {
+        turn.id: rank(turn.facts, turn.utterance, turn.history, embedder, knobs.threshold, knobs.most) for turn in turns
+    }
+    chosen = {turn.id: qrels[turn.id] for turn in turns}
+    everything = {turn: {fact.id: fact.relevance for fact in facts} for turn, facts in ranked.items()}
+    used = {turn: {fact.id: fact.relevance for fact in facts if fact.used} for turn, facts in ranked.items()}
+    values = {**_values(RANKING, chosen, everything), **_values(SETS, chosen, used)}
+    summary = {name: asdict(mean(list(of.values()), seed)) for name, of in values.items()}
+    rows = [_row(turn, ranked[turn.id], {name: of[turn.id] for name, of in values.items()}) for turn in turns]
+    return {"turns": len(turns), "threshold": knobs.threshold, "most": knobs.most, "measures": summary}, rows
+
+
+def taken(turns: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
+    """A sample of the turns, in the topics' order.
+
+    Raises:
+        DataError: there are none.
+    """
+    if not turns:
+        raise DataError("No turn of the topics has a label; give the qrels that belong to them.")
+    kept = {turn.id for turn in sample(turns, limit, seed)}
+    return [turn for turn in turns if turn.id in kept]
+
+
+def _turns(file: str, n: int, topic: Any) -> Iterator[Asked]:
+    if not isinstance(topic, dict) or not isinstance(topic.get("turns"), list) or not topic.get("number"):
+        raise DataError(f"{file}, topic {n}, has no number or no turns; give the track's own file.")
+    number, facts = str(topic["number"]), topic.get("ptkb")
+    if not isinstance(facts, dict) or not facts or not all(isinstance(text, str) for text in facts.values()):
+        raise DataError(f"{file}, topic {number}, has no ptkb of numbered texts; give the track's own file.")
+    moment = now()
+    known = tuple(Fact(str(key), text, moment, moment) for key, text in facts.items())
+    history: list[Exchange] = []
+    for place, turn in enumerate(topic["turns"], 1):
+        asked = _asked(f"{file}, topic {number}, turn {place}", number, turn, known, tuple(history))
+        history.append(Exchange(asked.utterance, asked.utterance, str(turn.get("response") or "")))
+        yield asked
+
+
+def _asked(place: str, number: str, turn: Any, facts: tuple[Fact, ...], history: tuple[Exchange, ...]) -> Asked:
+    if not isinstance(turn, dict) or "turn_id" not in turn:
+        raise DataError(f"{place}, has no turn_id; give the track's own file.")
+    utterance, relevant = turn.get("utterance"), turn.get("ptkb_provenance") or []
+    if not isinstance(utterance, str) or not utterance.strip():
+        raise DataError(f"{place}, has no utterance; mend or remove it.")
+    unknown = {str(one) for one in relevant} - {fact.id for fact in facts}
+    if unknown:
+        raise DataError(f"{place}, names the facts {', '.join(sorted(unknown))}, which its ptkb lacks; mend it.")
+    return Asked(f"{number}_{turn['turn_id']}", utterance, history, facts, tuple(str(one) for one in relevant))
+
+
+def _check(file: str, qrels: Qrels, known: Mapping[str, set[str]]) -> None:
+    for turn, labels in qrels.items():
+        if turn not in known:
+            raise DataError(
+                f"{file} judges the turn '{turn}', which the topics lack; give the topics that belong to it."
+            )
+        unknown = set(labels) - known[turn]
+        if unknown:
+            raise DataError(f"{file} judges fact '{min(unknown)}' in turn '{turn}', whose ptkb lacks it; mend it.")
+
+
+def _values(measures: Sequence[Any], qrels: Qrels, run: Scores) -> Scores:
+    """Values by measure and turn; a turn for which nothing was given counts as 0."""
+    values: Scores = {str(measure): dict.fromkeys(qrels, 0.0) for measure in measures}
+    for metric in ir_measures.iter_calc(measures, qrels, run):
+        values[str(metric.measure)][metric.query_id] = metric.value
+    return values
+
+
+def _row(turn: Asked, facts: Sequence[RankedFact], values: Mapping[str, float]) -> dict[str, Any]:
+    return {"id": turn.id, "utterance": turn.utterance, "facts": [asdict(fact) for fact in facts], **values}

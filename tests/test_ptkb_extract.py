@@ -1,0 +1,161 @@
+"""What messages offer to remember: the patterns alone, then with the real model on the labelled set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.types import Embedder, Fact, now
+from ptkb.extract import MOST, offers
+from ptkb.statements import statements
+
+LABELLED = Path(__file__).parent / "data" / "offers.jsonl"
+
+
+def facts(*texts: str) -> tuple[Fact, ...]:
+    return tuple(Fact(f"f{n}", text, now(), now()) for n, text in enumerate(texts))
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("I've just become vegan, what should I eat?", ["I'm vegan."]),
+        ("im vegan and ive got two kids", ["I'm vegan.", "I have two kids."]),
+        ("I’m vegetarian and lactose intolerant.", ["I'm vegetarian.", "I'm lactose intolerant."]),
+        ("As a vegetarian, how much protein do I need?", ["I'm vegetarian."]),
+        ("Since I work night shifts, when should I sleep?", ["I work night shifts."]),
+        ("I live in Lisbon and work as a nurse.", ["I live in Lisbon.", "I work as a nurse."]),
+        ("We moved from Rome to Oslo last year!", ["I live in Oslo."]),
+        ("I turned 35 last week", ["I'm 35."]),
+        ("my daughter is 4", ["My daughter is 4."]),
+        ("Hi, I'm Jonas from Hamburg. What's the weather like?", ["My name is Jonas.", "I'm from Hamburg."]),
+        ("Please remember that I don't like coriander.", ["I don't like coriander."]),
+        ("Actually, I'm not vegetarian any more.", ["I'm not vegetarian."]),
+        ("I no longer eat meat.", ["I don't eat meat."]),
+        ("My budget for food is 60 euros a week. What can I cook?", ["My budget for food is 60 euros a week."]),
+        ("I like to cook and bake.", ["I like to cook and bake."]),
+        ("I live in St. Gallen.", ["I live in St. Gallen."]),
+    ],
+)
+def test_statements_are_found_and_said_plainly(message: str, said: list[str]) -> None:
+    assert statements(message) == said
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "Am I vegetarian?",
+        "Should I eat oats because I'm coeliac?",
+        "If I were vegan, what would I eat?",
+        "If it rains and I'm in Oslo, I take the bus.",
+        "Suppose I have a nut allergy. What should I avoid?",
+        "I might become vegan one day.",
+        "I think I'm allergic to cats.",
+        "My friend is vegan.",
+        "My sister has coeliac disease.",
+        "She told me I'm a good cook.",
+        'He said "I\'m vegetarian" and ordered a steak.',
+        "Translate “I live in Paris” into French.",
+        "How do I say 'I am from Peru' in Spanish?",
+        "I have a headache right now.",
+        "I had pasta for lunch.",
+        "I have a question about Kenya.",
+        "I'd like to know how high Kilimanjaro is.",
+        "I like the second one.",
+        "I love that!",
+        "I don't understand your answer.",
+        "I love watching them learn and grow.",
+        "I am grilling hamburgers and hotdogs.",
+        "I'm <b>bold</b>.",
+        "I live in [city].",
+        "As a result, I have less time.",
+    ],
+)
+def test_what_is_no_statement_about_the_writer_gives_nothing(message: str) -> None:
+    assert statements(message) == []
+
+
+@given(st.text(max_size=200) | st.text(st.sampled_from(list("I'm a ,.?!\"\n-but and so vegan")), max_size=120))
+def test_any_text_is_read_without_error(message: str) -> None:
+    assert all(text.endswith(".") and "\n" not in text for text in statements(message))
+
+
+def test_a_long_message_is_read_quickly() -> None:
+    assert statements("I'm vegan, and I'm " * 4_000) == []
+    assert statements("What is this? " * 1_000 + "I'm vegan.") == ["I'm vegan."]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("known", "message", "text"),
+    [
+        ("I'm vegetarian.", "I eat meat again.", "I eat meat."),
+        ("I live in Oslo.", "I've moved to Bergen!", "I live in Bergen."),
+        ("I am 34 years old", "I turned 35 last week.", "I'm 35."),
+        ("I'm vegan", "I've become vegetarian.", "I'm vegetarian."),
+        ("I'm vegetarian and lactose intolerant.", "I eat meat again.", "I eat meat. I'm lactose intolerant."),
+        ("I smoke.", "I quit smoking last month.", "I quit smoking last month."),
+        ("I love coffee.", "I can't stand coffee.", "I can't stand coffee."),
+        ("I have two children.", "We have three children now.", "I have three children."),
+        ("I have a dog", "I no longer have a dog.", "I don't have a dog."),
+        ("My favourite food is pizza.", "My favourite food is sushi.", "My favourite food is sushi."),
+    ],
+)
+def test_a_contradiction_is_offered_as_a_replacement(embedder: Embedder, known: str, message: str, text: str) -> None:
+    [offer] = offers(message, facts("I play chess.", known), embedder)
+    assert (offer.text, offer.replaces) == (text, "f1")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ("I like tea.", "I like coffee."),
+        ("I'm an engineer.", "I'm married."),
+        ("My name is Ann.", "My favourite colour is red."),
+        ("I live in Oslo.", "I live with my mother."),
+        ("I'm vegetarian.", "I'm lactose intolerant."),
+        ("I have a dog.", "I have two cats."),
+        ("My budget for food is 60 euros a week.", "My budget for travel is 900 euros."),
+    ],
+)
+def test_what_stands_beside_a_fact_replaces_nothing(embedder: Embedder, known: str, message: str) -> None:
+    [offer] = offers(message, facts(known), embedder)
+    assert offer.replaces == ""
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ("I'm vegetarian and lactose intolerant.", "I'm vegetarian, what should I eat?"),
+        ("I am allergic to peanuts", "I'm allergic to peanuts!"),
+        ("I have a peanut allergy.", "I'm allergic to peanuts."),
+        ("I'm 34 years old.", "I'm 34, is that old?"),
+        ("I love hiking.", "I enjoy hiking."),
+    ],
+)
+def test_what_is_known_is_not_offered_again(embedder: Embedder, known: str, message: str) -> None:
+    assert offers(message, facts(known), embedder) == ()
+
+
+@pytest.mark.model
+def test_a_message_makes_few_offers(embedder: Embedder) -> None:
+    message = "I'm vegan. I'm 34. I live in Oslo. I have a dog. I'm a nurse. I like chess."
+    assert len(offers(message, (), embedder)) == MOST
+
+
+@pytest.mark.model
+def test_the_labelled_messages(embedder: Embedder) -> None:
+    """Wholly right on messages that offer nothing; nearly all others are offered something."""
+    rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
+    got = {row["text"]: offers(row["text"], (), embedder) for row in rows}
+    junk = [text for row in rows if not row["offers"] and (text := row["text"]) and got[text]]
+    missed = [row["text"] for row in rows if row["offers"] and not got[row["text"]]]
+    assert junk == []
+    assert len(missed) <= 3, missed
