@@ -118,6 +118,11 @@ class Transformers:
         """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt."""
         return [self._score(self._fitting(messages), self._plain(defuse(text))) for messages, text in batch]
 
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weights as they lie in memory, quantised or not."""
+        return int(self._model.get_memory_footprint())
+
     def close(self) -> None:
         """Unload the model."""
         self._kept.clear()

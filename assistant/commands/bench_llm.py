@@ -1,0 +1,178 @@
+"""`bench llm`: what one model on one backend costs on this machine: loading, memory, reading, writing, batches."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from threading import Event
+from time import perf_counter
+from typing import Annotated, Any, Literal
+
+import psutil
+import typer
+from rich.table import Table
+
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of
+from assistant.llm.catalogue import Catalogue
+from assistant.settings import Settings
+from assistant.types import LLM, Message, Messages, Options
+
+Backend = Literal["llama.cpp", "transformers"]
+Quantisation = Literal["none", "int8", "nf4"]
+
+_GIB = 1 << 30
+_WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
+_PROMPT_WORDS, _WRITTEN, _BATCH_WRITTEN, _REPEATS = 400, 64, 32, 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Medians. Speeds in tokens a second; `batches` maps prompts side by side to tokens written a second in all.
+
+    `bandwidth_share` is the part of the memory's copying speed that reading all weights once a token takes.
+    """
+
+    model: str
+    backend: str
+    quantisation: str
+    device: str
+    load_seconds: float
+    memory_gib: float
+    read: float
+    written: float
+    read_again_seconds: float
+    batches: dict[int, float]
+    bandwidth_share: float
+
+
+def llm(
+    model: Annotated[
+        str, typer.Option(help="A name of the catalogue, a path, or (transformers) a hub id.")
+    ] = "default",
+    backend: Annotated[Backend, typer.Option(help="What runs it.")] = "llama.cpp",
+    quantisation: Annotated[Quantisation, typer.Option(help="Of transformers' weights.")] = "none",
+    into: Annotated[Path | None, typer.Option("--out", help="A folder for llm.jsonl.", show_default=False)] = None,
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure loading, memory, reading and writing of one model. Run once for each model and backend to compare."""
+    settings = settings_of(settings_file, data_dir)
+    cost = measure(model, backend, quantisation, settings)
+    table = Table(show_header=False, box=None)
+    for name, value in asdict(cost).items():
+        table.add_row(name.replace("_", " "), _shown(value))
+    out.print(table)
+    if into:
+        into.mkdir(parents=True, exist_ok=True)
+        with (into / "llm.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(cost)) + "\n")
+
+
+def measure(model: str, backend: Backend, quantisation: Quantisation, settings: Settings) -> Cost:
+    """Load the model and time it; memory is that of this process (CPU) and of the GPUs, counted from before loading.
+
+    Raises:
+        ModelError: the model can't be had or loaded.
+    """
+    path = Catalogue.load().resolve(model, settings)
+    before = psutil.Process().memory_info().rss
+    since = perf_counter()
+    loaded, weights = _load(path, backend, quantisation, settings, model)
+    load_seconds = perf_counter() - since
+    read = [_seconds(loaded, _prompt(n), 1) for n in range(_REPEATS)]
+    again = [_seconds(loaded, _prompt(_REPEATS - 1), 1) for _ in range(_REPEATS)]
+    whole = [_seconds(loaded, _prompt(_REPEATS - 1), _WRITTEN) for _ in range(_REPEATS)]
+    written = (_WRITTEN - 1) / max(median(whole) - median(again), 1e-9)
+    return Cost(
+        model=loaded.name,
+        backend=backend,
+        quantisation=quantisation if backend == "transformers" else "in the file",
+        device=_device(backend),
+        load_seconds=load_seconds,
+        memory_gib=(psutil.Process().memory_info().rss - before + _gpu_bytes()) / _GIB,
+        read=loaded.count(_prompt(0)) / median(read),
+        written=written,
+        read_again_seconds=median(again),
+        batches={size: _batch_speed(loaded, size) for size in (1, 4, 16, 32)},
+        bandwidth_share=written * weights / _copy_speed(backend),
+    )
+
+
+def _load(path: Path, backend: Backend, quantisation: Quantisation, settings: Settings, name: str) -> tuple[LLM, int]:
+    """The model, and the bytes of its weights as they lie in memory."""
+    if backend == "llama.cpp":
+        from assistant.llm.llama_cpp import LlamaCpp  # noqa: PLC0415
+
+        return LlamaCpp(path, settings.llm, name), path.stat().st_size
+    from assistant.llm.dequantise import dequantised  # noqa: PLC0415
+    from assistant.llm.transformers import Transformers  # noqa: PLC0415
+
+    folder = path if path.is_dir() else dequantised(path, settings)
+    model = Transformers(folder, settings.llm, name, quantisation)
+    return model, model.weight_bytes
+
+
+def _prompt(seed: int) -> Messages:
+    # What differs stands first, so that no prompt finds another's beginning in a cache.
+    return (Message("user", f"Text {seed}. " + _WORDS * (_PROMPT_WORDS // 16) + "Tell a story about it."),)
+
+
+def _seconds(model: LLM, prompt: Messages, tokens: int) -> float:
+    since = perf_counter()
+    for _ in model.stream(prompt, Options(tokens), Event()):
+        pass
+    return perf_counter() - since
+
+
+def _batch_speed(model: LLM, size: int) -> float:
+    prompts: list[Messages] = [(Message("user", f"Tell a long story about the number {n}."),) for n in range(size)]
+    since = perf_counter()
+    completions = model.complete(prompts, Options(_BATCH_WRITTEN), Event())
+    return sum(completion.completion_tokens for completion in completions) / (perf_counter() - since)
+
+
+def _gpu_bytes() -> int:
+    return int(_with_torch(lambda torch: torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0))
+
+
+def _device(backend: Backend) -> str:
+    cpu = f"{psutil.cpu_count()} x {platform.processor() or platform.machine()}"
+    if backend == "llama.cpp":
+        return cpu
+    return str(_with_torch(lambda torch: torch.cuda.get_device_name() if torch.cuda.is_available() else cpu))
+
+
+def _copy_speed(backend: Backend) -> float:
+    """Bytes that are read a second when a large block is copied (as many are written, which is counted too)."""
+
+    def copy(torch: Any) -> float:
+        gpu = backend == "transformers" and torch.cuda.is_available()
+        block = torch.ones(1 << 28, dtype=torch.uint8, device="cuda" if gpu else "cpu")
+        target, times = torch.empty_like(block), []
+        for _ in range(5):
+            since = perf_counter()
+            target.copy_(block)
+            if gpu:
+                torch.cuda.synchronize()
+            times.append(perf_counter() - since)
+        return float(2 * block.numel() / min(times))
+
+    return float(_with_torch(copy))
+
+
+def _with_torch(ask: Callable[[Any], Any]) -> Any:
+    import torch  # noqa: PLC0415 - takes seconds to import
+
+    return ask(torch)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, dict):
+        return ", ".join(f"{size}: {speed:.1f}" for size, speed in value.items())
+    return str(value)
