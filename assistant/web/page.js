@@ -91,7 +91,7 @@ window.sequitur ??= (() => {
     if (root === "transcript" || root === "answering") {
       if (root === "transcript") remember();
       running();
-      if (atEnd) toEnd();
+      if (atEnd && find("#talk article")) toEnd();
     }
     if (root === "sources" && wanted) showCitation(wanted);
     if (root === "composer") draftFromServer(element);

@@ -85,13 +85,30 @@ def serve(house: House, logins: Logins) -> Server:
         **look(),
         **guarded(web, local),
     )
-    return Server(page, house, url)
+    return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
+
+
+def lan_address() -> str:
+    """The address under which other computers find this one; none of them is asked for it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # RFC 5737: nobody's; connecting a datagram socket sends nothing
+        except OSError:
+            return "127.0.0.1"
+        return str(probe.getsockname()[0])
 
 
 def look() -> dict[str, Any]:
     """Style, script and theme, all from this folder: nothing is fetched from another host."""
     script, style = ((FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "style.css"))
-    theme = gr.themes.Base(font=list(FONTS), font_mono=list(MONO))
+    theme = gr.themes.Base(primary_hue=gr.themes.colors.teal, font=list(FONTS), font_mono=list(MONO)).set(
+        button_primary_background_fill="#0b6b63",
+        button_primary_background_fill_hover="#08544e",
+        button_primary_background_fill_dark="#0b6b63",
+        button_primary_background_fill_hover_dark="#08544e",
+        button_primary_text_color="#ffffff",
+        button_primary_text_color_dark="#ffffff",
+    )
     return {
         "theme": theme,
         # Not as `css`, which gradio rewrites selector by selector, and breaks at the commas of `:is(a, b)`.

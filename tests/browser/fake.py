@@ -300,7 +300,9 @@ def house(
     folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1"
 ) -> tuple[House, Logins]:
     """The page's foundations, in `folder`."""
-    settings = Settings(data_dir=folder, hub=False, web=WebSettings(host=host, port=port))
+    # Not by the constructor, over which the environment wins: tests must never write to a person's own data.
+    mine = {"data_dir": folder, "database": "", "web": WebSettings(host=host, port=port)}
+    settings = Settings().model_copy(update=mine)
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     chat = ScriptedChat(conversations, ptkb, loading, script)

@@ -133,6 +133,10 @@ def test_users_see_only_their_own(browser, shared: Site, ask) -> None:
     tab(bob, "My facts")
     expect(bob.locator("#facts .fact")).to_have_count(0)
 
+    bob.get_by_role("link", name="Log out").click()
+    expect(bob.get_by_role("button", name="Login")).to_be_visible()
+    assert bob.request.get(f"{shared.url}config").status == 401
+
 
 def test_no_handler_takes_anothers_ids(browser, shared: Site, ask) -> None:
     ann, bob = (login(browser, shared, name, name * 3) for name in ("ann", "bob"))
