@@ -23,6 +23,8 @@ LAST_REPLY = 0.7
 # An exchange less similar to the utterance than this was about something else, and is no context of it.
 SAME_TOPIC = 0.1
 EXCHANGES = 3
+# A reply's beginning says what it is about; the rest only costs time.
+REPLY_CHARS = 400
 CACHED = 5_000
 
 
@@ -55,7 +57,8 @@ def relevance(
 ) -> NDArray[np.float32]:
     """The relevance of each text, shape (len(texts),), in [-1, 1]."""
     recent = history[: -EXCHANGES - 1 : -1]
-    said = [utterance, *(one.utterance for one in recent), *(one.reply or one.utterance for one in recent)]
+    replies_said = ((one.reply or one.utterance)[:REPLY_CHARS] for one in recent)
+    said = [utterance, *(one.utterance for one in recent), *replies_said]
     vectors = _CACHE.encode([*texts, *said], embedder)
     facts, said_now, before = vectors[: len(texts)], vectors[len(texts)], vectors[len(texts) + 1 :]
     utterances, replies = before[: len(recent)], before[len(recent) :]
