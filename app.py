@@ -19,7 +19,9 @@ LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then requi
 
 def main(
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.", show_default="7860")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="0 takes any free one.", show_default="7860")
+    ] = None,
     share_lan: Annotated[bool, typer.Option("--share-lan", help="Let other computers in; needs logins.")] = False,
     data_dir: DataDir = None,
     settings: SettingsFile = None,
