@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import opened
@@ -94,8 +96,8 @@ def test_an_unknown_address_shows_an_empty_page_and_says_so(context: BrowserCont
     expect(page.locator("#notice").get_by_role("alert")).to_contain_text("was not found")
 
 
-def test_a_server_that_is_killed_and_comes_back(browser, tmp_path: Path, ask) -> None:
-    process, url = started(tmp_path, 0)
+def test_a_server_that_is_killed_and_comes_back(browser, start, ask) -> None:
+    process, url = start(0)
     context = browser.new_context()
     page = context.new_page()
     page.goto(url)
@@ -109,7 +111,7 @@ def test_a_server_that_is_killed_and_comes_back(browser, tmp_path: Path, ask) ->
     page.keyboard.press("Enter")
     page.wait_for_function("document.body.classList.contains('down')")
     expect(page.locator("#box")).to_have_value("Hello again")
-    process, _ = started(tmp_path, int(url.rstrip("/").rsplit(":", 1)[1]))
+    process, _ = start(int(url.rstrip("/").rsplit(":", 1)[1]))
     page.wait_for_function("!document.body.classList.contains('down')")
     expect(page.locator("#transcript article")).to_have_count(2)
     expect(page.locator("#transcript .halted")).to_be_visible()  # what the killed one was writing
@@ -117,12 +119,21 @@ def test_a_server_that_is_killed_and_comes_back(browser, tmp_path: Path, ask) ->
     page.locator("#box").press("Enter")
     expect(page.locator("#transcript article")).to_have_count(3)
     context.close()
-    process.kill()
-    process.wait()
 
 
-def started(folder: Path, port: int) -> tuple[subprocess.Popen[str], str]:
-    """A server in a process of its own, slow enough to be killed in the middle of an answer."""
-    command = [sys.executable, "-m", "tests.browser.fake", "--data-dir", folder, "--port", str(port), "--pause", "0.2"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    return process, process.stdout.readline().strip()
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[int], tuple[subprocess.Popen[str], str]]]:
+    """Starts servers in processes of their own, slow enough to be killed in the middle of an answer."""
+    processes = []
+
+    def starts(port: int) -> tuple[subprocess.Popen[str], str]:
+        options = ["--data-dir", tmp_path, "--port", str(port), "--pause", "0.2"]
+        command = [sys.executable, "-m", "tests.browser.fake", *options]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        return process, process.stdout.readline().strip()
+
+    yield starts
+    for process in processes:
+        process.kill()
+        process.wait()
