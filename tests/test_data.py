@@ -87,7 +87,7 @@ def test_three_fifths_are_for_choosing_and_the_rest_for_measuring(name: str):
     assert {row["split"] for row in rows} == {"dev", "test"}
     shares = dev_shares(rows, lambda row: row["kind"] if name == "support" else (row["intent"], row["history"]))
     assert all(0.5 <= share <= 0.72 for share in shares.values()), shares
-    assert 0.58 <= sum(row["split"] == "dev" for row in rows) / len(rows) <= 0.62
+    assert 0.56 <= sum(row["split"] == "dev" for row in rows) / len(rows) <= 0.64
 
 
 def test_support_is_balanced_and_holds_every_kind():
