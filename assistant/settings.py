@@ -70,7 +70,7 @@ class TurnSettings(Section):
     digest: Literal["extractive", "llm"] = Field("extractive", description="how a passage is cut down")
     digest_chars: int = Field(512, ge=80, description="characters shown of each passage")
     support_threshold: float = Field(0.5, ge=0, le=1, description="support from which a sentence is cited")
-    intent_threshold: float = Field(0.5, ge=0, le=1, description="probability from which a message needs no library")
+    intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
     utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")
 
 

@@ -24,7 +24,7 @@ STEPS = tuple(n / 20 for n in range(1, 20))
 
 
 def support(
-    pairs: Annotated[Path, typer.Option(help="JSONL of {id, sentence, passage, supported, kind, split}.")],
+    pairs: Annotated[Path, typer.Option(help="JSONL of {id, sentence, title, passage, supported, kind, split}.")],
     split: Split = "test",
     as_json: AsJson = False,
     settings: SettingsFile = None,

@@ -42,7 +42,7 @@ class Measures:
 
 
 def read_pairs(path: Path, split: str = "") -> list[Pair]:
-    """The pairs of a JSONL file `{id, sentence, passage, supported, kind, split}`; `passage` is "Title: text".
+    """The pairs of a JSONL file `{id, sentence, title, passage, supported, kind, split}`.
 
     Raises:
         SequiturError: the file or one of its lines can't be read; the line is named.
@@ -51,8 +51,7 @@ def read_pairs(path: Path, split: str = "") -> list[Pair]:
     for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
             row = json.loads(line)
-            title, _, text = row["passage"].partition(": ")
-            passage = Passage(row["id"], title, text)
+            passage = Passage(row["id"], row["title"], row["passage"])
             pairs.append(Pair(row["id"], row["sentence"], passage, row["supported"], row["kind"], row["split"]))
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise SequiturError(f"Line {n} of {path} is not a labelled pair ({error}).") from error
