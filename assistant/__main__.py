@@ -6,7 +6,18 @@ import sys
 
 import typer
 
-from assistant.commands import ask, bench, evaluate, evaluate_gates, evaluate_ptkb, facts, index, models, users
+from assistant.commands import (
+    ask,
+    bench,
+    bench_llm,
+    evaluate,
+    evaluate_gates,
+    evaluate_ptkb,
+    facts,
+    index,
+    models,
+    users,
+)
 from assistant.commands.common import talk
 from assistant.errors import SequiturError
 
@@ -28,6 +39,7 @@ app.add_typer(evaluate.app, name="evaluate")
 for command in (evaluate_gates.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
     evaluate.app.command()(command)
 app.add_typer(bench.app, name="bench")
+bench.app.command("llm")(bench_llm.llm)
 
 
 def main() -> None:

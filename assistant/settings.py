@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from assistant.errors import SettingsError
 
@@ -112,8 +112,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Environment first, then what the file said; no .env, no secrets folder."""
-        return env_settings, init_settings
+        """What is said outright, then the environment; no .env, no secrets folder."""
+        return init_settings, env_settings
 
     @property
     def database_url(self) -> str:
@@ -137,15 +137,26 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
     Args:
         file: a TOML file; by default the one named by SEQUITUR_SETTINGS, or sequitur.toml in the user's config
             folder where there is one.
-        overrides: top-level settings that win over the file (not over the environment).
+        overrides: top-level settings that win over the environment, which wins over the file.
 
     Raises:
         SettingsError: a file that can't be read, an unknown key, or a value out of range.
     """
     _refuse_unknown_variables(os.environ)
     values = _read(file or _default_file())
+
+    class WithFile(Settings):
+        """The settings, with a file behind the environment."""
+
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], *sources: PydanticBaseSettingsSource, **named: Any
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            usual = super().settings_customise_sources(settings_cls, *sources, **named)
+            return (*usual, InitSettingsSource(settings_cls, init_kwargs=values))
+
     try:
-        return Settings(**{**values, **overrides})
+        return WithFile(**overrides)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import SettingsError
+from assistant.settings import Settings, load
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SEQUITUR_DATA_DIR", "SEQUITUR_SETTINGS", "SEQUITUR_RETRIEVE__K"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "sequitur.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_what_is_said_outright_wins_over_environment_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = written(tmp_path, 'data_dir = "/from-file"\nlibrary = "file"\n[retrieve]\nk = 3\ndepth = 7\n')
+    monkeypatch.setenv("SEQUITUR_DATA_DIR", "/from-environment")
+    monkeypatch.setenv("SEQUITUR_RETRIEVE__K", "5")
+    found = load(file)
+    assert (found.data_dir, found.library) == (Path("/from-environment"), "file")
+    assert (found.retrieve.k, found.retrieve.depth) == (5, 7)
+    assert load(file, data_dir=tmp_path).data_dir == tmp_path
+    assert Settings(data_dir=tmp_path).data_dir == tmp_path
+
+
+@pytest.mark.parametrize("text", ["colour = 1", "[retrieve]\nkk = 1", "[llm]\ncontext = 5", "[retrieve]\nk = 'many'"])
+def test_a_wrong_key_or_value_is_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SettingsError, match=r"colour|retrieve\.kk|llm\.context|retrieve\.k"):
+        load(written(tmp_path, text))
+
+
+def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQUITUR_LIBARY", "x")
+    with pytest.raises(SettingsError, match="SEQUITUR_LIBARY"):
+        load()
+
+
+def test_a_file_that_is_no_toml_or_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"sequitur\.toml"):
+        load(written(tmp_path, "= ="))
+    with pytest.raises(SettingsError, match=r"gone\.toml"):
+        load(tmp_path / "gone.toml")
