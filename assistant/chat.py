@@ -38,13 +38,15 @@ class Chat:
         return self._run(user, conversation, utterance, earlier, choices, stop)
 
     def again(self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event) -> Iterator[Turn]:
-        """Answer an earlier utterance anew, as if what followed had not been said; the old turn goes when this ends."""
+        """Answer an earlier utterance anew, as if what followed had not been said; the old turn goes once this is done."""
         turns = self._conversations.get(user, conversation).turns
         place = next((n for n, one in enumerate(turns) if one.id == turn_id), None)
         if place is None:
             raise SequiturError("This reply is no longer part of the conversation; reload the page.")
-        yield from self._run(user, conversation, turns[place].utterance, turns[:place], choices, stop)
-        self._conversations.remove_turn(user, conversation, turn_id)
+        for turn in self._run(user, conversation, turns[place].utterance, turns[:place], choices, stop):
+            yield turn
+        if turn.status == "done":
+            self._conversations.remove_turn(user, conversation, turn_id)
 
     def _run(
         self, user: str, conversation: str, utterance: str, earlier: Sequence[Turn], choices: Choices, stop: Event

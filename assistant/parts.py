@@ -82,7 +82,7 @@ class Loader:
         if self.error:
             raise ModelError(self.error)
         if not self._finished.is_set() or self._llm is None or self._embedder is None:
-            raise ModelError("Sequitur is still loading; it answers as soon as the bars above are full.")
+            raise ModelError("Sequitur is still loading; try again in a moment.")
         from assistant.library.shelves import open_shelves  # noqa: PLC0415 - starts the JVM
 
         return Parts(self.settings, self._llm, self._embedder, open_shelves(choices.library, user, self.settings))

@@ -1,0 +1,119 @@
+"""The chat around a turn: real SQLite, scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from assistant.chat import BROKEN, Chat
+from assistant.conversation import Conversations
+from assistant.database import connect
+from assistant.errors import StoreError, UtteranceError
+from assistant.types import Choices, Parts, Turn
+from ptkb.store import Ptkb
+from tests.scripted import ScriptedLLM
+
+DRAFT, ANSWER = "Lentils make a good diet.", "Lentils are rich in protein."
+Start = Callable[..., tuple[Chat, Conversations, Ptkb]]
+
+
+@pytest.fixture
+def start(parts: Parts, tmp_path: Path) -> Start:
+    def make(*replies: object) -> tuple[Chat, Conversations, Ptkb]:
+        engine = connect(f"sqlite:///{tmp_path / 'chat.sqlite3'}")
+        conversations, ptkb = Conversations(engine), Ptkb(engine)
+        scripted = replace(parts, llm=ScriptedLLM(list(replies)))
+        return Chat(conversations, ptkb, lambda _user, _choices: scripted), conversations, ptkb
+
+    return make
+
+
+def asked(chat: Chat, conversation: str, text: str) -> Turn:
+    *_, turn = chat.ask("me", conversation, text, Choices(), Event())
+    return turn
+
+
+def test_what_is_asked_is_saved_as_it_ends(start: Start) -> None:
+    chat, conversations, _ = start(DRAFT, ANSWER)
+    conversation = conversations.new("me").id
+    turn = asked(chat, conversation, "What is a good diet?")
+    assert list(conversations.get("me", conversation).turns) == [turn]
+    assert turn.status == "done"
+
+
+def test_the_second_question_knows_the_first(start: Start) -> None:
+    chat, conversations, _ = start(DRAFT, ANSWER, "Which lentils hold much protein?", DRAFT, ANSWER)
+    conversation = conversations.new("me").id
+    asked(chat, conversation, "What is a good diet?")
+    turn = asked(chat, conversation, "Which ones have much of it?")
+    assert turn.question == "Which lentils hold much protein?"
+    assert [one.utterance for one in turn.history] == ["What is a good diet?"]
+
+
+def test_a_tab_that_closes_keeps_what_was_written(start: Start) -> None:
+    chat, conversations, _ = start(DRAFT, ANSWER)
+    conversation = conversations.new("me").id
+    stream = chat.ask("me", conversation, "What is a good diet?", Choices(), Event())
+    written = next(turn for turn in stream if turn.answer and len(turn.answer.text) > 10)
+    stream.close()
+    [saved] = conversations.get("me", conversation).turns
+    assert saved.status == "stopped"
+    assert saved.answer == written.answer
+
+
+def test_a_bug_loses_nothing_and_is_told_in_a_sentence(start: Start) -> None:
+    def broken(_messages: object) -> str:
+        raise ZeroDivisionError
+
+    chat, conversations, _ = start(broken)
+    conversation = conversations.new("me").id
+    turn = asked(chat, conversation, "What is a good diet?")
+    assert (turn.status, turn.error) == ("failed", BROKEN)
+    [saved] = conversations.get("me", conversation).turns
+    assert saved.utterance == "What is a good diet?"
+
+
+def test_answering_again_replaces_the_old_turn(start: Start) -> None:
+    chat, conversations, _ = start(DRAFT, ANSWER, DRAFT, "Oat drink holds no lactose.")
+    conversation = conversations.new("me").id
+    old = asked(chat, conversation, "What is a good diet?")
+    *_, new = chat.again("me", conversation, old.id, Choices(), Event())
+    assert [turn.id for turn in conversations.get("me", conversation).turns] == [new.id]
+
+
+def test_answering_again_that_is_stopped_keeps_the_old_turn(start: Start) -> None:
+    chat, conversations, _ = start(DRAFT, ANSWER, DRAFT, ANSWER)
+    conversation = conversations.new("me").id
+    old = asked(chat, conversation, "What is a good diet?")
+    stop = Event()
+    for turn in chat.again("me", conversation, old.id, Choices(), stop):
+        if turn.draft:
+            stop.set()
+    assert old.id in [turn.id for turn in conversations.get("me", conversation).turns]
+
+
+def test_nobody_asks_in_a_conversation_of_somebody_else(start: Start) -> None:
+    chat, conversations, _ = start(DRAFT, ANSWER)
+    conversation = conversations.new("me").id
+    with pytest.raises(StoreError):
+        list(chat.ask("you", conversation, "What is a good diet?", Choices(), Event()))
+
+
+def test_an_empty_message_leaves_no_trace(start: Start) -> None:
+    chat, conversations, _ = start()
+    conversation = conversations.new("me").id
+    with pytest.raises(UtteranceError):
+        asked(chat, conversation, "  ")
+    assert not conversations.get("me", conversation).turns
+
+
+def test_facts_of_the_user_are_used(start: Start) -> None:
+    chat, conversations, ptkb = start(DRAFT, ANSWER)
+    ptkb.add("me", "I want a good diet without meat.")
+    ptkb.add("you", "I want a good diet with meat.")
+    turn = asked(chat, conversations.new("me").id, "What is a good diet?")
+    assert turn.used_facts == ("I want a good diet without meat.",)
