@@ -38,7 +38,10 @@ class Chat:
         return self._run(user, conversation, utterance, earlier, choices, stop)
 
     def again(self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event) -> Iterator[Turn]:
-        """Answer an earlier utterance anew, as if what followed had not been said; the old turn goes once this is done."""
+        """Answer an earlier utterance anew, as if what followed had not been said.
+
+        The old turn goes once the new one is done.
+        """
         turns = self._conversations.get(user, conversation).turns
         place = next((n for n, one in enumerate(turns) if one.id == turn_id), None)
         if place is None:
