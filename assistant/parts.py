@@ -15,7 +15,9 @@ from typing import TypeVar
 
 from assistant.errors import ModelError, SequiturError
 from assistant.settings import Settings
+from assistant.steps.intent import intent_of
 from assistant.types import LLM, Choices, Embedder, Parts, Progress
+from ptkb.extract import offers
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -116,7 +118,11 @@ class Loader:
             self._stages[stage.name] = stage
 
     def _load_embedder(self, progress: Progress) -> Embedder:
-        return load_embedder(self.settings, progress)
+        embedder = load_embedder(self.settings, progress)
+        # Both learn from examples when they are first used; nobody's first message should wait for that.
+        intent_of("Hello", embedder, self.settings.turn.intent_threshold)
+        offers("I'm vegan.", (), embedder)
+        return embedder
 
     def _load_starter(self, progress: Progress) -> Path:
         from assistant.library.starter import ensure_starter  # noqa: PLC0415 - starts the JVM
