@@ -6,6 +6,8 @@ from assistant import prompt
 from assistant.prompt import FOLDER, render
 from assistant.types import Exchange, Message, Passage
 
+# Asked behind a prompt that was answered, in the same conversation.
+CONTINUES = {"holds"}
 VALUES = {
     "passages": (Passage("p", "Title", "Text."),),
     "passage": Passage("p", "Title", "Text."),
@@ -17,6 +19,8 @@ VALUES = {
     "sentence": "Lentils hold protein.",
     "title": "Lentils",
     "evidence": "Lentils hold much protein.",
+    "candidates": ("Eat lentils.",),
+    "answer": "Eat lentils.",
 }
 
 
@@ -25,7 +29,7 @@ def test_every_shipped_prompt_renders_into_a_chat_that_ends_with_the_user(name: 
     source = (FOLDER / f"{name}.j2").read_text(encoding="utf-8")
     needed = meta.find_undeclared_variables(prompt._environment().parse(source))
     messages = render(name, **{key: VALUES[key] for key in needed})
-    assert messages[0].role == "system"
+    assert (messages[0].role == "system") == (name not in CONTINUES)
     assert messages[-1].role == "user"
     assert all(message.content for message in messages)
 
