@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
@@ -28,7 +29,9 @@ def seen(run: Run) -> list[Turn]:
     async def collect() -> list[Turn]:
         return [turn async for turn in watch(run)]
 
-    return asyncio.run(collect())
+    # In a thread of its own: a browser test that ran before may have left this one with a running loop.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, collect()).result()
 
 
 def test_the_last_snapshot_always_comes_and_there_are_few_of_them() -> None:
