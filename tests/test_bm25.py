@@ -1,5 +1,7 @@
 import gzip
 import json
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +16,8 @@ from assistant.types import Passage
 
 pytestmark = pytest.mark.lucene
 
-COLLECTIONS = Path(__file__).parents[2] / "shared" / "data" / "ir"
+ROOT = Path(__file__).parents[1]
+COLLECTIONS = ROOT.parent / "shared" / "data" / "ir"
 TEXTS = {
     "oats": "Oat milk is made from oats and water.",
     "rice": "Rice is boiled in water for twelve minutes.",
@@ -155,6 +158,24 @@ def test_several_indexes_are_searched_as_one(tmp_path):
         ]
     assert len(split) == 5
     assert split.get("milk") == PASSAGES[4]
+
+
+def test_several_indexes_survive_javas_collections(tmp_path):
+    """Opening several as one once left a broken reference behind, on which Java's garbage collector died.
+
+    In a process of its own, since it would take the tests with it.
+    """
+    parts = [str(build(tmp_path / name, PASSAGES[:3])) for name in ("one", "two")]
+    code = f"""
+from pathlib import Path
+from assistant.retrieve import jvm
+from assistant.retrieve.bm25 import Bm25
+for n in range(30):
+    assert Bm25(*map(Path, {parts!r}), k1=1 + n).search("milk", 1)
+    jvm.call(lambda: jvm.java("java.lang.System").gc())
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_commit_is_seen_by_the_next_search(tmp_path):

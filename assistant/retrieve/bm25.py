@@ -204,7 +204,7 @@ def _open(folders: Sequence[Path]) -> Any:
     searcher = jvm.searcher_class()(str(folders[0]), index_reader=_NO_READER)
     if len(folders) > 1:
         readers = [searcher.object.reader, *map(_open_reader, folders[1:])]
-        searcher.object.reader = jvm.java("org.apache.lucene.index.MultiReader")(*readers)
+        jvm.set_field(searcher.object, "reader", jvm.java("org.apache.lucene.index.MultiReader")(*readers))
     return searcher
 
 

