@@ -19,6 +19,8 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 # A number may be rounded by this share, and counts up to this one need not be in the text.
 ROUNDING = 0.04
 COUNTED = 10
+# So many words in a row that are in a passage are quoted from it. Fewer may lose what negates or limits them.
+QUOTED = 12
 _SCALE = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _WORDED = {
     word: float(n)
@@ -27,6 +29,7 @@ _WORDED = {
         "seventeen eighteen nineteen twenty".split()
     )
 } | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0, "ninety": 90.0}
+_TENS = frozenset(range(20, 100, 10))
 _COMMON = frozenset(
     "a an the and or but of to in on at by for with from as is are was were be been being it its this that these those "
     "you your i my we our they their he she his her can may might will would should could do does did has have had "
@@ -47,14 +50,23 @@ class Claim:
 
 
 def supports(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:
-    """For each claim the support in [0, 1]: the model's probability of yes, or 0 where names or numbers are missing."""
-    plain = [None if contradiction(claim) is None else 0.0 for claim in claims]
+    """For each claim the support in [0, 1]: the model's probability of yes.
+
+    It is 0 where names or numbers are missing, and 1 for a long quotation, without asking.
+    """
+    plain = [1.0 if is_quotation(claim) else None if contradiction(claim) is None else 0.0 for claim in claims]
     open_ = [claim for claim, known in zip(claims, plain, strict=True) if known is None]
     prompts = [
         render("support", sentence=claim.sentence, title=claim.title, evidence=claim.evidence) for claim in open_
     ]
     choices = iter(llm.choose(prompts, ("yes", "no"), stop) if prompts else [])
     return [next(choices).probabilities["yes"] if known is None else known for known in plain]
+
+
+def is_quotation(claim: Claim) -> bool:
+    """Whether the sentence stands in the evidence word for word, and is long enough to carry its meaning along."""
+    said, there = (" ".join(_WORD.findall(text.lower())) for text in (claim.sentence, claim.evidence))
+    return said.count(" ") + 1 >= QUOTED and f" {said} " in f" {there} "
 
 
 def contradiction(claim: Claim) -> str | None:
@@ -72,17 +84,28 @@ def _numbers(text: str) -> set[float]:
     """The numbers of a text, however written: "2,000,000", "2 million" and "two million" are one."""
     words = re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", text.lower().replace("-", " "))
     found: set[float] = set()
-    previous: float | None = None
+    number: float | None = None
     for word in words:
-        value = _value(word)
-        if value is None and word in _SCALE and previous is not None:
-            found.discard(previous)
-            value = previous * _SCALE[word]
-        if value is not None:
-            found.add(value)
-        previous = value
+        larger = _grown(number, word)
+        if larger is None:
+            larger = _value(word)
+        elif number is not None:
+            found.discard(number)
+        if larger is not None:
+            found.add(larger)
+        number = larger
     # Small counts ("two prizes", "the 3 methods") sum up what a text lists without saying the number.
     return {number for number in found if number > COUNTED}
+
+
+def _grown(number: float | None, word: str) -> float | None:
+    """The number that goes on with this word: "twenty" with "five", "32" with "thousand"."""
+    if number is None:
+        return None
+    if word in _SCALE:
+        return number * _SCALE[word]
+    digit = _WORDED.get(word, 0)
+    return number + digit if number in _TENS and 0 < digit < 10 else None
 
 
 def _is_about(said: float, known: float) -> bool:

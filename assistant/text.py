@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from syntok import segmenter
 
-from assistant.types import Span
+from assistant.types import Completion, Span
 
+_ENDS = ".!?。！？:)\"'”’*"
 _LINE = re.compile(r"[^\n]+")
 # syntok knows European punctuation; Chinese and Japanese sentences end without a space.
 _ENDED = re.compile(r"[.!?…;:][\"'”’»)\]*_]*$")
@@ -42,9 +43,20 @@ def shorten(text: str, limit: int) -> str:
 def whole_sentences(text: str) -> str:
     """`text` without a last sentence that was broken off; the text itself where there is only that one."""
     spans = sentences(text)
-    if len(spans) < 2 or text[spans[-1].end - 1] in ".!?。！？:)\"'”’*":
+    if len(spans) < 2 or text[spans[-1].end - 1] in _ENDS:
         return text
     return text[: spans[-2].end]
+
+
+def finished(completion: Completion, form: str) -> str:
+    """What a model wrote. Where its room ran out in a chat answer, the broken last sentence goes, or ends in "…"."""
+    text = completion.text.strip()
+    if form == "factoid" or completion.finish != "length":
+        return text
+    whole = whole_sentences(text)
+    if whole != text or text[-1:] in _ENDS:
+        return whole
+    return text.rpartition(" ")[0].rstrip(",;") + " …"
 
 
 def normalise(text: str) -> str:

@@ -4,6 +4,7 @@ from threading import Event
 import pytest
 
 from assistant.citations import is_claim, read, settle
+from assistant.support import Claim, supports
 from assistant.types import Answer, Parts, Passage, Turn
 from tests.scripted import ScriptedLLM
 
@@ -114,3 +115,39 @@ def test_no_passages_no_citations(parts: Parts) -> None:
     *_, turn = settle(turn, replace(parts, llm=ScriptedLLM()), Event())
     assert turn.answer
     assert turn.answer.unknown
+
+
+LANGUAGES = (
+    "The languages spoken in Switzerland are German (official) 62.1%, French (official) 22.8%, Italian (official) 8%, "
+    "English 5.7%, Portuguese 3.5% (2019 estimate)."
+)
+
+
+def support(sentence: str, evidence: str) -> float:
+    """What is known without asking the model, or -1."""
+    return supports([Claim(sentence, "", evidence)], ScriptedLLM(choices=[{"yes": -1.0, "no": 2.0}]), Event())[0]
+
+
+def test_a_long_quotation_needs_no_model() -> None:
+    quoted = "German (official) 62.1%, French (official) 22.8%, Italian (official) 8%, English 5.7%, Portuguese …"
+    assert support(quoted, LANGUAGES) == 1.0
+    assert support(quoted.replace("22.8", "28.2"), LANGUAGES) == 0.0
+
+
+def test_a_short_quotation_may_have_lost_its_not() -> None:
+    assert support("coffee prevents diabetes.", "No study shows that coffee prevents diabetes.") == -1.0
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence", "known"),
+    [
+        ("It has thirty-two thousand inhabitants.", "It has 32,000 inhabitants.", -1.0),
+        ("It has thirty-two thousand inhabitants.", "It has 2,000 inhabitants.", 0.0),
+        ("Twenty-five people came.", "There were 25 guests.", -1.0),
+        ("Twenty-five people came.", "There were 20 guests at 5.", 0.0),
+        ("It cost two hundred thousand.", "The price was 200,000.", -1.0),
+        ("From twenty 2025 cars.", "20 cars of 2025.", -1.0),
+    ],
+)
+def test_numbers_in_words(sentence: str, evidence: str, known: float) -> None:
+    assert support(sentence, evidence) == known

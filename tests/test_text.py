@@ -1,4 +1,9 @@
-from assistant.text import clean, normalise, quote, sentences, shorten, whole_sentences
+from typing import Literal
+
+import pytest
+
+from assistant.text import clean, finished, normalise, quote, sentences, shorten, whole_sentences
+from assistant.types import Completion
 
 
 def split(text: str) -> list[str]:
@@ -49,3 +54,19 @@ def test_normalise_as_squad_does() -> None:
 def test_a_number_behind_a_bracket_goes_on_with_the_sentence() -> None:
     text = "They speak German (official) 62.1%, French (official) 22.8%. English is common."
     assert split(text) == ["They speak German (official) 62.1%, French (official) 22.8%.", "English is common."]
+
+
+@pytest.mark.parametrize(
+    ("written", "form", "finish", "expected"),
+    [
+        ("One is whole. Two is brok", "chat", "length", "One is whole."),
+        ("Only one, which is brok", "chat", "length", "Only one, which is …"),
+        ("It ends here. So does it.", "chat", "length", "It ends here. So does it."),
+        ("No full stop", "chat", "stop", "No full stop"),
+        (" 25,148 kilo", "factoid", "length", "25,148 kilo"),
+    ],
+)
+def test_what_the_room_cut_off_is_not_shown_as_if_it_were_whole(
+    written: str, form: str, finish: Literal["stop", "length"], expected: str
+) -> None:
+    assert finished(Completion(written, finish=finish), form) == expected

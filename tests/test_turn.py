@@ -117,6 +117,23 @@ def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:
     assert turn.answer.unknown
 
 
+def test_where_the_winner_has_no_support_another_candidate_speaks(parts: Parts) -> None:
+    replies = (DRAFT, "unknown", *["Monks invented lentils."] * 2, "Lentils are rich in protein.")
+    choices = yes_no(0.1, 0.1, 0.9)
+    turn = asked(scripted(parts, *replies, choices=choices), Turn("Where do lentils come from?"))
+    assert [candidate.votes for candidate in turn.pool] == [2, 2, 1]
+    assert turn.answer
+    assert not turn.answer.unknown
+
+
+def test_what_about_is_asked_as_and(parts: Parts) -> None:
+    parts = scripted(parts, "How much iron do I need?", DRAFT, "Lentils are rich in protein.")
+    turn = asked(parts, Turn("What about iron?", (EARLIER,)))
+    assert turn.question == "How much iron do I need?"
+    assert isinstance(parts.llm, ScriptedLLM)
+    assert "A: And iron?" in parts.llm.prompts[0][-1].content
+
+
 def test_first_sources_come_before_the_model_has_said_a_word(parts: Parts) -> None:
     snapshots = flow.run(Turn("What is a good diet?"), scripted(parts, DRAFT, "Lentils."), Event())
     first = next(snapshot for snapshot in snapshots if snapshot.passages)

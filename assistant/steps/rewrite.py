@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from threading import Event
 
@@ -12,6 +13,8 @@ from assistant.types import Options, Parts, Turn
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
 _ROOM = 60
+# Small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is.
+_ABOUT = re.compile(r"^(?:what|how) about\b", re.IGNORECASE)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -20,7 +23,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn.grow(question=turn.utterance)
         return
     history = recent(turn.history, exchanges=3, chars=400)
-    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=turn.utterance)
+    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=_ABOUT.sub("And", turn.utterance))
     [completion] = parts.llm.complete([messages], Options(max_tokens=_ROOM, stop=("\n",)), stop)
     question = _question(completion.text, turn.utterance)
     yield turn.grow(question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)

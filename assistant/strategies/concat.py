@@ -7,6 +7,7 @@ from threading import Event
 
 from assistant import citations
 from assistant.budget import fit
+from assistant.text import finished
 from assistant.types import Answer, Options, Parts, Passage, Turn
 from assistant.unknown import says_unknown
 
@@ -21,7 +22,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     messages, cuts = fit(f"{form}/concat", parts.llm, room, **values)
     turn = turn.grow(cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
-        turn = turn.grow(answer=Answer(without_title(completion.text.strip(), turn.shown)))
+        turn = turn.grow(answer=Answer(without_title(finished(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:
         turn = turn.grow(answer=Answer(turn.answer.text, unknown=says_unknown(turn.answer.text)))

@@ -14,7 +14,7 @@ from assistant.budget import fit
 from assistant.pool import vote
 from assistant.strategies.concat import FACTOID_ROOM
 from assistant.strategies.post_fusion import ask_each
-from assistant.text import normalise
+from assistant.text import finished, normalise
 from assistant.types import Answer, Candidate, Options, Parts, Turn
 from assistant.unknown import says_unknown
 
@@ -44,7 +44,7 @@ def _distil(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     messages, cuts = fit(f"{form}/pf_concat", parts.llm, room, **values)
     turn = turn.grow(cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
-        turn = turn.grow(answer=Answer(completion.text.strip()))
+        turn = turn.grow(answer=Answer(finished(completion, form)))
         yield turn
     if turn.answer is not None:
         turn = turn.grow(answer=Answer(turn.answer.text, unknown=says_unknown(turn.answer.text)))

@@ -5,17 +5,19 @@ The k prompts go to the model as one batch (post-fusion, section 3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Event
 
 from assistant import citations
 from assistant.budget import fit
 from assistant.pool import elect, vote
 from assistant.strategies.concat import FACTOID_ROOM
+from assistant.text import finished
 from assistant.types import Answer, Candidate, Messages, Options, Parts, Passage, Turn
 from assistant.unknown import says_unknown
 
 CHAT_ROOM = 64
+SPEAKERS = 2
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -25,10 +27,22 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         return
     winner = elect(turn.pool, turn.choices.form, parts.embedder)
-    text = winner.text if winner else "unknown"
-    turn = turn.grow(answer=Answer(text, unknown=winner is None, origin="pool"))
-    yield turn
-    yield from citations.settle(turn, parts, stop)
+    if winner is None:
+        yield turn.grow(answer=Answer("unknown", unknown=True, origin="pool"))
+        return
+    for candidate in _candidates(winner, turn.pool):
+        turn = turn.grow(answer=Answer(candidate.text, origin="pool"))
+        yield turn
+        for turn in citations.settle(turn, parts, stop):
+            yield turn
+        if stop.is_set() or (turn.answer and not turn.answer.unknown):
+            return
+
+
+def _candidates(winner: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """Who may speak, in order: the winner, and where no passage says what it says, the one with most votes but it."""
+    others = [one for one in pool if not one.unknown and one.text != winner.text]
+    return [winner, *sorted(others, key=lambda one: -one.votes)][:SPEAKERS]
 
 
 def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
@@ -37,7 +51,7 @@ def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
     prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
     completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
     return [
-        Candidate(completion.text.strip(), passage.id, unknown=says_unknown(completion.text))
+        Candidate(finished(completion, turn.choices.form), passage.id, unknown=says_unknown(completion.text))
         for passage, completion in zip(turn.shown, completions, strict=True)
     ]
 
