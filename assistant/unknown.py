@@ -25,8 +25,8 @@ _TOLD = (
 )
 _NOT = r"(?:\s(?:not|never)|n'?t|not)"
 _SILENT_SOURCE = rf"""
-    \b{_SOURCE}\b (?!\sof\b) [^.;]{{0,50}}? \b(?:do|does|did|can|ca|could|is|are|was|were|has|have){_NOT}\s (?:\w+\s){{0,3}}?
-    (?:{_TELLS}|{_TOLD}|enough|sufficient)\b
+    \b{_SOURCE}\b (?!\sof\b) [^.;]{{0,50}}? \b(?:do|does|did|can|ca|could|is|are|was|were|has|have){_NOT}\s
+    (?:\w+\s){{0,3}}? (?:{_TELLS}|{_TOLD}|enough|sufficient)\b
   | \b(?:none|neither|nothing|nowhere)\b [^.;]{{0,20}} \b{_SOURCE}\b [^.;]{{0,30}} \b(?:{_TELLS}(?:e?s)?|about|on)\b
   | ^\W* n/a\b
   | \bno\s {_SOURCE}\s {_TELLS}(?:e?s)?\b

@@ -25,7 +25,10 @@ MANIFEST_KEY = "sequitur.manifest"
 QUERY_CHARS = 20_000
 # Searches wait for no more than this many passages being read.
 BATCH = 200
-AGAIN = "make it again with: python -m assistant index PATH... --library NAME"
+AGAIN = (
+    "make it again with: python -m assistant index PATH... --library NAME "
+    "(the starter library is made again when Sequitur starts)"
+)
 
 
 class Bm25:

@@ -27,6 +27,7 @@ SLOW = 240_000  # milliseconds for a turn or an index on a busy machine
 @dataclass
 class App:
     process: subprocess.Popen[str]
+    folder: Path
     url: str
     seconds: float  # from the start of the process until it printed its address
 
@@ -42,7 +43,7 @@ def app(smollm_path: Path, embedder: object, tmp_path_factory: pytest.TempPathFa
     line = process.stderr.readline()
     found = re.search(r"http://\S+", line)
     assert found, line
-    yield App(process, found[0], time.perf_counter() - began)
+    yield App(process, folder, found[0], time.perf_counter() - began)
     process.kill()
     process.wait()
 
@@ -114,6 +115,17 @@ def test_stopping_is_quick(page: Page) -> None:
     began = time.perf_counter()
     expect(page.locator("#transcript .halted")).to_be_visible()
     assert time.perf_counter() - began < 3
+
+
+def test_an_index_that_is_gone_is_told_and_nothing_is_lost(app: App, page: Page) -> None:
+    kept = page.locator("#transcript article").count()
+    for commit in (app.folder / "libraries" / "starter").glob("segments_*"):
+        commit.unlink()
+    ask(page, "What is a good diet for runners?")
+    expect(page.locator("#transcript article").last).to_contain_text("There is no complete index")
+    page.reload()
+    expect(page.locator("#transcript article")).to_have_count(kept + 1)
+    expect(page.locator("#transcript .said").last).to_contain_text("runners")
 
 
 def test_ctrl_c_ends_it(app: App) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
+from sqlalchemy import event
+from sqlalchemy.pool import Pool
 
-from tests.browser.conftest import opened
+from tests.browser.conftest import Site, opened, tab
 
 DIET = "What is a good diet?"
 
@@ -94,6 +97,32 @@ def test_an_unknown_address_shows_an_empty_page_and_says_so(context: BrowserCont
     page = opened(context, site, "#nosuchthing")
     expect(page.locator(".welcome")).to_be_visible()
     expect(page.locator("#notice").get_by_role("alert")).to_contain_text("was not found")
+
+
+@pytest.fixture
+def full_disk(served: Site) -> Iterator[None]:
+    """SQLite itself refuses to let its file grow."""
+    pages = ["1"]
+
+    def limit(connection: sqlite3.Connection, *_: object) -> None:
+        connection.execute(f"PRAGMA max_page_count={pages[0]}")
+
+    event.listen(Pool, "checkout", limit)
+    yield
+    pages[0] = "1073741823"
+
+
+def test_a_full_disk_is_told_and_loses_nothing(page: Page, ask, site: Site, full_disk: None, tmp_path: Path) -> None:
+    long = "What is a good diet? " + "x" * 9000
+    ask(page, long, wait=False)
+    expect(page.locator("#notice").get_by_role("alert")).to_contain_text("full disk")
+    expect(page.locator("#box")).to_have_value(long)
+    tab(page, "My facts")
+    file = tmp_path / "facts.txt"
+    file.write_text("\n".join(f"{n} {'x' * 400}" for n in range(50)), encoding="utf-8")
+    page.locator("#bring input[type=file], input[type=file][accept*='.json']").first.set_input_files(file)
+    expect(page.locator("#notice").get_by_role("alert")).to_contain_text("full disk")
+    assert site.house.ptkb.facts("me") == []
 
 
 def test_a_server_that_is_killed_and_comes_back(browser, start, ask) -> None:
