@@ -69,7 +69,17 @@ def accept(turn: Turn, parts: Parts) -> Turn:
     Raises:
         UtteranceError: the utterance is empty or too long.
     """
-    utterance, most = clean(turn.utterance), parts.settings.turn.utterance_chars
+    utterance = accepted(turn.utterance, parts.settings.turn.utterance_chars)
+    return turn.grow(utterance=utterance, model=parts.llm.name)
+
+
+def accepted(utterance: str, most: int) -> str:
+    """The utterance, cleaned.
+
+    Raises:
+        UtteranceError: it is empty, or longer than `most` characters.
+    """
+    utterance = clean(utterance)
     if not utterance:
         raise UtteranceError("The message is empty; type a question first.")
     if len(utterance) > most:
@@ -77,7 +87,7 @@ def accept(turn: Turn, parts: Parts) -> Turn:
             f"The message has {len(utterance):,} characters; at most {most:,} are read at once. "
             "Shorten it, or add long text as a document."
         )
-    return turn.grow(utterance=utterance, model=parts.llm.name)
+    return utterance
 
 
 def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:

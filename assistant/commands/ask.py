@@ -20,8 +20,10 @@ from assistant.chat import exchanges
 from assistant.commands.common import DataDir, SettingsFile, out, ready, settings_of, talk
 from assistant.errors import SequiturError
 from assistant.parts import Loader
+from assistant.settings import Settings
 from assistant.types import Choices, Fact, Turn, new_id, now
 from assistant.views import as_json, headline
+from ptkb.store import validated
 
 Facts = Annotated[list[str] | None, typer.Option("--fact", help="Something about you; may be repeated.")]
 Strategy = Annotated[str | None, typer.Option(help="How the answer is made from the passages.")]
@@ -42,9 +44,10 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     data_dir: DataDir = None,
 ) -> None:
     """Ask one question and print the answer with its sources."""
-    loader = ready(settings_of(settings, data_dir))
-    turn = Turn(question, known=_facts(fact or []), choices=_choices(loader, loop, strategy, k, library))
-    turn = _answered(turn, loader, quiet=as_data)
+    usual = settings_of(settings, data_dir)
+    question = flow.accepted(question, usual.turn.utterance_chars)
+    turn = Turn(question, known=_facts(fact or []), choices=_choices(usual, loop, strategy, k, library))
+    turn = _answered(turn, ready(usual), quiet=as_data)
     if as_data:
         out.print_json(json.dumps(as_json(turn)))
     else:
@@ -63,8 +66,9 @@ def chat(
     data_dir: DataDir = None,
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
-    loader = ready(settings_of(settings, data_dir))
-    choices, known = _choices(loader, loop, strategy, k, library), _facts(fact or [])
+    usual = settings_of(settings, data_dir)
+    choices, known = _choices(usual, loop, strategy, k, library), _facts(fact or [])
+    loader = ready(usual)
     turns: list[Turn] = []
     talk.print("Ask away; an empty line ends the conversation.", style="dim")
     for utterance in _lines():
@@ -77,15 +81,17 @@ def chat(
         turns.append(turn)
 
 
-def _choices(loader: Loader, loop: str | None, strategy: str | None, k: int | None, library: str | None) -> Choices:
-    usual = loader.settings
-    return Choices(
+def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | None, library: str | None) -> Choices:
+    """What was asked for, else the settings' choice; a loop or strategy that is none is told before anything loads."""
+    choices = Choices(
         strategy or usual.turn.strategy, loop or usual.turn.loop, k or usual.retrieve.k, library or usual.library
     )
+    flow.asked(Turn("", choices=choices))
+    return choices
 
 
 def _facts(texts: Sequence[str]) -> tuple[Fact, ...]:
-    return tuple(Fact(new_id(), text, now(), now()) for text in texts)
+    return tuple(Fact(new_id(), validated(text), now(), now()) for text in texts)
 
 
 def _lines() -> Iterator[str]:
