@@ -13,8 +13,8 @@ import typer
 from rich.progress import track
 
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
-from assistant.errors import DataError
 from assistant.evaluation import support as measured
+from assistant.evaluation.data import records
 from assistant.parts import load_embedder, load_llm
 from assistant.steps.intent import intent_of
 
@@ -54,7 +54,7 @@ def intents(
 ) -> None:
     """Are questions told from small talk and talk about the conversation? Accuracy, and questions withheld."""
     knobs = settings_of(settings, data_dir)
-    rows = [row for row in _rows(messages) if not split or row["split"] == split]
+    rows = [row for _, row in records(messages) if not split or row["split"] == split]
     embedder = load_embedder(knobs, _silent)
     found = [intent_of(row["text"], embedder, knobs.turn.intent_threshold) for row in rows]
     gate = [(got == "question") == (row["intent"] == "question") for got, row in zip(found, rows, strict=True)]
@@ -72,13 +72,6 @@ def intents(
         },
         as_json,
     )
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, json.JSONDecodeError) as error:
-        raise DataError(f"{path} can't be read as JSONL ({error}).") from error
 
 
 def _right_by_kind(rows: Sequence[measured.Pair], found: Sequence[float], threshold: float) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from threading import Event
 from sklearn.metrics import roc_auc_score
 
 from assistant.citations import gather
-from assistant.errors import SequiturError
+from assistant.errors import DataError
+from assistant.evaluation.data import records
 from assistant.support import Claim, supports
 from assistant.types import LLM, Embedder, Passage
 
@@ -45,16 +45,15 @@ def read_pairs(path: Path, split: str = "") -> list[Pair]:
     """The pairs of a JSONL file `{id, sentence, title, passage, supported, kind, split}`.
 
     Raises:
-        SequiturError: the file or one of its lines can't be read; the line is named.
+        DataError: the file or one of its lines can't be read; the line is named.
     """
     pairs = []
-    for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for place, row in records(path):
         try:
-            row = json.loads(line)
             passage = Passage(row["id"], row["title"], row["passage"])
             pairs.append(Pair(row["id"], row["sentence"], passage, row["supported"], row["kind"], row["split"]))
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise SequiturError(f"Line {n} of {path} is not a labelled pair ({error}).") from error
+        except KeyError as error:
+            raise DataError(f"{place}, is not a labelled pair: it has no {error}.") from error
     return [pair for pair in pairs if not split or pair.split == split]
 
 
