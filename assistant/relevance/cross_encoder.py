@@ -1,0 +1,92 @@
+"""A cross-encoder as relevance estimator: reads question and passage together, gives one logit, which is s_j."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event, Lock
+from typing import Any
+
+from assistant.errors import ModelError
+from assistant.relevance.estimate import Relevance
+from assistant.types import Passage
+
+BATCH = 32
+
+
+class CrossEncoderEstimator:
+    """A sentence-transformers cross-encoder in a local folder, on the CPU or the GPU. Threads take turns.
+
+    What is longer than the model reads is cut by its tokenizer, the longer of question and passage first.
+
+    Raises:
+        ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded.
+    """
+
+    def __init__(self, folder: Path, name: str = "") -> None:
+        self.name = f"cross-encoder:{name or folder.name}"
+        self._lock = Lock()
+        check(folder)
+        self._model = load(folder)
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        """One estimate for each passage; see `Estimator`. `stop` is looked at between batches of 32."""
+        found: list[Relevance] = []
+        for start in range(0, len(passages), BATCH):
+            batch = passages[start : start + BATCH]
+            found += [Relevance.of_score(0.0)] * len(batch) if stop.is_set() else self._batch(question, batch)
+        return found
+
+    def _batch(self, question: str, passages: Sequence[Passage]) -> list[Relevance]:
+        from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
+
+        with self._lock:
+            logits = self._model.predict(
+                [pair(question, passage) for passage in passages],
+                activation_fn=Identity(),
+                batch_size=BATCH,
+                show_progress_bar=False,
+            )
+        return [Relevance.of_score(float(logit)) for logit in logits]
+
+
+def pair(question: str, passage: Passage) -> tuple[str, str]:
+    """What the cross-encoder reads, in training and in use."""
+    texts = (question, f"{passage.title}: {passage.text}" if passage.title else passage.text)
+    first, second = (text.encode("utf-8", "replace").decode() for text in texts)
+    return first, second
+
+
+def check(folder: Path) -> None:
+    """Refuse what is no cross-encoder of one logit: transformers would add a head at random to any other model.
+
+    Raises:
+        ModelError: the folder can't be used; the message says why.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} holds no model ({error}); give the folder of a cross-encoder.") from error
+    if not any("ForSequenceClassification" in name for name in config.get("architectures") or ()):
+        raise ModelError(f"{folder} holds no cross-encoder; give one, or train one with `train relevance`.")
+    labels = len(config.get("id2label", ("false", "true")))
+    if labels != 1:
+        raise ModelError(f"The cross-encoder in {folder} gives {labels} values a passage; give one that gives one.")
+
+
+def load(folder: Path, **options: Any) -> Any:
+    """The sentence-transformers `CrossEncoder` of a folder; `options` are its own.
+
+    Raises:
+        ModelError: a file is missing or broken.
+    """
+    from safetensors import SafetensorError  # noqa: PLC0415
+    from sentence_transformers import CrossEncoder  # noqa: PLC0415 - takes seconds to import
+    from transformers.utils import logging  # noqa: PLC0415
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return CrossEncoder(str(folder), local_files_only=True, **options)
+    except (OSError, ValueError, KeyError, RuntimeError, AttributeError, SafetensorError) as error:
+        raise ModelError(f"{folder} holds no complete cross-encoder ({error}); get or train it again.") from error

@@ -1,0 +1,36 @@
+"""A cross-encoder with random weights, small enough to be made and trained in a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+WORDS = """[PAD] [UNK] [CLS] [SEP] [MASK] what holds protein is rich in lentils milk walks good the capital of france
+peru norway kenya paris lima oslo nairobi where : . , ? word""".split()
+
+
+@pytest.fixture(scope="session")
+def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a BERT of two layers, a vocabulary of a few words, and one logit."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-cross-encoder"
+    folder.mkdir()
+    vocabulary = folder / "vocab.txt"
+    vocabulary.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        num_labels=1,
+        initializer_range=0.3,
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    BertTokenizerFast(vocab={word: n for n, word in enumerate(WORDS)}, model_max_length=64).save_pretrained(folder)
+    return folder

@@ -1,0 +1,264 @@
+"""Estimators, weights, calibration and losses of RE-RAG, against numbers worked out by hand."""
+
+from math import exp, inf, log
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from assistant.errors import DataError, ModelError, UtteranceError
+from assistant.relevance.by_llm import LlmEstimator
+from assistant.relevance.calibration import (
+    METHODS,
+    Calibrated,
+    Calibration,
+    expected_calibration_error,
+    fit,
+    reliability,
+)
+from assistant.relevance.cross_encoder import CrossEncoderEstimator
+from assistant.relevance.estimate import Relevance, reranked, set_confidence
+from assistant.relevance.weights import best, marginal, weights
+from assistant.types import Passage
+from tests.scripted import ScriptedLLM
+
+pytest_plugins = ["tests.fixtures_relevance"]
+PASSAGES = [Passage("a", "Lentils", "Rich in protein."), Passage("b", "", "Milk."), Passage("c", "Walks", "Good.")]
+
+
+def scripted(*true: float, context: int = 4096) -> ScriptedLLM:
+    return ScriptedLLM(choices=[{"true": one, "false": 1 - one} for one in true], context=context)
+
+
+# --- estimates ---------------------------------------------------------------------------------------------------
+
+
+def test_scores_are_log_odds_and_stay_finite() -> None:
+    assert Relevance.of_confidence(0.8).score == pytest.approx(log(4))
+    assert Relevance.of_score(log(4)).confidence == pytest.approx(0.8)
+    for certain in (Relevance.of_confidence(1.0), Relevance.of_score(inf), Relevance.of_score(900.0)):
+        assert 0.99 < certain.confidence < 1
+        assert certain.score < 20
+    assert 0 < Relevance.of_score(-inf).confidence < 0.01
+    for wrong in (lambda: Relevance.of_confidence(1.2), lambda: Relevance.of_score(float("nan"))):
+        with pytest.raises(ValueError, match="has to be"):
+            wrong()
+
+
+def test_the_best_come_first_and_equals_keep_their_order() -> None:
+    found = reranked(PASSAGES, [Relevance.of_confidence(r) for r in (0.2, 0.9, 0.2)], 2)
+    assert [passage.id for passage, _ in found] == ["b", "a"]
+    assert set_confidence([one for _, one in found]) == pytest.approx(0.9)
+    assert set_confidence([]) == 0
+
+
+def test_the_model_is_asked_of_each_passage() -> None:
+    llm = scripted(0.9, 0.3, 0.5)
+    found = LlmEstimator(llm).estimate("What holds protein?", PASSAGES, Event())
+    assert [one.confidence for one in found] == pytest.approx([0.9, 0.3, 0.5])
+    assert found[2].score == pytest.approx(0)
+    assert "Lentils: Rich in protein." in llm.asked[0][-1].content
+    assert all("What holds protein?" in prompt[-1].content for prompt in llm.asked)
+    assert LlmEstimator(llm).estimate("What?", [], Event()) == []
+
+
+def test_a_passage_longer_than_the_window_is_cut_and_a_question_is_refused() -> None:
+    llm = scripted(0.6, context=300)
+    long = Passage("a", "Long", "First sentence here. " + "word " * 5000)
+    [found] = LlmEstimator(llm).estimate("What?", [long], Event())
+    assert found.confidence == pytest.approx(0.6)
+    assert llm.count(llm.asked[0]) < 300
+    assert "First sentence here." in llm.asked[0][-1].content
+    with pytest.raises(UtteranceError, match="too long"):
+        LlmEstimator(llm).estimate("what " * 400, [long], Event())
+
+
+@pytest.mark.model
+def test_a_real_model_gives_probabilities(smollm) -> None:
+    found = LlmEstimator(smollm).estimate("What holds protein?", PASSAGES, Event())
+    assert len(found) == 3
+    assert all(0 < one.confidence < 1 for one in found)
+    assert len({one.confidence for one in found}) == 3
+
+
+# --- cross-encoders ----------------------------------------------------------------------------------------------
+
+
+def test_a_cross_encoder_scores_as_its_own_logits(tiny_cross_encoder: Path) -> None:
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    estimator = CrossEncoderEstimator(tiny_cross_encoder, "tiny")
+    found = estimator.estimate("what holds protein", PASSAGES * 20, Event())
+    tokenizer = AutoTokenizer.from_pretrained(tiny_cross_encoder)
+    model = AutoModelForSequenceClassification.from_pretrained(tiny_cross_encoder).eval()
+    with torch.inference_mode():
+        read = tokenizer("what holds protein", "Lentils: Rich in protein.", return_tensors="pt")
+        logit = float(model(**read).logits[0, 0])
+    assert found[0].score == pytest.approx(logit, abs=1e-4)
+    assert found[57].score == pytest.approx(found[0].score, abs=1e-4)
+    assert found[1].score != pytest.approx(found[0].score, abs=1e-6)
+    assert estimator.name == "cross-encoder:tiny"
+    assert estimator.estimate("?", [], Event()) == []
+
+
+def test_a_cross_encoder_stops_and_takes_odd_texts(tiny_cross_encoder: Path) -> None:
+    estimator = CrossEncoderEstimator(tiny_cross_encoder)
+    odd = [Passage("x", "", ""), Passage("y", "\ud800", "word " * 3000), Passage("z", "日本", "🙂\x00")]
+    assert all(0 < one.confidence < 1 for one in estimator.estimate("protein " * 2000, odd, Event()))
+    stop = Event()
+    stop.set()
+    assert estimator.estimate("?", PASSAGES, stop) == [Relevance(0.5, 0.0)] * 3
+
+
+def test_what_is_no_cross_encoder_is_refused(tiny_cross_encoder: Path, tmp_path: Path) -> None:
+    import json
+    import shutil
+
+    with pytest.raises(ModelError, match="holds no model"):
+        CrossEncoderEstimator(tmp_path)
+    folder = tmp_path / "copy"
+    shutil.copytree(tiny_cross_encoder, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["BertModel"]}))
+    with pytest.raises(ModelError, match="holds no cross-encoder"):
+        CrossEncoderEstimator(folder)
+    (folder / "config.json").write_text(json.dumps(config | {"id2label": {"0": "no", "1": "yes"}}))
+    with pytest.raises(ModelError, match="gives 2 values"):
+        CrossEncoderEstimator(folder)
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "model.safetensors").write_bytes(b"broken")
+    with pytest.raises(ModelError, match="no complete cross-encoder"):
+        CrossEncoderEstimator(folder)
+
+
+# --- weights -----------------------------------------------------------------------------------------------------
+
+
+def test_weights_are_a_softmax() -> None:
+    assert weights([log(1), log(2), log(5)]) == pytest.approx([0.125, 0.25, 0.625])
+    assert weights([3.0]) == [1.0]
+    assert weights([]) == []
+    assert weights([1000.0, 0.0]) == pytest.approx([1, 0])
+    with pytest.raises(ValueError, match="finite"):
+        weights([inf, 0.0])
+
+
+def test_answers_are_weighed_by_the_passages_relevance() -> None:
+    scores = [log(3), log(1)]
+    found = marginal(scores, [[log(0.2), log(0.6)], [log(0.5), -inf]])
+    assert [exp(one) for one in found] == pytest.approx([0.75 * 0.2 + 0.25 * 0.6, 0.75 * 0.5])
+    assert best(found) == 1
+
+
+def test_the_ends_of_marginalisation() -> None:
+    impossible = marginal([0.0, 1.0], [[-inf, -inf], [-inf, -inf]])
+    assert impossible == [-inf, -inf]
+    assert best(impossible) is None
+    assert best([]) is None
+    assert marginal([2.0], [[log(0.3)]]) == [pytest.approx(log(0.3))]
+    assert marginal([], [[], []]) == [-inf, -inf]
+    # far below what a float holds as a probability
+    assert marginal([0.0, 0.0], [[-2000.0, -2000.0]]) == [pytest.approx(-2000.0)]
+    with pytest.raises(ValueError, match="1 likelihoods for 2 passages"):
+        marginal([0.0, 0.0], [[-1.0]])
+    for wrong in (0.5, float("nan")):
+        with pytest.raises(ValueError, match="0 or less"):
+            marginal([0.0], [[wrong]])
+
+
+# --- calibration -------------------------------------------------------------------------------------------------
+
+# At score 2 and -2 of a temperature of 2 and no shift: sigmoid(1) = 0.731.
+SCORES = [2.0] * 1000 + [-2.0] * 1000
+LABELS = [n < 731 for n in range(1000)] + [n < 269 for n in range(1000)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_finds_the_shares_that_are_there(method) -> None:
+    found = fit("e", method, SCORES, LABELS)
+    assert found.apply(Relevance.of_score(2.0)).confidence == pytest.approx(0.731, abs=0.002)
+    assert found.apply(Relevance.of_score(-2.0)).confidence == pytest.approx(0.269, abs=0.002)
+    if method == "temperature":
+        assert 1 / found.slope == pytest.approx(2, abs=0.02)
+        assert found.intercept == 0
+
+
+def test_temperature_cannot_shift_but_the_others_can() -> None:
+    scores, labels = [4.0] * 100 + [1.0] * 100, [n < 80 for n in range(100)] + [n < 10 for n in range(100)]
+    assert fit("e", "temperature", scores, labels).apply(Relevance.of_score(1.0)).confidence > 0.4
+    for method in ("platt", "isotonic"):
+        found = fit("e", method, scores, labels).apply(Relevance.of_score(1.0))
+        assert found.confidence == pytest.approx(0.1, abs=0.01)
+
+
+def test_isotonic_is_never_certain() -> None:
+    found = fit("e", "isotonic", [-1.0, 0.0, 1.0, 2.0], [False, False, True, True])
+    for score in (-5.0, 5.0):
+        relevance = found.apply(Relevance.of_score(score))
+        assert 0.1 < relevance.confidence < 0.9
+        assert relevance.score == pytest.approx(log(relevance.confidence / (1 - relevance.confidence)))
+
+
+def test_what_can_not_be_calibrated_is_refused() -> None:
+    with pytest.raises(DataError, match="All 2 passages are relevant"):
+        fit("e", "platt", [1.0, 2.0], [True, True])
+    with pytest.raises(DataError, match="All 0 passages are irrelevant"):
+        fit("e", "platt", [], [])
+    with pytest.raises(DataError, match="as temperature needs; try platt or isotonic"):
+        fit("e", "temperature", [3.0, 4.0] * 10, [False] * 19 + [True])
+    for method in METHODS:
+        with pytest.raises(DataError, match="don't rise with relevance"):
+            fit("e", method, [-1.0, 1.0], [True, False])
+    with pytest.raises(ValueError, match="2 scores and 1 labels"):
+        fit("e", "platt", [1.0, 2.0], [True])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_calibration_is_read_back_as_it_was(method, tmp_path: Path) -> None:
+    found = fit("llm:m", method, SCORES, LABELS)
+    found.save(tmp_path / "c.json")
+    assert Calibration.load(tmp_path / "c.json", "llm:m") == found
+    assert [file.name for file in tmp_path.iterdir()] == ["c.json"]
+
+
+def test_calibrations_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    fit("llm:m", "platt", SCORES, LABELS).save(path)
+    good = path.read_text()
+    for text, says in (
+        (good.replace('"version": 1', '"version": 2'), "is of version 2, not 1"),
+        (good.replace("llm:m", "llm:other"), "was fitted for llm:other, not for llm:m"),
+        (good.replace('"platt"', '"isotonic"'), "has no knots"),
+        (good.replace('"platt"', '"magic"'), "is not one"),
+        ("[]", "is not one"),
+        (good[:20], "is not one"),
+        ("{}", "is of version None"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ModelError, match=says):
+            Calibration.load(path, "llm:m")
+    with pytest.raises(ModelError, match="can't be read"):
+        Calibration.load(tmp_path / "none.json", "llm:m")
+    with pytest.raises(DataError, match="can't be written"):
+        Calibration("e", "platt").save(tmp_path / "no" / "c.json")
+
+
+def test_an_estimator_is_calibrated_in_place() -> None:
+    halved = Calibrated(LlmEstimator(scripted(0.9, 0.5)), Calibration("llm:scripted", "temperature", slope=0.5))
+    found = halved.estimate("?", PASSAGES[:2], Event())
+    assert halved.name == "llm:scripted"
+    assert found[0].score == pytest.approx(log(9) / 2)
+    assert found[1].confidence == pytest.approx(0.5)
+
+
+def test_calibration_error_by_hand() -> None:
+    confidences, relevant = [0.95, 0.85, 0.15, 0.11, 1.0], [True, False, False, True, True]
+    table = reliability(confidences, relevant)
+    assert [(one.low, one.count) for one in table] == [(0.1, 2), (0.8, 1), (0.9, 2)]
+    assert table[0].confidence == pytest.approx(0.13)
+    assert table[0].relevant == 0.5
+    by_hand = (2 * abs(0.13 - 0.5) + 1 * 0.85 + 2 * (1 - 0.975)) / 5
+    assert expected_calibration_error(confidences, relevant) == pytest.approx(by_hand)
+    with pytest.raises(ValueError, match="no confidences"):
+        expected_calibration_error([], [])
