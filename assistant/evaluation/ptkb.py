@@ -1,12 +1,11 @@
-"""Measures the ranking of facts against people's labels, on the topics of TREC iKAT 2023.
+"""Measures the ranking of facts against people's labels, on the topics of TREC iKAT.
 
-Topics are a JSON list of `{number, ptkb: {"1": text, ...}, turns: [{turn_id, utterance, response, ptkb_provenance}]}`;
-qrels name a turn `<number>_<turn_id>` and a fact by its number. Each turn is given the canonical history.
+Topics are those that `assistant.ikat.topics` reads; qrels name a turn `<number>_<turn_id>` and a fact by its number.
+Each turn is given the canonical history.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,8 +17,9 @@ from ir_measures import RR, P, R, SetF, SetP, SetR, nDCG
 from assistant.errors import DataError
 from assistant.evaluation.data import read_qrels, sample
 from assistant.evaluation.measures import mean
+from assistant.ikat import topics
 from assistant.settings import FactSettings
-from assistant.types import Embedder, Exchange, Fact, RankedFact, now
+from assistant.types import Embedder, Exchange, Fact, RankedFact
 from ptkb.rank import rank
 
 Qrels = dict[str, dict[str, int]]
@@ -40,20 +40,12 @@ class Asked:
 
 
 def read_topics(path: Path) -> list[Asked]:
-    """Every turn of every topic.
+    """Every turn of every topic, with the utterances and canonical responses before it.
 
     Raises:
         DataError: the file can't be read, or a topic or turn lacks something; the message names both.
     """
-    try:
-        topics = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"The topics {path} can't be read ({error}); check the path.") from error
-    except ValueError as error:
-        raise DataError(f"The topics {path} are not valid JSON ({error}); give the track's own file.") from error
-    if not isinstance(topics, list) or not topics:
-        raise DataError(f"The topics {path} are not a list of topics; give the track's own file.")
-    return [turn for n, topic in enumerate(topics, 1) for turn in _turns(path.name, n, topic)]
+    return [asked for topic in topics.read_topics(path).topics for asked in _asked(topic)]
 
 
 def judged(turns: Sequence[Asked], qrels: Path | None) -> tuple[list[Asked], Qrels]:
@@ -98,31 +90,11 @@ def taken(turns: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
     return [turn for turn in turns if turn.id in kept]
 
 
-def _turns(file: str, n: int, topic: Any) -> Iterator[Asked]:
-    if not isinstance(topic, dict) or not isinstance(topic.get("turns"), list) or not topic.get("number"):
-        raise DataError(f"{file}, topic {n}, has no number or no turns; give the track's own file.")
-    number, facts = str(topic["number"]), topic.get("ptkb")
-    if not isinstance(facts, dict) or not facts or not all(isinstance(text, str) for text in facts.values()):
-        raise DataError(f"{file}, topic {number}, has no ptkb of numbered texts; give the track's own file.")
-    moment = now()
-    known = tuple(Fact(str(key), text, moment, moment) for key, text in facts.items())
-    history: list[Exchange] = []
-    for place, turn in enumerate(topic["turns"], 1):
-        asked = _asked(f"{file}, topic {number}, turn {place}", number, turn, known, tuple(history))
-        history.append(Exchange(asked.utterance, asked.utterance, str(turn.get("response") or "")))
-        yield asked
-
-
-def _asked(place: str, number: str, turn: Any, facts: tuple[Fact, ...], history: tuple[Exchange, ...]) -> Asked:
-    if not isinstance(turn, dict) or "turn_id" not in turn:
-        raise DataError(f"{place}, has no turn_id; give the track's own file.")
-    utterance, relevant = turn.get("utterance"), turn.get("ptkb_provenance") or []
-    if not isinstance(utterance, str) or not utterance.strip():
-        raise DataError(f"{place}, has no utterance; mend or remove it.")
-    unknown = {str(one) for one in relevant} - {fact.id for fact in facts}
-    if unknown:
-        raise DataError(f"{place}, names the facts {', '.join(sorted(unknown))}, which its ptkb lacks; mend it.")
-    return Asked(f"{number}_{turn['turn_id']}", utterance, history, facts, tuple(str(one) for one in relevant))
+def _asked(topic: topics.Topic) -> Iterator[Asked]:
+    history: tuple[Exchange, ...] = ()
+    for turn in topic.turns:
+        yield Asked(turn.id, turn.utterance, history, topic.facts, turn.relevant)
+        history = (*history, Exchange(turn.utterance, turn.utterance, turn.response))
 
 
 def _check(file: str, qrels: Qrels, known: Mapping[str, set[str]]) -> None:
