@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.common import DataDir, SettingsFile, settings_of, talk, watch
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of, talk, watch
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Settings
@@ -23,14 +23,15 @@ def main(
         int | None, typer.Option(min=0, max=65535, help="0 takes any free one.", show_default="7860")
     ] = None,
     share_lan: Annotated[bool, typer.Option("--share-lan", help="Let other computers in; needs logins.")] = False,
+    model: Model = None,
+    backend: Backend = None,
     data_dir: DataDir = None,
     settings: SettingsFile = None,
 ) -> None:
     """Serve Sequitur's page, and load the models meanwhile."""
     asked = {"host": LAN if share_lan else host, "port": port}
-    _serve(
-        _with_web(settings_of(settings, data_dir), {name: value for name, value in asked.items() if value is not None})
-    )
+    given = {name: value for name, value in asked.items() if value is not None}
+    _serve(_with_web(settings_of(settings, data_dir, model=model, backend=backend), given))
 
 
 def _with_web(settings: Settings, asked: dict[str, object]) -> Settings:
@@ -58,7 +59,7 @@ def _tell(loader: Loader) -> None:
     """Bars on the terminal while things are being loaded; a failure is told there and on the page."""
     try:
         watch(loader)
-        talk.print("Ready.")
+        talk.print(" ".join(("Ready.", loader.notice)).strip(), markup=False)
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)
 

@@ -43,6 +43,7 @@ class Loader:
         self._finished = Event()
         self._llm: LLM | None = None
         self._embedder: Embedder | None = None
+        self._notice = ""
 
     @property
     def ready(self) -> bool:
@@ -53,6 +54,11 @@ class Loader:
     def error(self) -> str:
         """The sentence that says why loading failed, or ""."""
         return next((stage.error for stage in self.stages() if stage.error), "")
+
+    @property
+    def notice(self) -> str:
+        """What a person should know though everything works: why another model answers than the one asked for."""
+        return self._notice
 
     def stages(self) -> tuple[Stage, ...]:
         """What is being loaded, in order, as of now."""
@@ -130,7 +136,12 @@ class Loader:
         return ensure_starter(self.settings, progress)
 
     def _load_llm(self, progress: Progress) -> LLM:
-        return load_llm(self.settings, progress)
+        from assistant.llm.load import load_or_fall_back  # noqa: PLC0415
+
+        return load_or_fall_back(self.settings, progress, self._tell)
+
+    def _tell(self, notice: str) -> None:
+        self._notice = notice
 
 
 def load_embedder(settings: Settings, progress: Progress) -> Embedder:
@@ -151,8 +162,6 @@ def load_llm(settings: Settings, progress: Progress) -> LLM:
     Raises:
         ModelError: it can't be had, trusted or loaded.
     """
-    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
-    from assistant.llm.llama_cpp import LlamaCpp  # noqa: PLC0415
+    from assistant.llm.load import load  # noqa: PLC0415
 
-    path = Catalogue.load().resolve(settings.llm.model, settings, progress)
-    return LlamaCpp(path, settings.llm, settings.llm.model)
+    return load(settings, progress)

@@ -30,10 +30,16 @@ class Section(BaseModel):
 class LLMSettings(Section):
     """Which language model answers, and on what."""
 
-    backend: Literal["auto", "llama.cpp"] = Field("auto", description="what runs the model")
-    model: str = Field("default", description="a name of the catalogue, or the path of a .gguf file")
+    backend: Literal["auto", "llama.cpp", "transformers"] = Field(
+        "auto",
+        description="what runs the model; auto = transformers on a GPU and for hub ids and folders",
+    )
+    model: str = Field("default", description="a name of the catalogue, a hub id, a folder, or a .gguf file")
+    quantisation: Literal["auto", "none", "int8", "nf4"] = Field(
+        "auto", description="of transformers' weights; auto = nf4 on a GPU, none (bf16) on a CPU"
+    )
     context: int = Field(4096, ge=512, description="tokens that one request may use, prompt and reply together")
-    slots: int = Field(4, ge=1, le=16, description="requests that run side by side")
+    slots: int = Field(4, ge=1, le=32, description="requests that run side by side")
     threads: int = Field(0, ge=0, description="CPU threads; 0 = all cores")
 
 
@@ -66,6 +72,9 @@ class TurnSettings(Section):
     loop: str = Field("grg", description="how passages are found: a file of assistant/loops")
     strategy: str = Field("concat_pf", description="how they are answered from: a file of assistant/strategies")
     draft_tokens: int = Field(48, ge=8, description="length of the draft")
+    iterations: int = Field(3, ge=1, le=5, description="rounds of searching and writing in the ITRG loops")
+    document_tokens: int = Field(200, ge=8, description="length of the document that an ITRG loop writes each round")
+    early_stop: bool = Field(True, description="whether an ITRG loop ends when a round finds the passages of the last")
     answer_tokens: int = Field(160, ge=8, description="length of the answer")
     digest: Literal["extractive", "llm"] = Field("extractive", description="how a passage is cut down")
     digest_chars: int = Field(512, ge=80, description="characters shown of each passage")

@@ -17,7 +17,7 @@ from rich.padding import Padding
 
 from assistant import turn as flow
 from assistant.chat import exchanges
-from assistant.commands.common import DataDir, SettingsFile, out, ready, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, ready, settings_of, talk
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Settings
@@ -40,11 +40,13 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     k: K = None,
     library: Library = None,
     as_data: Annotated[bool, typer.Option("--json", help="Print the whole turn as JSON.")] = False,
+    model: Model = None,
+    backend: Backend = None,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
     """Ask one question and print the answer with its sources."""
-    usual = settings_of(settings, data_dir)
+    usual = settings_of(settings, data_dir, model=model, backend=backend)
     question = flow.accepted(question, usual.turn.utterance_chars)
     turn = Turn(question, known=_facts(fact or []), choices=_choices(usual, loop, strategy, k, library))
     turn = _answered(turn, ready(usual), quiet=as_data)
@@ -56,17 +58,19 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise SequiturError(turn.error)
 
 
-def chat(
+def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
     fact: Facts = None,
     loop: Loop = None,
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
+    model: Model = None,
+    backend: Backend = None,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
-    usual = settings_of(settings, data_dir)
+    usual = settings_of(settings, data_dir, model=model, backend=backend)
     choices, known = _choices(usual, loop, strategy, k, library), _facts(fact or [])
     loader = ready(usual)
     turns: list[Turn] = []

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, ready, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, ready, settings_of, talk
 from assistant.evaluation.bench_turn import Timing, bench, medians, peak_memory
 from assistant.types import Choices
 
@@ -28,11 +28,13 @@ def turn(
         int, typer.Option(min=1, help="Times that all questions are asked; the first is the cold one.")
     ] = 2,
     into: Annotated[Path | None, typer.Option("--out", help="A folder for turn.json.", show_default=False)] = None,
+    model: Model = None,
+    backend: Backend = None,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
     """Time whole turns over twelve real questions: first source, first word, the model's share, memory."""
-    loader = ready(settings_of(settings, data_dir))
+    loader = ready(settings_of(settings, data_dir, model=model, backend=backend))
     knobs = loader.settings
     choices = Choices(knobs.turn.strategy, knobs.turn.loop, knobs.retrieve.k, knobs.library)
     parts = loader.parts("me", choices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -20,12 +20,20 @@ SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML fi
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The folder that everything is written to.", show_default=False)
 ]
+Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.", show_default=False)]
+Backend = Annotated[
+    Literal["auto", "llama.cpp", "transformers"] | None,
+    typer.Option(help="What runs it, as in the setting llm.backend.", show_default=False),
+]
 
 
-def settings_of(file: Path | None, data_dir: Path | None, **overrides: object) -> Settings:
+def settings_of(
+    file: Path | None, data_dir: Path | None, *, model: str | None = None, backend: str | None = None
+) -> Settings:
     """The settings, with what the command line says on top."""
-    given = {"data_dir": data_dir, **overrides}
-    return load(file, **{key: value for key, value in given.items() if value is not None})
+    settings = load(file, **({"data_dir": data_dir} if data_dir else {}))
+    given = {name: value for name, value in (("model", model), ("backend", backend)) if value}
+    return settings.model_copy(update={"llm": settings.llm.model_copy(update=given)}) if given else settings
 
 
 def ready(settings: Settings) -> Loader:
@@ -37,6 +45,8 @@ def ready(settings: Settings) -> Loader:
     loader = Loader(settings)
     loader.start()
     watch(loader)
+    if loader.notice:
+        talk.print(loader.notice, style="yellow", markup=False)
     return loader
 
 

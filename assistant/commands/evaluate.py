@@ -16,7 +16,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
 from assistant.errors import DataError
 from assistant.parts import load_embedder, load_llm
 from assistant.settings import Settings
@@ -45,7 +45,6 @@ Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of 
 Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
 Seed = Annotated[int, typer.Option(help="Decides the sample, the places of gold passages, and what is sampled.")]
 Skip = Annotated[int, typer.Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
-Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.", show_default=False)]
 Out = Annotated[Path, typer.Option("--out", help="The folder for rows and results; a run that is there goes on.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 OneLoop = Annotated[str, typer.Option(help="How passages are found: 'question' (alone), 'draft' (alone), or a loop.")]
@@ -87,6 +86,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     seed: Seed = 0,
     skip: Skip = 0,
     model: Model = None,
+    backend: Backend = None,
     as_json: AsJson = False,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
@@ -99,7 +99,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     varied = measured.settings_of(k or [5], [place.value for place in gold or [GoldPlace.NONE]], samples or [1])
     experiment = measured.Experiment(corpus, questions, names, varied, loop, limit, seed, skip, filter_known)
     material = measured.prepare(experiment)
-    knobs = _knobs(settings, data_dir, model)
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, experiment, knobs.llm.model)
     parts = _with_models(knobs, _retriever(knobs, corpus))
     with _bar("Answers") as progress:
@@ -122,6 +122,7 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     seed: Seed = 0,
     skip: Skip = 0,
     model: Model = None,
+    backend: Backend = None,
     as_json: AsJson = False,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
@@ -134,7 +135,7 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     one = measured.settings_of([k], [gold.value], [1])
     experiment = measured.Experiment(corpus, questions, (), one, loop, limit, seed, skip)
     material = measured.prepare(experiment)
-    knobs = _knobs(settings, data_dir, model)
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = doubts.open_run(into, experiment, knobs.llm.model)
     parts = _with_models(knobs, _retriever(knobs, corpus))
     with _bar("Answers") as progress:
@@ -162,6 +163,7 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     limit: Limit = None,
     seed: Seed = 0,
     model: Model = None,
+    backend: Backend = None,
     as_json: AsJson = False,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
@@ -175,7 +177,7 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
         corpus, queries, qrels, tuple(loop or ["question"]), query_field, depth, loops, limit, seed
     )
     topics = measured.prepare(experiment)
-    knobs = _knobs(settings, data_dir, model)
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, experiment, knobs.llm.model)
     retriever = _retriever(knobs, corpus)
     finder = Finder(knobs, retriever, cache(lambda: _with_models(knobs, retriever)), loops)
@@ -199,6 +201,7 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     limit: Limit = None,
     seed: Seed = 0,
     model: Model = None,
+    backend: Backend = None,
     as_json: AsJson = False,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
@@ -215,7 +218,7 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
         read_corpus(corpus, set())
     everything = measured.read_follow_ups(dialogues)
     chosen = measured.choose(everything, limit, seed, judged)
-    knobs = _knobs(settings, data_dir, model)
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, dialogues, knobs.llm.model)
     parts = _with_models(knobs, _retriever(knobs, corpus) if corpus else _Nothing())
     with _bar("Rewrites") as progress:
@@ -233,11 +236,6 @@ class _Nothing:
 
     def search(self, query: str, k: int) -> list[Passage]:  # noqa: ARG002 - the signature is Retriever's
         return []
-
-
-def _knobs(file: Path | None, data_dir: Path | None, model: str | None) -> Settings:
-    knobs = settings_of(file, data_dir)
-    return knobs.model_copy(update={"llm": knobs.llm.model_copy(update={"model": model})}) if model else knobs
 
 
 def _retriever(knobs: Settings, corpus: Path) -> Retriever:

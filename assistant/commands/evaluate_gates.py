@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import track
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
 from assistant.evaluation import support as measured
 from assistant.evaluation.data import records
 from assistant.parts import load_embedder, load_llm
@@ -26,12 +26,14 @@ STEPS = tuple(n / 20 for n in range(1, 20))
 def support(
     pairs: Annotated[Path, typer.Option(help="JSONL of {id, sentence, title, passage, supported, kind, split}.")],
     split: Split = "test",
+    model: Model = None,
+    backend: Backend = None,
     as_json: AsJson = False,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
     """Does the support check tell what a passage says from what sounds alike? AUC, precision, recall by threshold."""
-    knobs = settings_of(settings, data_dir)
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
     rows = measured.read_pairs(pairs, split)
     embedder, llm = load_embedder(knobs, _silent), load_llm(knobs, _silent)
     shown = track(rows, "Pairs", console=talk, transient=True)

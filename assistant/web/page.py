@@ -42,6 +42,11 @@ class Loading(Protocol):
         """Why loading failed, or ""."""
         ...
 
+    @property
+    def notice(self) -> str:
+        """What a person should know though everything works, or ""."""
+        ...
+
     def stages(self) -> tuple[Stage, ...]:
         """The stages, in order."""
         ...
@@ -119,7 +124,7 @@ def _show_loading(page: gr.Blocks, piece: Live, loading: Loading) -> None:
     def show() -> Updates:
         over = loading.ready or bool(loading.error)
         stages: Sequence[Stage] = loading.stages()
-        html = render.render("loading", ready=loading.ready, error=loading.error, stages=stages)
+        html = render.render("loading", ready=loading.ready, error=loading.error, notice=loading.notice, stages=stages)
         return {piece: html, timer: gr.Timer(active=not over)}
 
     page.load(show, None, [piece, timer], **QUIET)

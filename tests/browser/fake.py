@@ -261,6 +261,7 @@ class Loaded:
 
     ready: bool = True
     error: str = ""
+    notice: str = ""
     told: tuple[Stage, ...] = (
         Stage("Sentence-BERT", 1.0, done=True),
         Stage("Starter library", 0.42),

@@ -1,0 +1,89 @@
+"""Which backend runs which model, and what happens where it can't."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from assistant.errors import ModelError
+from assistant.llm import load as choice
+from assistant.llm.llama_cpp import LlamaCpp
+from assistant.settings import LLMSettings, Settings
+
+pytestmark = pytest.mark.model
+
+
+def settings_for(folder: Path, **llm: object) -> Settings:
+    return Settings(data_dir=folder, hub=False, llm=LLMSettings.model_validate({"context": 512, "slots": 1, **llm}))
+
+
+def silent(done: int, total: int) -> None:
+    """Shows nothing."""
+
+
+@pytest.fixture
+def small_default(smollm_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model that runs everywhere, as small as it gets."""
+    monkeypatch.setattr(choice, "CPU_DEFAULT", str(smollm_path))
+
+
+def test_a_gguf_runs_on_llama_cpp(smollm_path: Path, tmp_path: Path) -> None:
+    llm = choice.load(settings_for(tmp_path, model=str(smollm_path)), silent)
+    assert isinstance(llm, LlamaCpp)
+    llm.close()
+
+
+def test_a_folder_runs_on_transformers(smollm_folder: Path, tmp_path: Path) -> None:
+    llm = choice.load(settings_for(tmp_path, model=str(smollm_folder)), silent)
+    assert type(llm).__name__ == "Transformers"
+
+
+def test_a_gguf_runs_on_transformers_where_asked(smollm_path: Path, tmp_path: Path) -> None:
+    llm = choice.load(settings_for(tmp_path, model=str(smollm_path), backend="transformers"), silent)
+    assert type(llm).__name__ == "Transformers"
+
+
+@pytest.mark.usefixtures("small_default")
+@pytest.mark.parametrize(
+    ("gpu", "asked", "why"),
+    [
+        (True, {}, "llama-3.1-8b-instruct could not be had"),
+        (False, {"model": "meta-llama/Llama-2-13b-chat-hf"}, "Llama-2-13b-chat-hf could not be had"),
+        (False, {"model": "llama-2-13b-chat"}, "llama-2-13b-chat could not be had"),
+        (False, {"model": "/nowhere/model"}, "There is no model '/nowhere/model'"),
+    ],
+)
+def test_the_cpus_default_answers_where_another_cannot_be_had(
+    gpu: bool, asked: dict[str, str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "sees_gpu", lambda: gpu)
+    told: list[str] = []
+    settings = settings_for(tmp_path, **{"model": choice.CPU_DEFAULT, **asked})
+    llm = choice.load_or_fall_back(settings, silent, told.append)
+    assert isinstance(llm, LlamaCpp)
+    assert why in told[0]
+    assert "the CPU's default model answers" in told[0]
+    llm.close()
+
+
+def test_evaluation_never_falls_back(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="could not be had"):
+        choice.load(settings_for(tmp_path, model="llama-2-13b-chat"), silent)
+
+
+def test_a_default_that_cannot_be_had_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "CPU_DEFAULT", str(tmp_path / "none.gguf"))
+    with pytest.raises(ModelError, match="There is no model at"):
+        choice.load_or_fall_back(settings_for(tmp_path, model=choice.CPU_DEFAULT), silent, pytest.fail)
+
+
+@pytest.mark.usefixtures("small_default")
+def test_a_torch_without_cuda_beside_a_gpu_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(torch.version, "cuda", None)
+    told: list[str] = []
+    choice.load_or_fall_back(settings_for(tmp_path, model=choice.CPU_DEFAULT), silent, told.append)
+    assert told == [choice.NO_CUDA]
