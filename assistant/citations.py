@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.clock import timed
-from assistant.support import Claim, supports
+from assistant.support import Claim, coverage, supports
 from assistant.text import quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
@@ -37,12 +37,15 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A passage that may support a sentence: the span that is nearest to it, and what the model is shown."""
+    """A passage that may support a sentence: the span that is nearest to it, and what the model is shown.
+
+    `nearness` is the cosine of that span, in [-1, 1], plus the share of the sentence's words that the passage has.
+    """
 
     passage: Passage
     span: Span
     shown: str
-    similarity: float
+    nearness: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ def gather(
 ) -> list[list[Evidence]]:
     """For each text, the passages most likely to support it, best first; none for an empty text.
 
-    A passage is as near as its nearest sentence; one that the model pointed at comes first.
+    A passage is as near as its nearest sentence is in meaning and the whole of it in words, since of two that speak of
+    the same matter the one with the sentence's own words was read. One that the model pointed at comes first.
     """
     places = [(passage, span) for passage in passages for span in sentences(passage.text)]
     if not places or not any(texts):
@@ -113,11 +117,14 @@ def gather(
     vectors = embedder.encode([*texts, *(f"{p.title}: {quote(p.text, span)}" for p, span in places)])
     similarity = vectors[: len(texts)] @ vectors[len(texts) :].T
     return [
-        _nearest(row, places, hints) if text else [] for text, row, hints in zip(texts, similarity, hinted, strict=True)
+        _nearest(text, row, places, hints) if text else []
+        for text, row, hints in zip(texts, similarity, hinted, strict=True)
     ]
 
 
-def _nearest(row: NDArray[np.float32], places: list[tuple[Passage, Span]], hints: frozenset[str]) -> list[Evidence]:
+def _nearest(
+    text: str, row: NDArray[np.float32], places: list[tuple[Passage, Span]], hints: frozenset[str]
+) -> list[Evidence]:
     by_passage: dict[str, list[tuple[float, Passage, Span]]] = {}
     for score, (passage, span) in zip(row.tolist(), places, strict=True):
         by_passage.setdefault(passage.id, []).append((score, passage, span))
@@ -126,8 +133,9 @@ def _nearest(row: NDArray[np.float32], places: list[tuple[Passage, Span]], hints
         top = sorted(scored, key=lambda one: -one[0])[:2]
         in_order = sorted(top, key=lambda one: one[2].start)
         shown = " ".join(quote(passage.text, span) for _, passage, span in in_order)
-        found.append(Evidence(top[0][1], top[0][2], shown, top[0][0]))
-    return sorted(found, key=lambda one: (one.passage.id not in hints, -one.similarity))[:_ASKED]
+        score, passage, span = top[0]
+        found.append(Evidence(passage, span, shown, score + coverage(text, f"{passage.title} {passage.text}")))
+    return sorted(found, key=lambda one: (one.passage.id not in hints, -one.nearness))[:_ASKED]
 
 
 def _hinted(marked: Marked, span: Span, passages: Sequence[Passage]) -> frozenset[str]:

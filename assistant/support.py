@@ -69,6 +69,16 @@ def is_quotation(claim: Claim) -> bool:
     return said.count(" ") + 1 >= QUOTED and f" {said} " in f" {there} "
 
 
+def coverage(sentence: str, text: str) -> float:
+    """The share, in [0, 1], of the sentence's words that the text has too, by how they begin; common words left out."""
+    said, there = _stems(sentence), _stems(text)
+    return len(said & there) / len(said) if said else 0.0
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:5] for word in _WORD.findall(text.lower()) if word not in _COMMON}
+
+
 def contradiction(claim: Claim) -> str | None:
     """What the sentence names that the evidence does not, in words, or None."""
     there = f"{claim.title} {claim.evidence} {claim.given}"

@@ -3,7 +3,7 @@ from threading import Event
 
 import pytest
 
-from assistant.citations import is_claim, read, settle
+from assistant.citations import gather, is_claim, read, settle
 from assistant.support import Claim, supports
 from assistant.types import Answer, Parts, Passage, Turn
 from tests.scripted import ScriptedLLM
@@ -79,6 +79,16 @@ def test_a_sentence_that_nothing_supports_is_marked_not_hidden(parts: Parts) -> 
 def test_the_next_passage_is_asked_only_where_the_nearest_failed(parts: Parts) -> None:
     turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein.", 0.9, 0.3, 0.8)
     assert [(c.passage_id, c.support) for c in turn.citations] == [("p2", 0.9), ("p2", 0.8)]
+
+
+def test_of_two_near_passages_the_one_with_the_sentences_words_is_asked_first(parts: Parts) -> None:
+    texts = ["Calcium comes from fortified drinks, tofu, sardines and kale."]
+    diet = Passage("diet", "Vegan diet", "Vegans get calcium from fortified drinks. Vegans get calcium from tofu.")
+    sources = Passage("sources", "Without dairy", "Fortified drinks, tofu. Other sources: canned sardines and kale.")
+    [[first, second]] = gather(texts, (diet, sources), [frozenset()], parts.embedder)
+    assert (first.passage.id, second.passage.id) == ("sources", "diet")
+    [[hinted, _]] = gather(texts, (diet, sources), [frozenset({"diet"})], parts.embedder)
+    assert hinted.passage.id == "diet"
 
 
 def test_an_answer_without_support_is_unknown(parts: Parts) -> None:
