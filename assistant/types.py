@@ -153,6 +153,15 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Iteration:
+    """One round of searching and writing: what was searched for, what it found, and the document written from that."""
+
+    query: str
+    passages: tuple[Passage, ...]
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Digest:
     """What the model is shown of a passage: its best sentences (`spans` says where they are), or a summary of it."""
 
@@ -258,6 +267,7 @@ class Turn:
     rewritten: bool = False
     facts: tuple[RankedFact, ...] = ()
     draft: str = ""
+    iterations: tuple[Iteration, ...] = ()
     queries: tuple[Query, ...] = ()
     passages: tuple[Passage, ...] = ()
     digests: tuple[Digest, ...] = ()
@@ -288,6 +298,11 @@ class Turn:
     def contextual(self) -> str:
         """The facts that are used and the stand-alone question, in one."""
         return " ".join((*self.used_facts, self.question))
+
+    @property
+    def document(self) -> str:
+        """The document of the last iteration, "" where none was written."""
+        return self.iterations[-1].document if self.iterations else ""
 
     @property
     def shown(self) -> tuple[Passage, ...]:

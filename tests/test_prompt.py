@@ -21,6 +21,7 @@ VALUES = {
     "evidence": "Lentils hold much protein.",
     "candidates": ("Eat lentils.",),
     "answer": "Eat lentils.",
+    "document": "Lentils make a good diet.",
 }
 
 

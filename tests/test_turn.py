@@ -100,6 +100,17 @@ def test_golden_a_follow_up_is_rewritten_and_glanced_for(parts: Parts) -> None:
     golden("follow_up", turn)
 
 
+def test_golden_a_loop_of_iterations_writes_documents_and_answers_from_the_last(parts: Parts) -> None:
+    document = "Oat drink is made of oats. It holds no lactose."
+    parts = scripted(parts, document, "Oat drink holds no lactose.")
+    choices = Choices(loop="itrg_refine", strategy="document", k=2)
+    turn = asked(parts, Turn("Which drink holds no lactose?", choices=choices))
+    assert turn.answer
+    assert turn.answer.text == "Oat drink holds no lactose. [1]"
+    assert [one.document for one in turn.iterations] == [document, document]
+    golden("iterations", turn)
+
+
 def test_golden_small_talk_needs_no_library(parts: Parts) -> None:
     parts = scripted(parts, "Hello! I am well.")
     turn = asked(parts, Turn("Hello!", known=(VEGETARIAN,)))

@@ -11,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.parts import Stage
-from assistant.types import Answer, Candidate, Citation, Fact, FactOffer, Passage, RankedFact, Sentence, Turn, now
+from assistant.types import (
+    Answer,
+    Candidate,
+    Citation,
+    Fact,
+    FactOffer,
+    Iteration,
+    Passage,
+    RankedFact,
+    Sentence,
+    Turn,
+    now,
+)
 from assistant.web import render
 from assistant.web.highlight import pieces, sources
 from assistant.web.library import Document
@@ -50,6 +62,7 @@ def evil_turn() -> Turn:
         rewritten=True,
         facts=(RankedFact("f", EVIL, 0.5, used=True),),
         draft=EVIL,
+        iterations=(Iteration(EVIL, (Passage("p", EVIL, EVIL),), EVIL), Iteration(EVIL, (Passage("q", EVIL, EVIL),))),
         passages=(Passage("p", EVIL, EVIL, 1.0, (EVIL,), EVIL),),
         answer=Answer(EVIL, unknown=True),
         sentences=(Sentence(EVIL, supported=False),),
@@ -117,6 +130,20 @@ def test_a_replacement_names_both_facts_and_a_forgotten_one_is_no_replacement() 
     html = render.transcript("i", "", [turn], {}, set())
     assert "Replace “I&#39;m vegetarian.” with “I&#39;m vegan.”?" in html
     assert "Remember “I run.”?" in html
+
+
+def test_iterations_are_a_timeline_that_says_what_is_new() -> None:
+    one, two = Passage("p", "Ada", "x"), Passage("q", "Anne", "y")
+    rounds = (Iteration("who", (one,), "Ada."), Iteration("who Ada.", (one, two), "Anne."))
+    turn = Turn("who", status="done", iterations=(*rounds, Iteration("who Anne.", (one, two), "Anne.")))
+    html = " ".join(render.transcript("i", "", [turn], {}, set()).split())
+    assert html.count('<p class="dim">Searched for</p>') == 3
+    assert "who Ada.</p>" in html
+    assert '<span dir="auto">Anne</span><span class="figure">new</span>' in html
+    assert html.count(">new<") == 1
+    assert '<blockquote dir="auto">Anne.</blockquote>' in html
+    assert html.count("Nothing new was written") == 1
+    assert "Searched and written, round by round" not in render.transcript("i", "", [Turn("who")], {}, set())
 
 
 def test_only_the_last_turn_can_be_undone_or_answered_again() -> None:

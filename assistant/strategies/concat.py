@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Event
+from typing import Any
 
 from assistant import citations
 from assistant.budget import fit
@@ -16,10 +17,14 @@ FACTOID_ROOM = 24
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, streamed, with its citations."""
+    yield from read("concat", turn, parts, stop, passages=turn.shown)
+
+
+def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> Iterator[Turn]:
+    """Adds `answer`, streamed, with its citations, as `prompt` makes it of the question and what else is given."""
     form = turn.choices.form
     room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
-    values = {"passages": turn.shown, "facts": turn.used_facts, "question": turn.question}
-    messages, cuts = fit(f"{form}/concat", parts.llm, room, **values)
+    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, facts=turn.used_facts, question=turn.question, **given)
     turn = turn.grow(cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
         turn = turn.grow(answer=Answer(without_title(finished(completion, form), turn.shown)))

@@ -18,7 +18,7 @@ from assistant.web import highlight, reply
 FOLDER = Path(__file__).parent / "templates"
 
 # What the queries of a turn are called on the page.
-QUERY_NAMES = {"question": "your question", "draft": "the draft"}
+QUERY_NAMES = {"question": "your question", "draft": "the draft", "document": "the text so far"}
 
 
 def render(name: str, /, **values: Any) -> Markup:

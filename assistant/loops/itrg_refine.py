@@ -1,0 +1,26 @@
+"""Search, write a text, search with it, improve the text by what is new among the passages (ITRG, section 2.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.iterations import iterate, new_passages, write
+from assistant.loops import itrg_refresh
+from assistant.types import Parts, Turn
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `iterations`, `queries` and `passages`."""
+    yield from iterate(turn, parts, stop, document)
+
+
+def document(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """document_t = G(question, document_{t-1}, new passages); the document is kept where no passage is new."""
+    new = new_passages(turn)
+    if not turn.document:
+        yield from itrg_refresh.document(turn, parts, stop)
+    elif new:
+        yield from write("itrg_refine", turn, parts, stop, passages=new, document=turn.document)
+    else:
+        yield turn
