@@ -1,0 +1,142 @@
+"""Plays the conversations of TREC iKAT turn by turn, as the assistant would answer each of them.
+
+Every turn starts afresh from the canonical conversation: what the track's own assistant replied before is the history,
+not what ours did. One row, as it is kept in rows.jsonl:
+
+    {"id": "9-1_3", "question": "Is the DASH diet healthy?", "text": "The DASH diet ... [1]",
+     "response": "The DASH diet ...", "digests": "...", "unknown": false,
+     "ranking": ["clueweb22-en0020-69-12751:1", ...], "used": {"clueweb22-en0020-69-12751:1": "The DASH diet ..."},
+     "cited": ["clueweb22-en0020-69-12751:1"],
+     "facts": [{"id": "5", "text": "I'm vegetarian.", "score": 0.61, "used": true}, ...],
+     "queries": {"question": "...", "draft": "..."}, "draft": "...", "seconds": 3.1, "prompt_tokens": 743,
+     "completion_tokens": 96}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Literal
+
+from assistant import citations
+from assistant import turn as flow
+from assistant.errors import DataError, SequiturError
+from assistant.evaluation.data import fingerprint
+from assistant.evaluation.runs import Row, Run
+from assistant.ikat.topics import Topic, Topics, TopicTurn
+from assistant.retrieve.fusion import fuse
+from assistant.types import Choices, Exchange, Parts, Passage, Progress, Query, Turn
+
+Kind = Literal["automatic", "manual"]
+# The track assesses no more of a ranking than this.
+DEEPEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the conversations are played.
+
+    A "manual" run is given people's resolved utterances, an "automatic" one what the user said. `depth` is how many
+    passages are ranked for a turn.
+    """
+
+    topics: Path
+    searched: str
+    choices: Choices
+    kind: Kind = "automatic"
+    depth: int = DEEPEST
+
+
+def open_run(folder: Path, plan: Plan, model: str) -> Run[str]:
+    """The folder of this run.
+
+    Raises:
+        DataError: the folder holds a run on other topics, or one that was played otherwise.
+    """
+    choices = plan.choices
+    asked = {
+        "topics": fingerprint(plan.topics),
+        "searched": plan.searched,
+        "model": model,
+        "kind": plan.kind,
+        "depth": plan.depth,
+        **{name: getattr(choices, name) for name in ("loop", "loops", "strategy", "k")},
+    }
+    return Run(folder, asked, lambda row: str(row["id"]))
+
+
+def play(topics: Topics, plan: Plan, run: Run[str], parts: Parts, progress: Progress) -> None:
+    """Play every turn that the run's rows lack, each row written as soon as its turn is over.
+
+    Raises:
+        DataError: a turn could not be played; the message names it, and the next run goes on with it.
+    """
+    jobs = [(turn.id, partial(_row, topics.file, topic, turn, plan, parts)) for topic, turn in topics.turns.values()]
+    run.fill(jobs, len(jobs), progress)
+
+
+def turn_of(topic: Topic, asked: TopicTurn, plan: Plan) -> Turn:
+    """The turn as the assistant is given it: the utterance, the canonical history, and the user's facts."""
+    said = {one.id: one.resolved if plan.kind == "manual" else one.utterance for one in topic.turns}
+    before = topic.turns[: topic.turns.index(asked)]
+    history = tuple(Exchange(said[one.id], said[one.id], one.response) for one in before)
+    return Turn(said[asked.id], history, topic.facts, plan.choices, id=asked.id)
+
+
+def _row(file: str, topic: Topic, asked: TopicTurn, plan: Plan, parts: Parts) -> Row:
+    try:
+        *_, turn = flow.run(turn_of(topic, asked, plan), parts, Event())
+    except SequiturError as error:
+        raise DataError(f"{file}, turn {asked.id}: {error}") from error
+    if turn.status == "failed":
+        raise DataError(f"{file}, turn {asked.id}: {turn.error}")
+    return row_of(turn, ranking(turn, parts, plan.depth))
+
+
+def ranking(turn: Turn, parts: Parts, depth: int) -> list[Passage]:
+    """At most `depth` passages: those that the answer was made from, in their order, then what else was found.
+
+    The turn's queries are searched again, as deep as is wanted; a turn that needed no search is ranked by what was
+    said, as the track wants passages for every turn.
+    """
+    queries = turn.queries or (Query("utterance", turn.utterance),)
+    found = {query.name: parts.retriever.search(query.text, depth) for query in queries}
+    first = {passage.id for passage in turn.passages}
+    deeper = fuse(found, depth, parts.settings.retrieve.rrf)
+    return [*turn.passages, *(passage for passage in deeper if passage.id not in first)][:depth]
+
+
+def row_of(turn: Turn, passages: list[Passage]) -> Row:
+    """What a run keeps of a turn that was played."""
+    answer = turn.answer.text if turn.answer else ""
+    return {
+        "id": turn.id,
+        "question": turn.question,
+        "text": answer,
+        "response": plain(answer),
+        "digests": " ".join(_digests(turn)),
+        "unknown": turn.answer is not None and turn.answer.unknown,
+        "ranking": [passage.id for passage in passages],
+        "used": {passage.id: passage.text for passage in turn.passages},
+        "cited": list(dict.fromkeys(citation.passage_id for citation in turn.citations)),
+        "facts": [{"id": f.id, "text": f.text, "score": round(f.relevance, 4), "used": f.used} for f in turn.facts],
+        "queries": {query.name: query.text for query in turn.queries},
+        "draft": turn.draft,
+        "seconds": round(turn.seconds, 3),
+        "prompt_tokens": turn.tokens.prompt,
+        "completion_tokens": turn.tokens.completion,
+    }
+
+
+def plain(answer: str) -> str:
+    """An answer without its numbered markers, in one paragraph."""
+    return " ".join(citations.read(answer).text.split())
+
+
+def _digests(turn: Turn) -> Iterator[str]:
+    """The digests in the passages' order: the grounded text that the paper's runs give as response (section 2.2.5)."""
+    by_passage = {digest.passage_id: digest.text for digest in turn.digests}
+    return (by_passage[passage.id].strip() for passage in turn.passages if passage.id in by_passage)

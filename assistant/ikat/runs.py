@@ -1,0 +1,161 @@
+"""Writes a played run as TREC iKAT wants it submitted: the year's own form, and TREC's six columns.
+
+2023 and 2024 take one JSON object; PTKB provenance is ranked with scores in 2023, and a list of numbers in 2024:
+
+    {"run_name": "grg1", "run_type": "automatic", "turns": [{"turn_id": "9-1_3", "responses": [{"rank": 1,
+     "text": "The DASH diet ...", "ptkb_provenance": [{"id": "5", "text": "I'm vegetarian.", "score": 0.61}],
+     "passage_provenance": [{"id": "clueweb22-...:1", "text": "...", "score": 1.0, "used": true}, ...]}]}, ...]}
+
+2025 takes a JSON line for each turn:
+
+    {"turn_id": "1-2_3", "metadata": {"team_id": "us", "run_id": "grg1", "run_type": "automatic",
+     "topic_id": "1-2_3"}, "references": {"clueweb22-...:1": 1.0, ...}, "responses": [{"rank": 1, "text": "...",
+     "citations": {"clueweb22-...:1": 1.0}, "ptkb_provenance": ["I live in the Netherlands."]}]}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from assistant.errors import DataError
+from assistant.evaluation.runs import Row
+from assistant.ikat.play import Kind
+from assistant.ikat.topics import Topics
+from assistant.text import quote, sentences
+
+# The longest response that is assessed, in words.
+MOST_WORDS = 250
+Reply = Literal["answer", "digests"]
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a run is called. `reply` says what its responses are: our answers, or the digests joined, as the paper's."""
+
+    name: str
+    team: str = "sequitur"
+    kind: Kind = "automatic"
+    reply: Reply = "answer"
+
+    def __post_init__(self) -> None:
+        """Refuse a name that the six columns can't hold.
+
+        Raises:
+            DataError: the name is empty or has a space in it.
+        """
+        if not self.name or self.name.split() != [self.name]:
+            raise DataError(f"'{self.name}' can't name a run; use one word.")
+
+
+def write_run(topics: Topics, rows: Mapping[str, Row], label: Label, folder: Path) -> tuple[Path, Path]:
+    """Write `<name>.json` (2025: `.jsonl`) and `<name>.trec` into the folder, and return where.
+
+    Raises:
+        DataError: a turn of the topics was not played, or the folder can't be written.
+    """
+    missing = [turn for turn in topics.turns if turn not in rows]
+    if missing:
+        raise DataError(f"{len(missing)} turns of {topics.file} were not played yet, first '{missing[0]}'.")
+    played = [rows[turn] for turn in topics.turns]
+    written = _lines(played, label) if topics.year == 2025 else _object(played, label, topics.year)
+    run = folder / f"{label.name}.{'jsonl' if topics.year == 2025 else 'json'}"
+    trec = folder / f"{label.name}.trec"
+    try:
+        run.write_text(written, encoding="utf-8")
+        trec.write_text("".join(columns(row, label.name) for row in played), encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"The run can't be written to {folder} ({error.strerror}); choose another.") from error
+    return run, trec
+
+
+def columns(row: Row, name: str) -> str:
+    """A turn's ranking in TREC's six columns: turn, Q0, passage, rank, score and run."""
+    lines = enumerate(scores(row["ranking"]).items(), 1)
+    return "".join(f"{row['id']} Q0 {passage} {rank} {score} {name}\n" for rank, (passage, score) in lines)
+
+
+def scores(ranking: Sequence[str]) -> dict[str, float]:
+    """A score that says the order and no more, as a ranking may have been put together from several: 1 / rank."""
+    return {passage: round(1 / rank, 8) for rank, passage in enumerate(ranking, 1)}
+
+
+def response(row: Row, reply: Reply) -> str:
+    """What is submitted as the reply, at most `MOST_WORDS` long."""
+    text = row["digests"] or row["response"] if reply == "digests" else row["response"]
+    return within(text, MOST_WORDS)
+
+
+def words(text: str) -> int:
+    """How long the track counts a text, or somewhat more: its tokenizer, too, counts punctuation as words."""
+    return len(_TOKEN.findall(unicodedata.normalize("NFKC", text)))
+
+
+def within(text: str, most: int) -> str:
+    """`text`, or as many of its first sentences as have at most `most` words; of a first that has more, its words."""
+    kept = ""
+    for span in sentences(text):
+        longer = text[: span.end]
+        if words(longer) > most:
+            break
+        kept = longer
+    if kept or words(text) <= most:
+        return kept or text
+    ends = [found.end() for found in _TOKEN.finditer(quote(text, sentences(text)[0]))]
+    return text[: ends[most - 1]]
+
+
+def _object(played: Sequence[Row], label: Label, year: int) -> str:
+    turns = [{"turn_id": row["id"], "responses": [_response(row, label, year)]} for row in played]
+    # 2024 assesses the responses of those runs alone that ask for it; 2023 knows no such field.
+    asked = {"eval_response": True} if year == 2024 else {}
+    run = {"run_name": label.name, "run_type": label.kind, **asked, "turns": turns}
+    return json.dumps(run, ensure_ascii=False, indent=1) + "\n"
+
+
+def _response(row: Row, label: Label, year: int) -> dict[str, Any]:
+    used = row["used"]
+    return {
+        "rank": 1,
+        "text": response(row, label.reply),
+        "ptkb_provenance": _ranked_facts(row) if year == 2023 else [int(fact["id"]) for fact in _used_facts(row)],
+        "passage_provenance": [
+            {"id": one, **({"text": used[one]} if one in used else {}), "score": score, "used": one in used}
+            for one, score in scores(row["ranking"]).items()
+        ],
+    }
+
+
+def _ranked_facts(row: Row) -> list[dict[str, Any]]:
+    return [{"id": fact["id"], "text": fact["text"], "score": fact["score"]} for fact in row["facts"]]
+
+
+def _used_facts(row: Row) -> list[dict[str, Any]]:
+    return [fact for fact in row["facts"] if fact["used"]]
+
+
+def _lines(played: Sequence[Row], label: Label) -> str:
+    return "".join(json.dumps(_line(row, label), ensure_ascii=False) + "\n" for row in played)
+
+
+def _line(row: Row, label: Label) -> dict[str, Any]:
+    references = scores(row["ranking"])
+    return {
+        "turn_id": row["id"],
+        "metadata": {"team_id": label.team, "run_id": label.name, "run_type": label.kind, "topic_id": row["id"]},
+        "references": references,
+        "responses": [
+            {
+                "rank": 1,
+                "text": response(row, label.reply),
+                "citations": {one: score for one, score in references.items() if one in row["used"]},
+                "ptkb_provenance": [fact["text"] for fact in _used_facts(row)],
+            }
+        ],
+    }

@@ -1,0 +1,337 @@
+"""Checks a run against the rules of TREC iKAT, as its guidelines and years of submissions have them.
+
+An error is what the track refuses or would score wrongly; a warning is what it accepts, but gives no credit for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, TypeGuard
+
+from assistant.errors import DataError
+from assistant.ikat.play import DEEPEST
+from assistant.ikat.runs import MOST_WORDS, words
+from assistant.ikat.topics import Topic, Topics
+
+PASSAGE = re.compile(r"clueweb22-en\d{4}-\d{2}-\d{5}:\d+")
+KINDS = {
+    2023: ("automatic", "manual"),
+    2024: ("automatic", "manual", "only_response"),
+    2025: ("automatic", "manual", "generation-only"),
+}
+Level = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a run, and where."""
+
+    level: Level
+    place: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.place}: {self.what}"
+
+
+Problems = Iterator[Problem]
+
+
+def validate(run: Path, topics: Topics) -> list[Problem]:
+    """What is wrong with a run of the topics' year, in its order; nothing if the track will take it as it is.
+
+    Raises:
+        DataError: the file can't be read.
+    """
+    text = _text(run)
+    if run.suffix == ".trec":
+        return list(_trec(run.name, text, topics))
+    return list(_jsonl(run.name, text, topics) if topics.year == 2025 else _json(run.name, text, topics))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"The run {path} can't be read ({error}); check the path.") from error
+
+
+def _error(place: str, what: str) -> Problem:
+    return Problem("error", place, what)
+
+
+def _warning(place: str, what: str) -> Problem:
+    return Problem("warning", place, what)
+
+
+# --- 2023 and 2024: one object ------------------------------------------------------------------------------------
+
+
+def _json(file: str, text: str, topics: Topics) -> Problems:
+    try:
+        run = json.loads(text)
+    except ValueError as error:
+        yield _error(file, f"it is not valid JSON ({error})")
+        return
+    if not isinstance(run, dict) or not isinstance(run.get("turns"), list):
+        yield _error(file, "it is not an object with a list of turns")
+        return
+    more = ("eval_response",) if topics.year == 2024 else ()
+    yield from _unknown(file, run, ("run_name", "run_type", "turns", *more))
+    yield from _name(file, run.get("run_name"), "run_name")
+    yield from _kind(file, run.get("run_type"), "run_type", topics.year)
+    yield from _each_once(file, [_of(turn, "turn_id") for turn in run["turns"]], topics)
+    for turn in run["turns"]:
+        if isinstance(turn, dict) and turn.get("turn_id") in topics.turns:
+            topic, _ = topics.turns[turn["turn_id"]]
+            yield from _unknown(turn["turn_id"], turn, ("turn_id", "responses"))
+            yield from _responses(turn, topic, lambda place, one, topic: _response(place, one, topic, topics.year))
+
+
+def _response(place: str, response: Mapping[str, Any], topic: Topic, year: int) -> Problems:
+    yield from _unknown(place, response, ("rank", "text", "passage_provenance", "ptkb_provenance"))
+    passages = response.get("passage_provenance")
+    if not _are_objects(passages):
+        yield _error(place, "passage_provenance is not a list of objects")
+    else:
+        yield from _passages(place, passages)
+    facts = response.get("ptkb_provenance")
+    if not isinstance(facts, list):
+        yield _error(place, "ptkb_provenance is not a list")
+    elif year == 2023:
+        yield from _ranked_facts(place, facts, topic)
+    else:
+        yield from _numbered_facts(place, facts, topic)
+
+
+def _passages(place: str, passages: Sequence[Mapping[str, Any]]) -> Problems:
+    for passage in passages:
+        yield from _unknown(place, passage, ("id", "text", "score", "used"))
+    yield from _ids(place, [passage.get("id") for passage in passages], "passage_provenance")
+    yield from _descending(place, [passage.get("score") for passage in passages], "passage_provenance")
+    if passages and not any(passage.get("used") is True for passage in passages):
+        yield _warning(place, "no passage is marked as used, so the top 5 will count as such")
+
+
+def _ranked_facts(place: str, facts: Sequence[Any], topic: Topic) -> Problems:
+    if not _are_objects(facts):
+        yield _error(place, "ptkb_provenance is not a list of objects with id, text and score")
+        return
+    if not facts:
+        yield _warning(place, "ptkb_provenance is empty, so the ranking of facts scores nothing")
+    texts = {fact.id: fact.text for fact in topic.facts}
+    for fact in facts:
+        yield from _unknown(place, fact, ("id", "text", "score"))
+        if fact.get("id") not in texts:
+            yield _error(place, f"ptkb_provenance names fact {fact.get('id')!r}, which the topic's ptkb lacks")
+        elif fact.get("text") != texts[fact["id"]]:
+            yield _error(place, f"the text of fact {fact['id']} is not that of the topic's ptkb")
+    yield from _descending(place, [fact.get("score") for fact in facts], "ptkb_provenance")
+
+
+def _numbered_facts(place: str, facts: Sequence[Any], topic: Topic) -> Problems:
+    known = {fact.id for fact in topic.facts}
+    for fact in facts:
+        if isinstance(fact, bool) or not isinstance(fact, int | str) or not str(fact).isdigit():
+            yield _error(place, f"ptkb_provenance holds {fact!r}, which is not the number of a fact")
+        elif str(fact) not in known:
+            yield _error(place, f"ptkb_provenance names fact {fact}, which the topic's ptkb lacks")
+
+
+# --- 2025: a line a turn ------------------------------------------------------------------------------------------
+
+
+def _jsonl(file: str, text: str, topics: Topics) -> Problems:
+    entries: list[dict[str, Any]] = []
+    for n, line in enumerate(text.splitlines(), 1):
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            yield _error(f"{file}, line {n}", f"it is not valid JSON ({error})")
+            continue
+        if isinstance(entry, dict):
+            entries.append(entry)
+        else:
+            yield _error(f"{file}, line {n}", "it is not an object")
+    yield from _each_once(file, [_of(entry, "turn_id") for entry in entries], topics)
+    names = {str(_of(entry.get("metadata"), "run_id")) for entry in entries}
+    if len(names) > 1:
+        yield _error(file, f"its lines have different run_ids: {', '.join(sorted(names))}")
+    for entry in entries:
+        if entry.get("turn_id") in topics.turns:
+            yield from _entry(entry, topics.turns[entry["turn_id"]][0])
+
+
+def _entry(entry: Mapping[str, Any], topic: Topic) -> Problems:
+    place, metadata, references = entry["turn_id"], entry.get("metadata"), entry.get("references")
+    if not isinstance(metadata, dict):
+        yield _error(place, "metadata is not an object")
+        metadata = {}
+    else:
+        yield from _metadata(place, metadata)
+    if not isinstance(references, dict):
+        yield _error(place, "references is not an object of passage ids and scores")
+        return
+    if metadata.get("run_type") != "generation-only":
+        yield from _ids(place, list(references), "references")
+    elif references:
+        yield _error(place, "references of a generation-only run must be empty")
+    yield from _numbers(place, list(references.values()), "references")
+    given = None if metadata.get("run_type") == "generation-only" else set(references)
+    yield from _responses(entry, topic, lambda place, one, topic: _cited(place, one, topic, given))
+
+
+def _metadata(place: str, metadata: Mapping[str, Any]) -> Problems:
+    yield from _name(place, metadata.get("run_id"), "run_id")
+    yield from _name(place, metadata.get("team_id"), "team_id")
+    yield from _kind(place, metadata.get("run_type"), "run_type", 2025)
+    if metadata.get("topic_id", place) != place:
+        yield _error(place, f"metadata says that it is turn {metadata['topic_id']!r}")
+
+
+def _cited(place: str, response: Mapping[str, Any], topic: Topic, references: set[str] | None) -> Problems:
+    citations, facts = response.get("citations"), response.get("ptkb_provenance")
+    if not isinstance(citations, dict):
+        yield _error(place, "citations is not an object of passage ids and scores")
+    else:
+        if not citations:
+            yield _warning(place, "it cites no passage, so the response is not assessed")
+        if references is not None and set(citations) - references:
+            yield _error(place, f"it cites {min(set(citations) - references)}, which its references lack")
+        yield from _numbers(place, list(citations.values()), "citations")
+    if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
+        yield _error(place, "ptkb_provenance is not a list of texts")
+    else:
+        known = {fact.text for fact in topic.facts}
+        for fact in facts:
+            if fact not in known:
+                yield _warning(place, f"'{fact}' is not in the topic's ptkb; it counts as newly learned")
+
+
+# --- TREC's six columns -------------------------------------------------------------------------------------------
+
+
+def _trec(file: str, text: str, topics: Topics) -> Problems:
+    rankings: dict[str, list[tuple[str, str, str]]] = {}
+    names = set()
+    for n, line in enumerate(text.splitlines(), 1):
+        columns = line.split()
+        if len(columns) != 6 or columns[1] != "Q0":
+            yield _error(f"{file}, line {n}", "it does not read 'turn Q0 passage rank score run'")
+            continue
+        turn, _, passage, rank, score, name = columns
+        rankings.setdefault(turn, []).append((passage, rank, score))
+        names.add(name)
+    if len(names) > 1:
+        yield _error(file, f"it names several runs: {', '.join(sorted(names))}")
+    yield from _each_once(file, list(rankings), topics)
+    for turn, ranking in rankings.items():
+        yield from _ids(turn, [passage for passage, _, _ in ranking], "the ranking")
+        if [rank for _, rank, _ in ranking] != [str(n) for n in range(1, len(ranking) + 1)]:
+            yield _error(turn, "its ranks do not count up from 1")
+        yield from _descending(turn, [_number(score) for _, _, score in ranking], "the ranking")
+
+
+# --- what the forms have in common --------------------------------------------------------------------------------
+
+
+def _responses(
+    turn: Mapping[str, Any], topic: Topic, check: Callable[[str, Mapping[str, Any], Topic], Problems]
+) -> Problems:
+    place, responses = turn["turn_id"], turn.get("responses")
+    if not _are_objects(responses) or not responses:
+        yield _error(place, "it has no responses")
+        return
+    ranks = [one.get("rank") for one in responses]
+    if ranks != list(range(1, len(ranks) + 1)):
+        yield _error(place, f"its responses are ranked {', '.join(map(str, ranks))}, not from 1 upwards")
+    for n, one in enumerate(responses, 1):
+        where = f"{place}, response {n}"
+        text = one.get("text")
+        if not isinstance(text, str) or not text.strip():
+            yield _error(where, "it has no text")
+        elif words(text) > MOST_WORDS:
+            yield _warning(where, f"it has {words(text)} words; {MOST_WORDS} are read")
+        yield from check(where, one, topic)
+
+
+def _each_once(file: str, turns: Sequence[Any], topics: Topics) -> Problems:
+    known, seen = topics.turns, set()
+    for turn in turns:
+        if turn not in known:
+            yield _error(file, f"it has the turn {turn!r}, which {topics.file} lacks")
+        elif turn in seen:
+            yield _error(file, f"it has the turn '{turn}' twice")
+        seen.add(turn)
+    missing = [turn for turn in known if turn not in seen]
+    if missing:
+        yield _error(file, f"it lacks {len(missing)} of the {len(known)} turns of {topics.file}: {_some(missing)}")
+
+
+def _ids(place: str, passages: Sequence[Any], what: str) -> Problems:
+    if not passages:
+        yield _warning(place, f"{what} names no passage, so the turn scores nothing")
+    if len(passages) > DEEPEST:
+        yield _error(place, f"{what} names {len(passages)} passages; at most {DEEPEST} are taken")
+    if len(set(map(str, passages))) < len(passages):
+        yield _error(place, f"{what} names a passage twice")
+    strange = [str(one) for one in passages if not isinstance(one, str) or not PASSAGE.fullmatch(one)]
+    if strange:
+        yield _warning(place, f"{what} has ids that are not ClueWeb22's, such as {strange[0]}")
+
+
+def _descending(place: str, values: Sequence[Any], what: str) -> Problems:
+    yield from _numbers(place, values, what)
+    if all(map(_is_number, values)) and any(a < b for a, b in pairwise(values)):
+        yield _error(place, f"the scores of {what} do not go down")
+
+
+def _numbers(place: str, values: Sequence[Any], what: str) -> Problems:
+    if not all(map(_is_number, values)):
+        yield _error(place, f"{what} has a score that is not a number")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - NaN
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _name(place: str, name: Any, key: str) -> Problems:
+    if not isinstance(name, str) or name.split() != [name]:
+        yield _error(place, f"{key} is not one word")
+
+
+def _kind(place: str, kind: Any, key: str, year: int) -> Problems:
+    if kind not in KINDS[year]:
+        yield _error(place, f"{key} is {kind!r}, not one of {', '.join(KINDS[year])}")
+
+
+def _unknown(place: str, found: Mapping[str, Any], known: Sequence[str]) -> Problems:
+    """The track's reader stops at a field that it does not know."""
+    more = sorted(set(found) - set(known))
+    if more:
+        yield _error(place, f"it has the unknown field '{more[0]}'")
+
+
+def _are_objects(values: Any) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(values, list) and all(isinstance(value, dict) for value in values)
+
+
+def _of(entry: Any, key: str) -> Any:
+    value = entry.get(key) if isinstance(entry, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
