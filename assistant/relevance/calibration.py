@@ -68,8 +68,8 @@ class Calibration:
             ) from error
 
     @staticmethod
-    def load(path: Path, estimator: str) -> Calibration:
-        """Read what `save` wrote, for the estimator of this name.
+    def load(path: Path, estimator: str = "") -> Calibration:
+        """Read what `save` wrote, for the estimator of this name; without a name, for any.
 
         Raises:
             ModelError: the file can't be read, is of another version, or was fitted for another estimator.
@@ -88,7 +88,7 @@ class Calibration:
             raise ModelError(f"The calibration {path} is not one; {again}.") from error
         if found.method == "isotonic" and not found.knots:
             raise ModelError(f"The calibration {path} has no knots; {again}.")
-        if found.estimator != estimator:
+        if estimator and found.estimator != estimator:
             raise ModelError(f"The calibration {path} was fitted for {found.estimator}, not for {estimator}; {again}.")
         return found
 

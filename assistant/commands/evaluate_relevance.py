@@ -1,0 +1,121 @@
+"""`evaluate relevance`: how well an estimator reranks, tells sets without an answer, and knows how sure it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
+from assistant.commands.evaluate import AsJson, Corpus, Limit, Questions, Seed, Skip
+from assistant.parts import load_llm
+from assistant.relevance.calibration import Calibration, Method
+from assistant.settings import Settings
+from assistant.types import Progress, Retriever
+
+Contexts = Literal["auto", "retrieved", "own"]
+
+
+def relevance(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    estimator: Annotated[
+        str, typer.Option(help="'llm', or a cross-encoder: a folder, a hub id or a name of the catalogue.")
+    ] = "llm",
+    depth: Annotated[int, typer.Option(min=1, max=100, help="BM25 candidates that are estimated.")] = 20,
+    k: Annotated[int, typer.Option("--k", min=1, help="The best of them, which make the context set.")] = 20,
+    contexts: Annotated[
+        Contexts,
+        typer.Option(help="The set: what was retrieved, or the gold passages; auto = gold if some are unanswerable."),
+    ] = "auto",
+    calibration: Annotated[
+        Path | None, typer.Option(help="A calibration to apply, made by --calibrate.", show_default=False)
+    ] = None,
+    calibrate: Annotated[
+        Method | None,
+        typer.Option(help="Calibrate each half on the other; all of it is written as calibration.json to --out."),
+    ] = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    skip: Skip = 0,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="The folder for rows and results; a run that is there goes on.", show_default="data folder"
+        ),
+    ] = None,
+    model: Model = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure a relevance estimator: R@1 to R@20, F1 of 'unanswerable', calibration error."""
+    from assistant.evaluation import relevance as measured  # noqa: PLC0415
+    from assistant.relevance.load import load  # noqa: PLC0415
+
+    if calibration and calibrate:
+        raise typer.BadParameter("give --calibration or --calibrate, not both")
+    if calibration:
+        Calibration.load(calibration)
+    experiment = measured.Experiment(corpus, questions, depth, k, contexts, limit, seed, skip)
+    material = measured.prepare(experiment)
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    with _bar("Estimator") as progress:
+        estimates = load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
+    curve = Calibration.load(calibration, estimates.name) if calibration else None
+    run = measured.open_run(
+        into or _folder(knobs, measured.claim(experiment, material, estimates.name)),
+        experiment,
+        material,
+        estimates.name,
+    )
+    retriever = _retriever(knobs, corpus)
+    with _bar("Questions") as progress:
+        measured.measure(experiment, material, run, estimates, retriever, progress)
+    summary = {"estimator": estimates.name, **measured.summarise(experiment, material, run, curve, calibrate)}
+    if calibrate:
+        measured.calibrated(material, run, calibrate, estimates.name).save(run.folder / "calibration.json")
+    run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    run.write("report.md", measured.table(summary) + "\n")
+    _tell(summary, measured.table(summary), run.folder, as_json)
+
+
+def _retriever(knobs: Settings, corpus: Path) -> Retriever:
+    from assistant.library.corpus import corpus_retriever  # noqa: PLC0415 - starts the JVM
+
+    with _bar("Index") as progress:
+        return corpus_retriever(corpus, knobs, progress)
+
+
+def _folder(knobs: Settings, claim: Mapping[str, Any]) -> Path:
+    """Where a run without --out is kept, so that it goes on when the same is asked again."""
+    digest = sha256(json.dumps(claim, sort_keys=True).encode()).hexdigest()
+    return knobs.data_dir / "runs" / f"relevance-{digest[:16]}"
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, TextColumn("left:"), TimeRemainingColumn(), console=talk, transient=True) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def _tell(summary: Mapping[str, Any], tables: str, folder: Path, as_json: bool) -> None:
+    for key, start in (("left_out", "Left out"), ("remarks", "Note")):
+        for what, count in summary[key].items():
+            talk.print(f"{start}: {what} ({count}).", highlight=False)
+    if as_json:
+        out.print_json(json.dumps(summary))
+    else:
+        out.print(tables, highlight=False, soft_wrap=True)
+    talk.print(f"Rows, summary and report are in {folder}.", highlight=False, soft_wrap=True)

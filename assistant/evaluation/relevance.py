@@ -1,0 +1,369 @@
+"""Measures a relevance estimator: its ranking, sets without an answer, calibration (RE-RAG, sections 4.2 and 5.1).
+
+Each question's BM25 candidates are estimated once, and everything is computed from these rows:
+
+    {"id": "nqo0001", "passages": ["nq00001", ...], "own": [], "scores": {"nq00001": 2.31, ...}, "seconds": 1.2,
+     "error": ""}
+
+`passages` are in BM25's order, `scores` are the estimator's own s_j, before any calibration. A context set is
+"unanswerable" if none of its passages is gold, or if the question is marked so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Any, Literal
+
+from ir_measures import Success
+
+from assistant.errors import DataError, UtteranceError
+from assistant.evaluation.data import Corpus, Question, fingerprint, read_corpus, read_questions, sample
+from assistant.evaluation.measures import Estimate, mean, paired_difference, unknown_scores
+from assistant.evaluation.ranking import scores as ranking_scores
+from assistant.evaluation.runs import Row, Run
+from assistant.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
+from assistant.relevance.estimate import Estimator, Relevance, set_confidence
+from assistant.types import Passage, Progress, Retriever
+
+Contexts = Literal["auto", "retrieved", "own"]
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
+CUTOFFS = (1, 5, 10, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is estimated. `depth` candidates are reranked, of which the best `k` are the question's context set.
+
+    `contexts` can be "own": the set is the question's gold passages alone, as in SQuAD 2.0, where a paragraph may lack
+    the answer. "auto" is that where a question is marked as unanswerable, else "retrieved".
+    """
+
+    corpus: Path
+    questions: Path
+    depth: int = 20
+    k: int = 20
+    contexts: Contexts = "auto"
+    limit: int | None = None
+    seed: int = 0
+    skip: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The questions, their gold passages as far as the corpus has them, what the sets are, and what was left out."""
+
+    questions: tuple[Question, ...]
+    corpus: Corpus
+    own: bool
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def own_passages(self, question: Question) -> list[Passage]:
+        """The question's own passages, where sets are made of them."""
+        found = [self.corpus.wanted[one] for one in question.gold if one in self.corpus.wanted]
+        return found if self.own else []
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One question with its estimates, calibrated or not, and its context set's confidence max_j r_j."""
+
+    question: Question
+    relevance: Mapping[str, Relevance]
+    confidence: float
+    unanswerable: bool
+
+    def is_relevant(self, passage_id: str) -> bool:
+        """Whether a passage holds the answer."""
+        return not self.question.unanswerable and passage_id in self.question.gold
+
+
+def prepare(experiment: Experiment) -> Material:
+    """Read and check everything before a model is loaded.
+
+    Raises:
+        DataError: a broken file, no question to ask, or fewer candidates than the set is to have.
+    """
+    if experiment.k > experiment.depth:
+        raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are estimated; raise the depth.")
+    everything = read_questions(experiment.questions)
+    corpus = read_corpus(experiment.corpus, {gold for question in everything for gold in question.gold})
+    marked = any(question.unanswerable for question in everything)
+    own = experiment.contexts == "own" or (experiment.contexts == "auto" and marked)
+    chosen = sample(everything, experiment.limit, experiment.seed, experiment.skip)
+    reasons = {question.id: _why_not(question, corpus, own) for question in chosen}
+    asked = tuple(question for question in chosen if not reasons[question.id])
+    if not asked:
+        raise DataError(f"None of the {len(chosen)} questions chosen from {experiment.questions} can be measured.")
+    return Material(asked, corpus, own, dict(Counter(filter(None, reasons.values()))))
+
+
+def open_run(folder: Path, experiment: Experiment, material: Material, estimator: str) -> Run[str]:
+    """The folder of this experiment; more questions may be added to it later.
+
+    Raises:
+        DataError: the folder holds a run on other data or with another estimator or depth.
+    """
+    return Run(folder, claim(experiment, material, estimator), lambda row: str(row["id"]))
+
+
+def claim(experiment: Experiment, material: Material, estimator: str) -> Row:
+    """What decides the rows."""
+    return {
+        "corpus": fingerprint(experiment.corpus),
+        "questions": fingerprint(experiment.questions),
+        "estimator": estimator,
+        "depth": experiment.depth,
+        "contexts": "own" if material.own else "retrieved",
+    }
+
+
+def measure(
+    experiment: Experiment,
+    material: Material,
+    run: Run[str],
+    estimator: Estimator,
+    retriever: Retriever,
+    progress: Progress,
+) -> None:
+    """Estimate what the run's rows lack."""
+
+    def row(question: Question) -> Row:
+        # Of a question that nothing answers, no ranking is right or wrong: its own passages are all that is asked.
+        alone = material.own and question.unanswerable
+        passages = [] if alone else retriever.search(question.text, experiment.depth)
+        return _row(question, passages, material.own_passages(question), estimator)
+
+    jobs = [(question.id, lambda question=question: row(question)) for question in material.questions]
+    run.fill(jobs, len(jobs), progress)
+
+
+def summarise(
+    experiment: Experiment,
+    material: Material,
+    run: Run[str],
+    calibration: Calibration | None = None,
+    method: Method | None = None,
+) -> dict[str, Any]:
+    """All measures. Confidences are calibrated by `calibration`, or by `method`, or left as they are.
+
+    A threshold, and a calibration by `method`, are never chosen on the questions that they are measured on: each half
+    of the questions takes those of the other half.
+
+    Raises:
+        DataError: a half has nothing to calibrate on.
+    """
+    rows = [run.rows[question.id] for question in material.questions]
+    curves = _curves(run, material, method) if method else [calibration] * len(rows)
+    judged = [
+        _judged(experiment, question, row, curve)
+        for question, row, curve in zip(material.questions, rows, curves, strict=True)
+    ]
+    errors = sum(bool(row["error"]) for row in rows)
+    ranked, told = _rankings(material, run, experiment.seed), _unanswerable(judged, experiment.seed)
+    return {
+        "questions": len(rows),
+        "contexts": "own" if material.own else "retrieved",
+        "depth": experiment.depth,
+        "k": experiment.k,
+        "calibration": method or (calibration.method if calibration else "none"),
+        **ranked,
+        **told,
+        "intervals": {**ranked["intervals"], **told["intervals"]},
+        **_calibrated(judged),
+        "seconds_per_question": sum(row["seconds"] for row in rows) / len(rows),
+        "remarks": {"questions too long for the estimator": errors} if errors else {},
+        "left_out": dict(material.left_out),
+    }
+
+
+def calibrated(material: Material, run: Run[str], method: Method, estimator: str) -> Calibration:
+    """A calibration fitted on all passages of the run, to be used on other questions.
+
+    Raises:
+        DataError: there is nothing to calibrate on.
+    """
+    return _fitted(material.questions, run, method, estimator)
+
+
+def table(summary: Mapping[str, Any]) -> str:
+    """The measures in Markdown: reranking, the unanswerable by threshold, the reliability table."""
+    reached = [
+        [name, f"{summary['bm25'][name]:.3f}", f"{summary[name]:.3f}", _interval(summary, name)]
+        for name in _names()
+        if name in summary
+    ]
+    kinds = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
+    said = [[name, f"{summary[name]:.3f}", _interval(summary, name)] for name in kinds]
+    swept = [[f"{row[name]:.3f}" for name in row] for row in summary["thresholds"]]
+    bins = [
+        [f"{row['low']:.1f}-{row['high']:.1f}", str(row["count"]), f"{row['confidence']:.3f}", f"{row['relevant']:.3f}"]
+        for row in summary["reliability"]
+    ]
+    tables = [
+        _grid(["measure", "BM25", "reranked", "95 % interval"], reached) if reached else "",
+        _grid(["measure", "value", "95 % interval"], said),
+        _grid(["threshold", "precision", "recall", "F1"], swept),
+        f"Expected calibration error: {summary['ece']:.3f} of passages, {summary['set_ece']:.3f} of sets.",
+        _grid(["confidence", "passages", "mean confidence", "relevant"], bins),
+    ]
+    return "\n\n".join(filter(None, tables))
+
+
+# --- rows --------------------------------------------------------------------------------------------------------
+
+
+def _why_not(question: Question, corpus: Corpus, own: bool) -> str:
+    if not question.gold:
+        return "questions that name no gold passage"
+    if own and not any(gold in corpus.wanted for gold in question.gold):
+        return "questions with gold passages that the corpus lacks"
+    return ""
+
+
+def _row(question: Question, passages: Sequence[Passage], own: Sequence[Passage], estimator: Estimator) -> Row:
+    ids = {passage.id for passage in passages}
+    everything = [*passages, *(passage for passage in own if passage.id not in ids)]
+    begun, error = time.perf_counter(), ""
+    try:
+        found = estimator.estimate(question.text, everything, Event())
+    except UtteranceError as refusal:
+        # a question too long for the model must not end the run each time it is resumed
+        found, error = [Relevance.of_score(0.0)] * len(everything), str(refusal)
+    return {
+        "id": question.id,
+        "passages": [passage.id for passage in passages],
+        "own": [passage.id for passage in own],
+        "scores": {passage.id: round(one.score, 6) for passage, one in zip(everything, found, strict=True)},
+        "seconds": round(time.perf_counter() - begun, 3),
+        "error": error,
+    }
+
+
+def _judged(experiment: Experiment, question: Question, row: Row, curve: Calibration | None) -> Judged:
+    raw = {one: Relevance.of_score(score) for one, score in row["scores"].items()}
+    relevance = {one: curve.apply(found) if curve else found for one, found in raw.items()}
+    shown = row["own"] or _reranked(row)[: experiment.k]
+    held = not question.unanswerable and any(one in question.gold for one in shown)
+    return Judged(question, relevance, set_confidence([relevance[one] for one in shown]), not held)
+
+
+def _reranked(row: Row) -> list[str]:
+    # by the estimator's own scores: a calibration never changes an order, but isotonic makes ties
+    return sorted(row["passages"], key=lambda one: -row["scores"][one])
+
+
+def _pairs(questions: Sequence[Question], run: Run[str]) -> list[tuple[float, bool]]:
+    return [
+        (score, not question.unanswerable and one in question.gold)
+        for question in questions
+        for one, score in run.rows[question.id]["scores"].items()
+    ]
+
+
+def _fitted(questions: Sequence[Question], run: Run[str], method: Method, estimator: str = "") -> Calibration:
+    pairs = _pairs(questions, run)
+    return fit(estimator, method, [score for score, _ in pairs], [label for _, label in pairs])
+
+
+def _curves(run: Run[str], material: Material, method: Method) -> list[Calibration | None]:
+    """For each question the calibration that the other half of the questions gives."""
+    halves = [_fitted(material.questions[1 - half :: 2], run, method) for half in (0, 1)]
+    return [halves[n % 2] for n in range(len(material.questions))]
+
+
+# --- measures ----------------------------------------------------------------------------------------------------
+
+
+def _rankings(material: Material, run: Run[str], seed: int) -> dict[str, Any]:
+    """R@n as in DPR: the share of questions with a gold passage among the first n. Answerable questions only."""
+    rows = {one.id: run.rows[one.id] for one in material.questions if run.rows[one.id]["passages"]}
+    qrels = {one.id: dict.fromkeys(one.gold, 1) for one in material.questions if one.id in rows}
+    if not rows:
+        return {"bm25": {}, "intervals": {}, "differences": {}}
+    measures = [Success @ cutoff for cutoff in CUTOFFS]
+    before = ranking_scores({one: row["passages"] for one, row in rows.items()}, qrels, measures)
+    after = ranking_scores({one: _reranked(row) for one, row in rows.items()}, qrels, measures)
+    keys = list(zip(_names(), map(str, measures), strict=True))
+    found = {name: mean(after[key], seed) for name, key in keys}
+    return {
+        **{name: one.value for name, one in found.items()},
+        "bm25": {name: mean(before[key], seed).value for name, key in keys},
+        "differences": {name: asdict(paired_difference(after[key], before[key], seed)) for name, key in keys},
+        "intervals": _intervals(found),
+    }
+
+
+def _unanswerable(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
+    said, thresholds = [False] * len(judged), []
+    for half in (0, 1):
+        # one question alone has no other half
+        threshold = _best_threshold(judged[1 - half :: 2] or judged)
+        thresholds.append(threshold)
+        said[half::2] = [one.confidence < threshold for one in judged[half::2]]
+    found = unknown_scores(said, [one.unanswerable for one in judged], seed)
+    share = sum(one.unanswerable for one in judged) / len(judged)
+    named = {f"unanswerable_{name}": one for name, one in found.items()}
+    return {
+        **{name: one.value for name, one in named.items()},
+        "intervals": _intervals(named),
+        "unanswerable_share": share,
+        "unanswerable_f1_of_always": 2 * share / (1 + share),
+        "threshold_of_halves": thresholds,
+        "thresholds": [_at(judged, threshold) for threshold in THRESHOLDS],
+    }
+
+
+def _best_threshold(judged: Sequence[Judged]) -> float:
+    """The threshold that is best for F1, the lowest of equals (RE-RAG, section 4.2)."""
+    return max(THRESHOLDS, key=lambda threshold: _at(judged, threshold)["f1"])
+
+
+def _at(judged: Sequence[Judged], threshold: float) -> dict[str, float]:
+    said = sum(one.confidence < threshold for one in judged)
+    hits = sum(one.confidence < threshold and one.unanswerable for one in judged)
+    there = sum(one.unanswerable for one in judged)
+    return {
+        "threshold": threshold,
+        "precision": hits / max(said, 1),
+        "recall": hits / max(there, 1),
+        "f1": 2 * hits / max(said + there, 1),
+    }
+
+
+def _calibrated(judged: Sequence[Judged]) -> dict[str, Any]:
+    pairs = [(found.confidence, one.is_relevant(passage)) for one in judged for passage, found in one.relevance.items()]
+    confidences, relevant = [confidence for confidence, _ in pairs], [label for _, label in pairs]
+    if not pairs:
+        raise DataError("No passage was found for any question; give the corpus that belongs to them.")
+    held = [not one.unanswerable for one in judged]
+    return {
+        "ece": expected_calibration_error(confidences, relevant),
+        "set_ece": expected_calibration_error([one.confidence for one in judged], held),
+        "reliability": [asdict(one) for one in reliability(confidences, relevant)],
+    }
+
+
+# --- telling -----------------------------------------------------------------------------------------------------
+
+
+def _names() -> list[str]:
+    return [f"R@{cutoff}" for cutoff in CUTOFFS]
+
+
+def _intervals(found: Mapping[str, Estimate]) -> dict[str, list[float]]:
+    return {name: [one.low, one.high] for name, one in found.items()}
+
+
+def _interval(summary: Mapping[str, Any], name: str) -> str:
+    low, high = summary["intervals"][name]
+    return f"{low:.3f} to {high:.3f}"
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

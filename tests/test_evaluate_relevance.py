@@ -1,0 +1,227 @@
+"""`evaluate relevance` on questions whose measures can be counted by hand, and once with a real index and model."""
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from assistant.commands.evaluate_relevance import relevance as command
+from assistant.errors import DataError, ModelError, UtteranceError
+from assistant.evaluation.relevance import Experiment, calibrated, measure, open_run, prepare, summarise, table
+from assistant.relevance.calibration import Calibration
+from assistant.relevance.estimate import Relevance
+from assistant.types import Passage
+from tests.test_evaluation_data import lines
+
+pytest_plugins = ["tests.fixtures_models", "tests.fixtures_relevance"]
+TOWNS = {"France": "Paris", "Peru": "Lima", "Norway": "Oslo", "Kenya": "Nairobi"}
+
+
+@dataclass
+class Fixed:
+    """Gives the confidences that it was made with, by question and passage; 0.1 to all others."""
+
+    confidences: dict[tuple[str, str], float]
+    asked: list[str] = field(default_factory=list)
+    name: str = "fixed"
+
+    def estimate(self, question, passages, stop) -> list[Relevance]:
+        self.asked.append(question)
+        if "too long" in question:
+            raise UtteranceError("The question is too long.")
+        found = [self.confidences.get((question, passage.id), 0.1) for passage in passages]
+        return [Relevance.of_confidence(one) for one in found]
+
+
+class Alphabetical:
+    """Finds France, Kenya, Norway and Peru, in this order, and never anything else."""
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        return [Passage(one, one, f"The capital of {one} is {TOWNS[one]}.") for one in sorted(TOWNS)][:k]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    corpus = lines(
+        tmp_path / "corpus.jsonl",
+        *({"id": c, "title": c, "contents": f"The capital of {c} is {t}."} for c, t in TOWNS.items()),
+    )
+    asked = [{"id": f"q{c}", "question": f"capital of {c}?", "answers": [t], "gold": [c]} for c, t in TOWNS.items()]
+    lost = {"id": "qMars", "question": "capital of Mars?", "answers": ["none"], "gold": ["Mars"]}
+    return corpus, lines(tmp_path / "questions.jsonl", *asked, lost)
+
+
+def ran(experiment: Experiment, estimator: Fixed, out: Path, **calibration):
+    material = prepare(experiment)
+    run = open_run(out, experiment, material, estimator.name)
+    measure(experiment, material, run, estimator, Alphabetical(), lambda done, total: None)
+    return summarise(experiment, material, run, **calibration), material, run
+
+
+RIGHT = {(f"capital of {one}?", one): 0.95 for one in TOWNS}
+
+
+def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(files, tmp_path) -> None:
+    summary, _, run = ran(Experiment(*files, depth=4, k=4), Fixed(RIGHT), tmp_path / "out")
+    # the corpus lacks Mars, which no ranking can find
+    assert summary["R@1"] == summary["R@5"] == pytest.approx(0.8)
+    assert summary["bm25"]["R@1"] == pytest.approx(0.2)
+    assert summary["differences"]["R@1"]["value"] == pytest.approx(0.6)
+    assert summary["unanswerable_precision"] == summary["unanswerable_recall"] == summary["unanswerable_f1"] == 1
+    assert summary["unanswerable_share"] == pytest.approx(0.2)
+    assert summary["unanswerable_f1_of_always"] == pytest.approx(1 / 3)
+    # 4 of 0.95 are right, 16 of 0.1 wrong
+    assert summary["ece"] == pytest.approx((4 * 0.05 + 16 * 0.1) / 20)
+    assert summary["set_ece"] == pytest.approx((4 * 0.05 + 0.1) / 5)
+    assert [one["count"] for one in summary["reliability"]] == [16, 4]
+    assert run.rows["qPeru"]["passages"] == sorted(TOWNS)
+    assert summary["questions"] == 5
+    assert set(summary["intervals"]) >= {"R@1", "unanswerable_f1"}
+    text = table(summary)
+    assert "| R@1 | 0.200 | 0.800 |" in text
+    assert "| 0.9-1.0 | 4 | 0.950 | 1.000 |" in text
+    json.dumps(summary)
+
+
+def test_a_set_is_judged_by_what_is_shown_of_it(files, tmp_path) -> None:
+    # Kenya's passage ranks second, so that a set of one has no gold
+    unsure = {**RIGHT, ("capital of Kenya?", "Kenya"): 0.3, ("capital of Kenya?", "Peru"): 0.4}
+    experiment = Experiment(*files, depth=4, k=1)
+    summary, material, run = ran(experiment, Fixed(unsure), tmp_path / "out")
+    assert summary["unanswerable_share"] == pytest.approx(0.4)
+    assert summary["thresholds"][0] == {"threshold": 0.5, "precision": 1, "recall": 1, "f1": 1}
+    deeper = summarise(replace(experiment, k=2), material, run)
+    assert deeper["unanswerable_share"] == pytest.approx(0.2)
+    assert deeper["thresholds"][0]["precision"] == 0.5
+
+
+def test_a_question_is_never_measured_with_the_threshold_it_chose(files, tmp_path) -> None:
+    # Of Mars nothing is known, and yet Peru is taken for it with 0.85: only a threshold of 0.9 tells
+    wrong = {("capital of Mars?", "Peru"): 0.85}
+    summary, material, _ = ran(Experiment(*files, depth=4, k=4, seed=1), Fixed({**RIGHT, **wrong}), tmp_path / "out")
+    place = [question.id for question in material.questions].index("qMars")
+    # only the half without Mars is measured at a threshold that Mars chose
+    assert summary["threshold_of_halves"][1 - place % 2] == 0.9
+    assert summary["threshold_of_halves"][place % 2] == 0.5
+    assert summary["unanswerable_recall"] == 0
+    assert summary["thresholds"][4]["recall"] == 1
+
+
+def test_marked_questions_are_judged_by_their_own_paragraph(files, tmp_path) -> None:
+    corpus, _ = files
+    questions = lines(
+        tmp_path / "v2.jsonl",
+        {"id": "1", "question": "capital of Peru?", "answers": ["Lima"], "gold": ["Peru"]},
+        {"id": "2", "question": "river of Peru?", "answers": [], "gold": ["Peru"], "unanswerable": True},
+        {"id": "3", "question": "capital of Mars?", "answers": ["x"], "gold": ["Mars"]},
+    )
+    estimator = Fixed({**RIGHT, ("capital of Peru?", "Kenya"): 0.99, ("river of Peru?", "Peru"): 0.7})
+    summary, _, run = ran(Experiment(corpus, questions, depth=2, k=2), estimator, tmp_path / "out")
+    assert summary["contexts"] == "own"
+    assert summary["left_out"] == {"questions with gold passages that the corpus lacks": 1}
+    assert run.rows["2"] == run.rows["2"] | {"passages": [], "own": ["Peru"]}
+    # Peru is not among the two that are retrieved, and estimated all the same
+    assert set(run.rows["1"]["scores"]) == {"France", "Kenya", "Peru"}
+    assert summary["R@1"] == 0
+    assert summary["unanswerable_share"] == 0.5
+    assert [one["recall"] for one in summary["thresholds"]] == [0, 0, 0, 1, 1]
+    assert [one["precision"] for one in summary["thresholds"]] == [0, 0, 0, 1, 1]
+    told, _, _ = ran(
+        Experiment(corpus, questions, depth=2, k=2, contexts="retrieved"), estimator, tmp_path / "retrieved"
+    )
+    assert told["unanswerable_share"] == 1
+
+
+def test_a_killed_run_goes_on(files, tmp_path) -> None:
+    experiment = Experiment(*files, depth=4, k=4)
+    whole, _, _ = ran(experiment, Fixed(RIGHT), tmp_path / "out")
+    path = tmp_path / "out" / "rows.jsonl"
+    path.write_bytes(path.read_bytes()[:-30])
+    again = Fixed(RIGHT)
+    summary, _, _ = ran(experiment, again, tmp_path / "out")
+    assert len(again.asked) == 1
+    assert summary | {"seconds_per_question": 0} == whole | {"seconds_per_question": 0}
+    with pytest.raises(DataError, match="another depth"):
+        ran(replace(experiment, depth=3, k=3), again, tmp_path / "out")
+
+
+def test_calibration_is_fitted_on_the_other_half_and_saved_from_all(files, tmp_path) -> None:
+    confident = Fixed(dict.fromkeys(RIGHT, 0.6))
+    experiment = Experiment(*files, depth=4, k=4)
+    plain, material, run = ran(experiment, confident, tmp_path / "out")
+    better = summarise(experiment, material, run, method="platt")
+    assert better["calibration"] == "platt"
+    assert better["ece"] < plain["ece"] / 4
+    assert better["R@1"] == plain["R@1"]
+    curve = calibrated(material, run, "platt", "fixed")
+    assert curve.pairs == 20
+    assert summarise(experiment, material, run, calibration=curve)["ece"] < plain["ece"] / 4
+
+
+def test_what_can_not_be_measured_is_said(files, tmp_path) -> None:
+    corpus, questions = files
+    with pytest.raises(DataError, match="raise the depth"):
+        prepare(Experiment(corpus, questions, depth=3, k=4))
+    goldless = lines(tmp_path / "q.jsonl", {"id": "1", "question": "who?", "answers": ["me"]})
+    with pytest.raises(DataError, match="None of the 1 questions"):
+        prepare(Experiment(corpus, goldless))
+    long = lines(tmp_path / "l.jsonl", {"id": "1", "question": "too long?", "answers": ["x"], "gold": ["Peru"]})
+    summary, _, run = ran(Experiment(corpus, long, depth=4, k=4), Fixed({}), tmp_path / "out")
+    assert summary["remarks"] == {"questions too long for the estimator": 1}
+    assert run.rows["1"]["error"] == "The question is too long."
+
+
+# --- the command -------------------------------------------------------------------------------------------------
+
+
+def evaluate(*words: object):
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+
+
+def on(files: tuple[Path, Path], tmp_path: Path) -> list[object]:
+    return ["--corpus", files[0], "--questions", files[1], "--depth", 4, "--k", 4, "--data-dir", tmp_path / "data"]
+
+
+@pytest.mark.lucene
+def test_the_command_with_a_cross_encoder(files, tiny_cross_encoder, tmp_path) -> None:
+    asked = [*on(files, tmp_path), "--estimator", tiny_cross_encoder, "--json"]
+    summary = json.loads(evaluate(*asked).stdout)
+    assert summary["estimator"] == "cross-encoder:tiny-cross-encoder"
+    assert summary["bm25"]["R@1"] == pytest.approx(0.8)
+    assert 0 < summary["ece"] < 1
+    [folder] = (tmp_path / "data" / "runs").iterdir()
+    assert json.loads((folder / "summary.json").read_text()) == summary
+    assert "R@1" in evaluate(*asked[:-1]).stdout
+    evaluate(*asked, "--out", tmp_path / "c", "--calibrate", "isotonic")
+    found = Calibration.load(tmp_path / "c" / "calibration.json", "cross-encoder:tiny-cross-encoder")
+    assert found.pairs == summary["questions"] * 4
+    again = evaluate(*asked, "--calibration", tmp_path / "c" / "calibration.json")
+    assert json.loads(again.stdout)["calibration"] == "isotonic"
+
+
+@pytest.mark.model
+@pytest.mark.lucene
+def test_the_command_with_a_real_chat_model(files, smollm_path, tmp_path) -> None:
+    corpus, questions, *_ = files
+    asked = ["--corpus", corpus, "--questions", questions, "--depth", 2, "--k", 2, "--limit", 2, "--json"]
+    result = evaluate(*asked, "--model", "smollm2-135m", "--out", tmp_path / "out")
+    summary = json.loads(result.stdout)
+    assert summary["estimator"] == "llm:smollm2-135m"
+    assert {"unanswerable_precision", "unanswerable_recall", "unanswerable_f1", "ece", "R@1"} <= set(summary)
+
+
+def test_bad_input_is_told_before_anything_is_loaded(files, tmp_path) -> None:
+    asked = [*on(files, tmp_path), "--model", "there-is-no-such-model"]
+    with pytest.raises(ModelError, match="can't be read"):
+        evaluate(*asked, "--calibration", tmp_path / "none.json")
+    with pytest.raises(DataError, match="raise the depth"):
+        evaluate(*asked, "--k", 30)
+    Calibration("other", "platt").save(tmp_path / "c.json")
+    both = evaluate(*asked, "--calibration", tmp_path / "c.json", "--calibrate", "platt")
+    assert both.exit_code == 2
+    assert not (tmp_path / "data").exists()
