@@ -80,7 +80,7 @@ def test_strategies_are_compared_on_the_same_questions_and_passages(files, parts
     assert set(strategies["concat"]) >= {"em", "f1", "unknown", "nm", "prompt_tokens", "completion_tokens", "seconds"}
     assert seen[0] == (0, 8)
     assert seen[-1] == (8, 8)
-    row = run.rows["concat_pf", 2, "none", 1, "qPeru"]
+    row = run.rows["concat_pf", 2, "none", 1, 0, "qPeru"]
     assert row["pool"] == [
         {"text": "unknown", "passage_id": "France", "votes": 0},
         {"text": "Lima", "passage_id": "Peru", "votes": 1},
@@ -136,8 +136,8 @@ def test_k_gold_and_samples_vary_within_one_run(files, parts, tmp_path) -> None:
     assert found[3, "none", 1] == found[3, "none", 3] == 0.75
     assert found[1, "first", 1] == found[3, "first", 3] == 1
     assert summary["strategies"] == summary["settings"][0]["strategies"]
-    assert run.rows["concat", 3, "first", 1, "qKenya"]["passages"] == ["Kenya", "France", "Peru"]
-    assert len(run.rows["concat", 3, "none", 3, "qKenya"]["pool"]) == 3
+    assert run.rows["concat", 3, "first", 1, 0, "qKenya"]["passages"] == ["Kenya", "France", "Peru"]
+    assert len(run.rows["concat", 3, "none", 3, 0, "qKenya"]["pool"]) == 3
     text = (tmp_path / "out" / "report.md").read_text()
     assert "em_against_k.png" in text
     assert "em_against_samples.png" in text
@@ -158,7 +158,7 @@ def test_saying_unknown_is_right_for_an_unanswerable_question(files, parts, tmp_
         file.write('{"id": "qMoon", "question": "capital of Moon?", "answers": [], "unanswerable": true}\n')
     parts = replace(parts, llm=Reader(), retriever=FixedRetriever(passages("France", "Peru", "Norway")))
     summary, run, _ = ran(Experiment(corpus, questions, ("concat",), (Setting(3),)), parts, tmp_path / "out")
-    assert run.rows["concat", 3, "none", 1, "qMoon"]["em"] == 1
+    assert run.rows["concat", 3, "none", 1, 0, "qMoon"]["em"] == 1
     found = summary["strategies"]["concat"]
     # unknown to Kenya, whose passage is missing, and to Moon
     assert found["unknown_precision"]["value"] == 0.5

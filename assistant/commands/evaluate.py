@@ -47,7 +47,10 @@ Seed = Annotated[int, typer.Option(help="Decides the sample, the places of gold 
 Skip = Annotated[int, typer.Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
 Out = Annotated[Path, typer.Option("--out", help="The folder for rows and results; a run that is there goes on.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
-OneLoop = Annotated[str, typer.Option(help="How passages are found: 'question' (alone), 'draft' (alone), or a loop.")]
+OneLoop = Annotated[
+    str, typer.Option(help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', or a loop.")
+]
+Iterations = Annotated[int, typer.Option(min=1, max=5, help="The T of ITRG's loops; they never end early here.")]
 Place = Annotated[
     list[GoldPlace] | None,
     typer.Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
@@ -65,7 +68,13 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     corpus: Corpus,
     questions: Questions,
     into: Out,
-    strategy: Annotated[list[str], typer.Option(help="A strategy to measure; may be repeated.")],
+    strategy: Annotated[
+        list[str],
+        typer.Option(
+            help="A strategy to measure, or LOOP/STRATEGY, or a baseline (closed_book, chain_of_thought,"
+            " retrieve_then_read); may be repeated."
+        ),
+    ],
     more: Annotated[list[str] | None, typer.Argument(metavar="STRATEGY", help="More strategies.")] = None,
     retriever: Annotated[RetrieverName, typer.Option(help="What finds the passages.")] = RetrieverName.BM25,  # noqa: ARG001
     loop: OneLoop = "question",
@@ -79,6 +88,17 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
             "--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.", show_default="1"
         ),
     ] = None,
+    shots: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--shots",
+            min=0,
+            max=10,
+            help="Questions with answers shown first, from outside the sample; may be repeated.",
+            show_default="0",
+        ),
+    ] = None,
+    iterations: Iterations = 3,
     filter_known: Annotated[
         bool, typer.Option("--filter-known", help="Leave out what the model answers without passages.")
     ] = False,
@@ -96,8 +116,12 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     from assistant.evaluation import report  # noqa: PLC0415 - matplotlib
 
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
-    varied = measured.settings_of(k or [5], [place.value for place in gold or [GoldPlace.NONE]], samples or [1])
-    experiment = measured.Experiment(corpus, questions, names, varied, loop, limit, seed, skip, filter_known)
+    varied = measured.settings_of(
+        k or [5], [place.value for place in gold or [GoldPlace.NONE]], samples or [1], shots or [0]
+    )
+    experiment = measured.Experiment(
+        corpus, questions, names, varied, loop, limit, seed, skip, filter_known, iterations
+    )
     material = measured.prepare(experiment)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, experiment, knobs.llm.model)
@@ -154,10 +178,12 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     loop: Annotated[
         list[str] | None,
         typer.Option(
-            help="'question', 'draft', or a loop; may be repeated, the first is compared to.", show_default="question"
+            help="'question', 'draft', 'generate', or a loop; may be repeated, the first is compared to.",
+            show_default="question",
         ),
     ] = None,
     loops: Annotated[int, typer.Option(min=1, max=5, help="The X of Generate-Retrieve-Generate.")] = 1,
+    iterations: Iterations = 3,
     depth: Annotated[int, typer.Option(min=1, max=1000, help="Passages ranked for a query.")] = 100,
     query_field: Annotated[str, typer.Option(help="The key of the query's text.", show_default="text")] = "",
     limit: Limit = None,
@@ -174,13 +200,13 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     from assistant.evaluation.searching import Finder  # noqa: PLC0415
 
     experiment = measured.Experiment(
-        corpus, queries, qrels, tuple(loop or ["question"]), query_field, depth, loops, limit, seed
+        corpus, queries, qrels, tuple(loop or ["question"]), query_field, depth, loops, limit, seed, iterations
     )
     topics = measured.prepare(experiment)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, experiment, knobs.llm.model)
     retriever = _retriever(knobs, corpus)
-    finder = Finder(knobs, retriever, cache(lambda: _with_models(knobs, retriever)), loops)
+    finder = Finder(knobs, retriever, cache(lambda: _with_models(knobs, retriever)), loops, iterations)
     with _bar("Rankings") as progress:
         measured.measure(experiment, topics, run, finder, progress)
     summary = measured.summarise(experiment, topics, run)

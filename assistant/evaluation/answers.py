@@ -5,23 +5,26 @@ All strategies get the same questions and the same passages. One row, as it is w
     {"strategy": "concat_pf", "k": 5, "placement": "none", "samples": 1, "id": "nqo0001", "question": "when is ...",
      "passages": ["nq00001", ...], "gold_found": true, "pool": [], "answer": "May 18, 2018", "gold": ["May 18, 2018"],
      "em": 1.0, "f1": 1.0, "unknown": false, "nm": false, "prompt_tokens": 743, "completion_tokens": 8, "seconds": 3.1,
-     "unanswerable": false, "error": ""}
+     "unanswerable": false, "shots": 0, "iterations": [], "error": ""}
+
+A strategy may name its own loop: "itrg_refresh/document" answers from what that loop found and wrote. Tokens and
+seconds include the loop's. `iterations` holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from threading import Event
 
 from assistant import variants
-from assistant.budget import fit
 from assistant.clock import timed
 from assistant.consistency import sampled
 from assistant.errors import DataError, UtteranceError
+from assistant.evaluation.baselines import BASELINES, WITHOUT_PASSAGES
 from assistant.evaluation.data import (
     Corpus,
     Gold,
@@ -32,27 +35,29 @@ from assistant.evaluation.data import (
     read_questions,
     sample,
 )
-from assistant.evaluation.measures import exact_match, lost_vote, token_f1
+from assistant.evaluation.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.evaluation.runs import Row, Run
-from assistant.evaluation.searching import Finder, check_loops
+from assistant.evaluation.searching import ITERATIONS, Finder, check_loops
+from assistant.evaluation.shots import Demonstrator, draw
 from assistant.llm.meter import Meter
-from assistant.strategies.concat import FACTOID_ROOM
-from assistant.types import Answer, Choices, Options, Parts, Passage, Progress, Step, Turn
+from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
 
 CLOSED_BOOK = "closed_book"
-Key = tuple[str, int, str, int, str]
+Key = tuple[str, int, str, int, int, str]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Setting:
-    """What can vary within one run: passages shown, where the gold one is, and samples per prompt (1 = greedy)."""
+    """What can vary within one run: passages shown, where the gold one is, samples per prompt (1 = greedy), shots."""
 
     k: int = 5
     placement: Gold = "none"
     samples: int = 1
+    shots: int = 0
 
     def __str__(self) -> str:
-        return f"k = {self.k}, gold {self.placement}, p = {self.samples}"
+        shots = f", {self.shots}-shot" if self.shots else ""
+        return f"k = {self.k}, gold {self.placement}, p = {self.samples}{shots}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +73,47 @@ class Experiment:
     seed: int = 0
     skip: int = 0
     filter_known: bool = False
+    iterations: int = ITERATIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The questions that are asked, the corpus they are about, and how many questions were left out, by reason."""
+    """The questions that are asked, the corpus they are about, and how many questions were left out, by reason.
+
+    `demonstrations` are for few-shot answers, as many as the most that a setting shows.
+    """
 
     questions: tuple[Question, ...]
     corpus: Corpus
     left_out: dict[str, int] = field(default_factory=dict)
+    demonstrations: tuple[Question, ...] = ()
 
 
-def settings_of(ks: Sequence[int], placements: Sequence[Gold], samples: Sequence[int]) -> tuple[Setting, ...]:
+def settings_of(
+    ks: Sequence[int], placements: Sequence[Gold], samples: Sequence[int], shots: Sequence[int] = (0,)
+) -> tuple[Setting, ...]:
     """All combinations, in the order given; the first of each together are the main one."""
-    return tuple(Setting(*values) for values in product(ks, placements, samples))
+    return tuple(Setting(*values) for values in product(ks, placements, samples, shots))
+
+
+def method(name: str, loop: str) -> tuple[str, str]:
+    """The loop and the strategy of "LOOP/STRATEGY", or of "STRATEGY" after the experiment's own loop."""
+    own, _, strategy = name.rpartition("/")
+    return own or loop, strategy
 
 
 def prepare(experiment: Experiment) -> Material:
     """Read and check everything before a model is loaded.
 
     Raises:
-        DataError: a file that is broken, no question left to ask, a k that is larger than the corpus, or a corpus that
-            knows none of the gold passages.
+        DataError: a file that is broken, no question left to ask or to demonstrate with, a k that is larger than the
+            corpus, or a corpus that knows none of the gold passages.
         SettingsError: a strategy or a loop that does not exist.
     """
-    for name in experiment.strategies:
-        variants.step("strategies", name)
-    check_loops([experiment.loop])
+    methods = [method(name, experiment.loop) for name in experiment.strategies]
+    for _, strategy in methods:
+        _strategy(strategy)
+    check_loops([experiment.loop, *(loop for loop, _ in methods)])
     everything = read_questions(experiment.questions)
     corpus = read_corpus(experiment.corpus, {gold for question in everything for gold in question.gold})
     _check(experiment, everything, corpus)
@@ -107,7 +126,7 @@ def measure(experiment: Experiment, material: Material, run: Run[Key], parts: Pa
     Returns:
         The material; with `filter_known`, without the questions that the model answers from its own knowledge.
     """
-    asker = _Asker(experiment, material.corpus, parts)
+    asker = _Asker(experiment, material, parts)
     if experiment.filter_known:
         material = _filtered(material, run, asker, progress)
     jobs = [
@@ -132,6 +151,8 @@ def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
 
 def claim(experiment: Experiment, model: str) -> Row:
     """What decides the rows of an experiment, apart from what their keys say."""
+    # named only where it is not the usual, so that runs from before it could be chosen go on
+    iterations = {} if experiment.iterations == ITERATIONS else {"iterations": experiment.iterations}
     return {
         "corpus": fingerprint(experiment.corpus),
         "questions": fingerprint(experiment.questions),
@@ -139,16 +160,21 @@ def claim(experiment: Experiment, model: str) -> Row:
         "seed": experiment.seed,
         "skip": experiment.skip,
         "loop": experiment.loop,
+        **iterations,
     }
 
 
 def key_of(strategy: str, setting: Setting, question: str) -> Key:
     """What tells a row from all others of its run."""
-    return strategy, setting.k, setting.placement, setting.samples, question
+    return strategy, setting.k, setting.placement, setting.samples, setting.shots, question
 
 
 def _key_of_row(row: Row) -> Key:
-    return row["strategy"], row["k"], row["placement"], row["samples"], row["id"]
+    return row["strategy"], row["k"], row["placement"], row["samples"], row.get("shots", 0), row["id"]
+
+
+def _strategy(name: str) -> Step:
+    return BASELINES[name] if name in BASELINES else variants.step("strategies", name)
 
 
 def _check(experiment: Experiment, questions: Sequence[Question], corpus: Corpus) -> None:
@@ -171,7 +197,9 @@ def _material(experiment: Experiment, everything: Sequence[Question], corpus: Co
     asked = tuple(question for question in chosen if not reasons[question.id])
     if not asked:
         raise DataError(f"None of the {len(chosen)} questions chosen from {experiment.questions} can be asked.")
-    return Material(asked, corpus, dict(Counter(filter(None, reasons.values()))))
+    shots = max(setting.shots for setting in experiment.settings)
+    shown = draw(everything, chosen, shots, experiment.seed) if shots else ()
+    return Material(asked, corpus, dict(Counter(filter(None, reasons.values()))), shown)
 
 
 def _why_not(question: Question, corpus: Corpus, gold_needed: bool) -> str:
@@ -204,58 +232,69 @@ class Passages:
     def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts) -> None:
         self._experiment = experiment
         self._corpus = corpus
-        self._finder = Finder(parts.settings, parts.retriever, lambda: parts)
-        self._found: dict[str, tuple[Passage, ...]] = {}
+        self._finder = Finder(parts.settings, parts.retriever, lambda: parts, iterations=experiment.iterations)
+        self._found: dict[tuple[str, int, str], tuple[Passage, ...]] = {}
         self._deepest = max(setting.k for setting in experiment.settings)
 
-    def of(self, setting: Setting, question: Question) -> tuple[Passage, ...]:
+    def of(self, setting: Setting, question: Question, loop: str | None = None) -> tuple[Passage, ...]:
         """The top k with the gold passage where the setting wants it, the same at every call."""
         if not setting.k:
             return ()
-        if question.id not in self._found:
-            self._found[question.id] = self._finder.find(self._experiment.loop, question.text, self._deepest)
+        key = loop or self._experiment.loop, setting.k, question.id
+        if key not in self._found:
+            self._found[key] = self._finder.find(key[0], question.text, self._deepest, setting.k)[: setting.k]
         gold = [self._corpus.wanted[one] for one in question.gold if one in self._corpus.wanted]
-        seed = f"{self._experiment.seed} {question.id}"
-        return place_gold(self._found[question.id][: setting.k], gold, setting.placement, seed)
+        return place_gold(self._found[key], gold, setting.placement, f"{self._experiment.seed} {question.id}")
+
+    def turn(self, setting: Setting, question: Question, loop: str) -> Turn:
+        """The turn as the loop leaves it, with its cost and these passages."""
+        turn = self._finder.turn(loop, question.text, setting.k)
+        return turn.grow(passages=self.of(setting, question, loop))
 
 
 class _Asker:
-    def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts) -> None:
+    def __init__(self, experiment: Experiment, material: Material, parts: Parts) -> None:
         self._experiment = experiment
+        self._material = material
         self._parts = parts
-        self._passages = Passages(experiment, corpus, parts)
+        self._passages = Passages(experiment, material.corpus, parts)
 
-    def job(self, strategy: str, setting: Setting, question: Question) -> Callable[[], Row]:
+    def job(self, name: str, setting: Setting, question: Question) -> Callable[[], Row]:
         """How the row is made, once it is its turn."""
-        return lambda: self._row(strategy, setting, question)
+        return lambda: self._row(name, setting, question)
 
-    def _row(self, strategy: str, setting: Setting, question: Question) -> Row:
-        passages = self._passages.of(setting, question)
-        turn = Turn(question.text, question=question.text, choices=Choices(strategy, k=setting.k, form="factoid"))
-        turn, error = self._answered(turn.grow(passages=passages), self._step(strategy, setting))
+    def _row(self, name: str, setting: Setting, question: Question) -> Row:
+        turn, error = self._answered(name, setting, question)
         return {
-            "strategy": strategy,
+            "strategy": name,
             "k": setting.k,
             "placement": setting.placement,
             "samples": setting.samples,
+            "shots": setting.shots,
             **row_of(question, turn),
             "error": error,
         }
 
-    def _step(self, strategy: str, setting: Setting) -> Step:
-        if strategy == CLOSED_BOOK:
-            return _closed_book
-        step = variants.step("strategies", strategy)
-        return sampled(step, setting.samples, self._experiment.seed) if setting.samples > 1 else step
-
-    def _answered(self, turn: Turn, step: Step) -> tuple[Turn, str]:
-        parts = replace(self._parts, llm=Meter(self._parts.llm))
+    def _answered(self, name: str, setting: Setting, question: Question) -> tuple[Turn, str]:
+        loop, strategy = method(name, self._experiment.loop)
+        turn = Turn(question.text, question=question.text)
         try:
-            *_, turn = timed("answer", step, turn, parts, Event())
+            if strategy not in WITHOUT_PASSAGES:
+                turn = self._passages.turn(setting, question, loop)
+            turn = turn.grow(choices=Choices(strategy, loop, setting.k, form="factoid"))
+            *_, turn = timed("answer", self._step(strategy, setting), turn, self._answering(setting), Event())
         except UtteranceError as error:
             # a question too long for the model must not end the run each time it is resumed; it counts as wrong
             return turn.grow(answer=None, pool=()), str(error)
         return turn, ""
+
+    def _step(self, strategy: str, setting: Setting) -> Step:
+        step = _strategy(strategy)
+        return sampled(step, setting.samples, self._experiment.seed) if setting.samples > 1 else step
+
+    def _answering(self, setting: Setting) -> Parts:
+        shown = self._material.demonstrations[: setting.shots]
+        return replace(self._parts, llm=Meter(Demonstrator(self._parts.llm, shown) if shown else self._parts.llm))
 
 
 def row_of(question: Question, turn: Turn) -> Row:
@@ -276,13 +315,17 @@ def row_of(question: Question, turn: Turn) -> Row:
         "unknown": unknown,
         "nm": lost_vote(answer, [candidate.text for candidate in turn.pool], question.answers),
         "unanswerable": question.unanswerable,
+        "iterations": [_iteration(one, question) for one in turn.iterations],
         "prompt_tokens": turn.tokens.prompt,
         "completion_tokens": turn.tokens.completion,
         "seconds": round(turn.seconds, 3),
     }
 
 
-def _closed_book(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    messages, _ = fit("factoid/closed_book", parts.llm, FACTOID_ROOM, question=turn.question)
-    [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), stop)
-    yield turn.grow(answer=Answer(completion.text.strip(), origin="model"))
+def _iteration(iteration: Iteration, question: Question) -> Row:
+    return {
+        "query": iteration.query,
+        "passages": [passage.id for passage in iteration.passages],
+        "document": iteration.document,
+        "recall": answer_recall(iteration.document, question.answers),
+    }

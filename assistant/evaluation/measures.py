@@ -34,6 +34,12 @@ def token_f1(answer: str, golds: Iterable[str]) -> float:
     return max((_f1(normalise(answer).split(), normalise(gold).split()) for gold in golds), default=0.0)
 
 
+def answer_recall(text: str, golds: Iterable[str]) -> float:
+    """1.0 if the normalised text holds one of the normalised gold answers, as whole words, else 0.0 (ITRG, table 4)."""
+    padded = f" {normalise(text)} "
+    return float(any(f" {normalise(gold)} " in padded for gold in golds if normalise(gold)))
+
+
 def lost_vote(answer: str, pool: Iterable[str], golds: Sequence[str]) -> bool:
     """Whether a correct answer was in the pool and the answer is another (%NM; post-fusion, section 4)."""
     return not exact_match(answer, golds) and any(exact_match(candidate, golds) for candidate in pool)

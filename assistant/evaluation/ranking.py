@@ -17,7 +17,7 @@ from assistant.errors import DataError
 from assistant.evaluation.data import fingerprint, read_corpus, read_qrels, read_queries, sample
 from assistant.evaluation.measures import mean, paired_difference
 from assistant.evaluation.runs import Row, Run
-from assistant.evaluation.searching import Finder, check_loops
+from assistant.evaluation.searching import ITERATIONS, Finder, check_loops
 from assistant.types import Progress
 
 MEASURES: tuple[Measure, ...] = (nDCG @ 3, nDCG @ 5, nDCG @ 10, Success @ 1, R @ 100, RR, AP)
@@ -38,6 +38,7 @@ class Experiment:
     rounds: int = 1
     limit: int | None = None
     seed: int = 0
+    iterations: int = ITERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
         "depth": experiment.depth,
         "loops": experiment.rounds,
     }
+    if experiment.iterations != ITERATIONS:
+        asked["iterations"] = experiment.iterations
     return Run(folder, asked, lambda row: (row["loop"], row["id"]))
 
 

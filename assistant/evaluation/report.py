@@ -16,8 +16,9 @@ from assistant.evaluation.answers import Experiment, Key, Material, Setting, key
 from assistant.evaluation.measures import mean, paired_difference, unknown_scores
 from assistant.evaluation.runs import Row, Run
 
-BASE = "concat"
-MEASURES = ("em", "f1", "unknown", "nm", "prompt_tokens", "completion_tokens", "seconds")
+# What the others are compared to: the first of these that was measured.
+BASES = ("retrieve_then_read", "concat")
+MEASURES = ("em", "f1", "unknown", "nm", "gold_found", "prompt_tokens", "completion_tokens", "seconds")
 Summary = dict[str, Any]
 
 
@@ -25,7 +26,8 @@ def summarise(experiment: Experiment, material: Material, run: Run[Key]) -> Summ
     """The measures of each strategy: at the first setting under `strategies`, at all of them under `settings`.
 
     A measure is `{"value", "low", "high"}` with the ends of its 95 % bootstrap interval over questions; `differences`
-    are paired, strategy minus `BASE`. Shares are between 0 and 1.
+    are paired, strategy minus `base`. `recall` is, for each iteration of a loop that writes documents, the share of
+    documents that hold an answer. Shares are between 0 and 1.
     """
     blocks = [_block(setting, experiment, material, run) for setting in experiment.settings]
     return {
@@ -52,13 +54,14 @@ def _block(setting: Setting, experiment: Experiment, material: Material, run: Ru
         name: [run.rows[key_of(name, setting, question.id)] for question in material.questions]
         for name in experiment.strategies
     }
-    base = rows.get(BASE)
+    base = next((name for name in BASES if name in rows), "")
     return {
         **asdict(setting),
+        "base": base,
         "gold_found": asdict(mean([row["gold_found"] for row in next(iter(rows.values()))], experiment.seed)),
         "strategies": {name: _measures(of, experiment.seed) for name, of in rows.items()},
         "differences": {
-            name: _differences(of, base, experiment.seed) for name, of in rows.items() if base and name != BASE
+            name: _differences(of, rows[base], experiment.seed) for name, of in rows.items() if base and name != base
         },
     }
 
@@ -68,10 +71,19 @@ def _measures(rows: Sequence[Row], seed: int) -> Summary:
     found["empty"] = sum(not row["answer"].strip() for row in rows)
     found["failed"] = sum(bool(row["error"]) for row in rows)
     found["pooled"] = sum(bool(row["pool"]) for row in rows)
+    found["recall"] = _recalls(rows, seed)
     if any(row["unanswerable"] for row in rows):
         scores = unknown_scores([row["unknown"] for row in rows], [row["unanswerable"] for row in rows], seed)
         found |= {f"unknown_{name}": asdict(score) for name, score in scores.items()}
     return found
+
+
+def _recalls(rows: Sequence[Row], seed: int) -> list[dict[str, float]]:
+    """By iteration; a question whose answer failed before a document was written counts as not recalled."""
+    recalls = [[one["recall"] for one in row.get("iterations", ())] for row in rows]
+    return [
+        asdict(mean([of[n] if n < len(of) else 0.0 for of in recalls], seed)) for n in range(max(map(len, recalls)))
+    ]
 
 
 def _differences(rows: Sequence[Row], base: Sequence[Row], seed: int) -> dict[str, dict[str, float]]:
@@ -87,26 +99,23 @@ def _differences(rows: Sequence[Row], base: Sequence[Row], seed: int) -> dict[st
 def _markdown(summary: Summary, plots: Iterable[Path], command: str) -> str:
     run = summary["run"]
     about = (
-        f"{summary['questions']} questions over {summary['passages']:,} passages, found by `{run['loop']}`, answered by"
-        f" `{run['model']}`, seed {run['seed']}. Intervals are 95 % bootstrap intervals over questions."
+        f"{summary['questions']} questions over {summary['passages']:,} passages, found by `{run['loop']}` or the loop that"
+        f" a name begins with, answered by `{run['model']}`, seed {run['seed']}. Intervals are 95 % bootstrap intervals"
+        " over questions. Gold is the share of questions with a gold passage among the passages that were shown last."
         " Strategies ran one after another on one loaded model, so with few questions the seconds of later ones are too"
         " low: prompts that the model has just read are not read again."
     )
     parts = ["# Answer strategies", f"    {command}", about, *_remarks(summary)]
     for block in summary["settings"]:
-        parts += [f"## {_title(block)}", _found(block), table(block["strategies"]), _unknown_table(block)]
+        parts += [f"## {_title(block)}", table(block["strategies"]), _recall_table(block), _unknown_table(block)]
         if block["differences"]:
-            parts += [f"Paired differences to {BASE}:", table(block["differences"], signed=True)]
+            parts += [f"Paired differences to {block['base']}:", table(block["differences"], signed=True)]
     parts += [f"![{plot.stem.replace('_', ' ')}]({plot.name})" for plot in plots]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _title(block: Summary) -> str:
-    return str(Setting(block["k"], block["placement"], block["samples"]))
-
-
-def _found(block: Summary) -> str:
-    return f"A gold passage is among the {block['k']} for {_cell(block['gold_found'], 100, '%')} of the questions."
+    return str(Setting(block["k"], block["placement"], block["samples"], block["shots"]))
 
 
 def _remarks(summary: Summary) -> list[str]:
@@ -128,6 +137,7 @@ _COLUMNS = (
     ("F1 %", "f1", 100),
     ("Unk %", "unknown", 100),
     ("NM %", "nm", 100),
+    ("gold %", "gold_found", 100),
     ("prompt tokens", "prompt_tokens", 1),
     ("completion tokens", "completion_tokens", 1),
     ("seconds", "seconds", 1),
@@ -149,6 +159,14 @@ def _entry(key: str, measures: Summary, scale: int, *, signed: bool) -> str:
     return _cell(measures[key], scale, signed=signed)
 
 
+def _recall_table(block: Summary) -> str:
+    recalls = {name: measures["recall"] for name, measures in block["strategies"].items() if measures["recall"]}
+    most = max(map(len, recalls.values()), default=0)
+    cells = [[name, *(_cell(of[n], 100) if n < len(of) else "" for n in range(most))] for name, of in recalls.items()]
+    heads = ["documents that hold an answer, %", *(f"iteration {n}" for n in range(1, most + 1))]
+    return _grid(heads, cells) if cells else ""
+
+
 def _unknown_table(block: Summary) -> str:
     names = ("unknown_precision", "unknown_recall", "unknown_f1")
     cells = [
@@ -160,10 +178,10 @@ def _unknown_table(block: Summary) -> str:
     return _grid(heads, cells) if cells else ""
 
 
-def _cell(measure: Mapping[str, float], scale: int, unit: str = "", *, signed: bool = False) -> str:
+def _cell(measure: Mapping[str, float], scale: int, *, signed: bool = False) -> str:
     form = "{:+.1f}" if signed else "{:.1f}"
     value, low, high = (form.format(scale * measure[end]) for end in ("value", "low", "high"))
-    return f"{value}{unit} [{low}, {high}]"
+    return f"{value} [{low}, {high}]"
 
 
 def _grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -224,7 +242,7 @@ def _plots(summary: Summary, folder: Path) -> list[Path]:
         _draw(folder / "em_and_unknown.png", lambda axes: _bars(axes, summary["strategies"])),
         _draw(folder / "em_against_tokens.png", lambda axes: _tokens(axes, summary["strategies"])),
     ]
-    for key, what in (("k", "passages shown"), ("samples", "samples p")):
+    for key, what in (("k", "passages shown"), ("samples", "samples p"), ("shots", "demonstrations shown")):
         blocks = _varying(summary["settings"], key)
         if len(blocks) > 1:
             plots.append(_draw(folder / f"em_against_{key}.png", partial(_lines, blocks=blocks, key=key, what=what)))
@@ -233,7 +251,7 @@ def _plots(summary: Summary, folder: Path) -> list[Path]:
 
 def _varying(blocks: Sequence[Summary], key: str) -> list[Summary]:
     """The blocks that differ from the first in nothing but `key`, ascending."""
-    others = {"k", "placement", "samples"} - {key}
+    others = {"k", "placement", "samples", "shots"} - {key}
     alike = [block for block in blocks if all(block[other] == blocks[0][other] for other in others)]
     return sorted(alike, key=lambda block: int(block[key]))
 

@@ -1,64 +1,89 @@
 """Finds passages for a question of an experiment, by any loop or by a part of one.
 
-`question` searches for the question alone, `draft` for the model's draft alone; any other name is a loop. A loop runs
-as it does in a turn, with few passages; its last queries are then searched again, as deep as the experiment wants.
+`question` searches for the question alone, `draft` for the model's draft alone, `generate` for the question and a text
+that the model writes from its own knowledge; any other name is a loop. A loop runs as it does in a turn, with few
+passages, but never ends early; its last queries are then searched again, as deep as the experiment wants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from threading import Event
 
 from assistant import variants
+from assistant.clock import timed
+from assistant.evaluation.baselines import generate
+from assistant.llm.meter import Meter
 from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
 from assistant.types import Choices, Parts, Passage, Query, Retriever, Turn
 
-ALONE = ("question", "draft")
+ALONE = ("question", "draft", "generate")
+ITERATIONS = 3
 
 
 class Finder:
     """Passages for questions. What a loop did for a question is kept, so that `draft` and `grg` run it once.
 
     `parts` gives what loops run with; it is not asked for it while only `question` is wanted, which needs no model.
+    `loops` is the X of Generate-Retrieve-Generate, `iterations` the T of ITRG.
     """
 
-    def __init__(self, settings: Settings, retriever: Retriever, parts: Callable[[], Parts], loops: int = 1) -> None:
-        self._knobs = settings.retrieve
+    def __init__(
+        self,
+        settings: Settings,
+        retriever: Retriever,
+        parts: Callable[[], Parts],
+        loops: int = 1,
+        iterations: int = ITERATIONS,
+    ) -> None:
+        knobs = settings.turn.model_copy(update={"iterations": iterations, "early_stop": False})
+        self._settings = settings.model_copy(update={"turn": knobs})
         self._retriever = retriever
         self._parts = parts
         self._loops = loops
-        self._queries: dict[tuple[str, str], tuple[Query, ...]] = {}
+        self._turns: dict[tuple[str, str, int], Turn] = {}
 
-    def find(self, loop: str, question: str, depth: int) -> tuple[Passage, ...]:
+    def find(self, loop: str, question: str, depth: int, k: int | None = None) -> tuple[Passage, ...]:
         """At most `depth` passages, best first.
 
         Raises:
             SettingsError: there is no such loop.
         """
-        queries = self.queries(loop, question)
+        queries = self.queries(loop, question, k)
         rankings = {query.name: self._retriever.search(query.text, depth) for query in queries}
-        return tuple(fuse(rankings, depth, self._knobs.rrf))
+        return tuple(fuse(rankings, depth, self._settings.retrieve.rrf))
 
-    def queries(self, loop: str, question: str) -> tuple[Query, ...]:
+    def queries(self, loop: str, question: str, k: int | None = None) -> tuple[Query, ...]:
         """What is searched for.
 
         Raises:
             SettingsError: there is no such loop.
         """
-        if loop == "question":
-            return (Query("question", question),)
-        if loop == "draft":
-            return tuple(query for query in self._run("grg", question) if query.name == "draft")
-        return self._run(loop, question)
+        queries = self.turn(loop, question, k).queries
+        return tuple(query for query in queries if query.name == "draft") if loop == "draft" else queries
 
-    def _run(self, loop: str, question: str) -> tuple[Query, ...]:
-        if (loop, question) not in self._queries:
-            choices = Choices(loop=loop, k=self._knobs.k, loops=self._loops)
-            turn = Turn(question, question=question, choices=choices)
-            *_, turn = variants.step("loops", loop)(turn, self._parts(), Event())
-            self._queries[loop, question] = turn.queries
-        return self._queries[loop, question]
+    def turn(self, loop: str, question: str, k: int | None = None) -> Turn:
+        """The turn as the loop leaves it, with its cost; `k` passages are shown to what writes, by default the setting.
+
+        Raises:
+            SettingsError: there is no such loop.
+        """
+        if loop == "question":
+            return Turn(question, question=question, queries=(Query("question", question),))
+        name, k = "grg" if loop == "draft" else loop, k or self._settings.retrieve.k
+        if (name, question, k) not in self._turns:
+            self._turns[name, question, k] = self._run(name, question, k)
+        return self._turns[name, question, k]
+
+    def _run(self, name: str, question: str, k: int) -> Turn:
+        step = generate if name == "generate" else variants.step("loops", name)
+        turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
+        parts = self._parts()
+        parts = replace(parts, settings=self._settings, llm=Meter(parts.llm))
+        *_, turn = timed("passages", step, turn, parts, Event())
+        return turn
 
 
 def check_loops(names: Sequence[str]) -> None:

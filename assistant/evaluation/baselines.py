@@ -1,0 +1,55 @@
+"""The baselines of ITRG (its section 3.2), which no turn of a conversation uses.
+
+Those of `BASELINES` answer; `generate` writes the text that generate-then-read answers from. None of them is offered
+the word "unknown", as the paper's are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from threading import Event
+
+from assistant.iterations import write
+from assistant.reasoning import think
+from assistant.strategies.concat import read
+from assistant.types import Iteration, Parts, Query, Step, Turn
+
+
+def closed_book(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `answer`: the question alone (vanilla LM)."""
+    for snapshot in read("closed_book", turn, parts, stop):
+        yield _own(snapshot)
+
+
+def chain_of_thought(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `reasoning` and `answer`: the question alone, thought about first, with one example of a thought."""
+    for snapshot in think("chain_of_thought", turn, parts, stop):
+        yield _own(snapshot)
+
+
+def retrieve_then_read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `answer`: the passages in one prompt, as `concat`, which may say that it doesn't know."""
+    yield from read("retrieve_then_read", turn, parts, stop, passages=turn.shown)
+
+
+def generate(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds one iteration whose document the model writes from its own knowledge, and `queries` with that document."""
+    turn = turn.grow(iterations=(Iteration("", ()),))
+    for snapshot in write("generate", turn, parts, stop):
+        turn = snapshot
+        yield turn
+    yield turn.grow(queries=(Query("document", f"{turn.question} {turn.document}"),))
+
+
+BASELINES: Mapping[str, Step] = {
+    "closed_book": closed_book,
+    "chain_of_thought": chain_of_thought,
+    "retrieve_then_read": retrieve_then_read,
+}
+# Those that are shown no passages.
+WITHOUT_PASSAGES = ("closed_book", "chain_of_thought")
+
+
+def _own(turn: Turn) -> Turn:
+    return turn.grow(answer=replace(turn.answer, origin="model")) if turn.answer else turn

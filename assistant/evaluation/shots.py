@@ -1,0 +1,58 @@
+"""Few-shot answers: questions with their answers, shown to the model as if it had just answered them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from threading import Event
+
+from assistant.errors import DataError
+from assistant.evaluation.data import Question, sample
+from assistant.prompt import render
+from assistant.types import LLM, Choice, Completion, Message, Messages, Options
+
+
+def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
+    """`n` questions to demonstrate with, of those that are not `asked`; more are asked later, and they stay the same.
+
+    Raises:
+        DataError: fewer are left over.
+    """
+    # an experiment takes its sample from the front of the same order
+    able = [question for question in sample(questions, None, seed) if question.answers][::-1][:n]
+    if len(able) < n or {question.id for question in able} & {question.id for question in asked}:
+        raise DataError(f"No {n} questions are left over to demonstrate answers with; lower --limit or --shots.")
+    return tuple(able)
+
+
+class Demonstrator:
+    """An LLM around an LLM that puts demonstrations behind the system message of what it is asked to write."""
+
+    def __init__(self, llm: LLM, demonstrations: Sequence[Question]) -> None:
+        self._llm = llm
+        self._shown = tuple(message for one in demonstrations for message in _exchange(one))
+        self.name, self.context = llm.name, llm.context
+
+    def count(self, messages: Messages) -> int:
+        """As the model does it, demonstrations included."""
+        return self._llm.count(self._with(messages))
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """As the model does it, with demonstrations."""
+        return self._llm.stream(self._with(messages), options, stop)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """As the model does it, with demonstrations."""
+        return self._llm.complete([self._with(messages) for messages in batch], options, stop)
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """As the model does it; a choice among words needs no demonstration."""
+        return self._llm.choose(batch, words, stop)
+
+    def _with(self, messages: Messages) -> Messages:
+        system, *rest = messages
+        return (system, *self._shown, *rest)
+
+
+def _exchange(question: Question) -> Messages:
+    asked = render("factoid/closed_book", question=question.text)[-1]
+    return asked, Message("assistant", question.answers[0])
