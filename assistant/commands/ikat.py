@@ -1,0 +1,147 @@
+"""`ikat`: a run for TREC iKAT from its topics. `ikat-validate`: whether the track will take it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from assistant import turn as flow
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
+from assistant.errors import DataError, LibraryError
+from assistant.ikat.topics import Topics, read_topics
+from assistant.ikat.validate import Problem
+from assistant.parts import load_embedder, load_llm
+from assistant.settings import Settings
+from assistant.types import Choices, Parts, Progress, Retriever, Turn
+
+# How many problems of a kind are shown; the rest is counted.
+SHOWN = 10
+TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 2024 or 2025, the track's JSON file.")]
+
+
+def ikat(  # noqa: PLR0913 - one parameter an option
+    *,
+    topics: TopicsFile,
+    name: Annotated[str, typer.Option("--run-name", help="What the run is called; one word.")],
+    into: Annotated[Path, typer.Option("--out", help="The folder for the run; one that was begun goes on.")],
+    library: Annotated[str | None, typer.Option(help="The library to search.", show_default=False)] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(help="Instead: a Lucene index's folder, or a .jsonl[.gz] of passages.", show_default=False),
+    ] = None,
+    loop: Annotated[str, typer.Option(help="How the passages are found.")] = "grg",
+    loops: Annotated[int, typer.Option(min=1, max=5, help="The X of Generate-Retrieve-Generate.")] = 1,
+    strategy: Annotated[str | None, typer.Option(help="How the answer is made from the passages.")] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")] = None,
+    depth: Annotated[int, typer.Option(min=20, max=1000, help="Passages ranked for a turn.")] = 1000,
+    kind: Annotated[
+        Literal["automatic", "manual"], typer.Option("--type", help="Manual: people's rewrites are asked, not ours.")
+    ] = "automatic",
+    reply: Annotated[
+        Literal["answer", "digests"], typer.Option(help="The response: our answer, or the digests, as in the paper.")
+    ] = "answer",
+    team: Annotated[str, typer.Option(help="Your team's name; runs of 2025 hold it.")] = "sequitur",
+    model: Model = None,
+    backend: Backend = None,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Play the conversations of TREC iKAT turn by turn and write the run that the track wants."""
+    from assistant.ikat import play  # noqa: PLC0415
+    from assistant.ikat.runs import Label, write_run  # noqa: PLC0415
+
+    label, asked = Label(name, team, kind, reply), read_topics(topics)
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    choices = Choices(
+        strategy or knobs.turn.strategy, loop, k or knobs.retrieve.k, library or knobs.library, "chat", loops
+    )
+    flow.asked(Turn("", choices=choices))
+    if index and library:
+        raise LibraryError("--library and --index both name what is searched; give one of them.")
+    retriever = _searched(knobs, index, choices.library)
+    plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth)
+    run = play.open_run(into, plan, knobs.llm.model)
+    if any(turn not in run.rows for turn in asked.turns):
+        parts = _parts(knobs, retriever)
+        with _bar("Turns") as progress:
+            play.play(asked, plan, run, parts, progress)
+    written = write_run(asked, run.rows, label, into)
+    _told(written, asked)
+
+
+def validate(
+    run: Annotated[Path, typer.Argument(help="A run: .json (2023, 2024), .jsonl (2025) or .trec.", show_default=False)],
+    topics: TopicsFile,
+) -> None:
+    """Check a run against the rules of TREC iKAT."""
+    _told([run], read_topics(topics))
+
+
+def _searched(settings: Settings, index: Path | None, library: str) -> Retriever:
+    """What is searched: refused while it holds nothing, before a model is loaded."""
+    if index is None:
+        from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
+
+        found = open_library(library, settings)
+        if not len(found):
+            raise LibraryError(f"The library '{library}' is empty; add documents with: python -m assistant index.")
+        return found
+    if index.is_dir():
+        from assistant.retrieve.anserini import Anserini  # noqa: PLC0415
+
+        return Anserini(index, settings.retrieve.k1, settings.retrieve.b)
+    from assistant.library.corpus import corpus_retriever  # noqa: PLC0415
+
+    with _bar("Index") as progress:
+        return corpus_retriever(index, settings, progress)
+
+
+def _parts(settings: Settings, retriever: Retriever) -> Parts:
+    with _bar("Sentence-BERT") as progress:
+        embedder = load_embedder(settings, progress)
+    with _bar("Language model") as progress:
+        return Parts(settings, load_llm(settings, progress), embedder, retriever)
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    """A bar on the error stream, with an estimate of the time that is left."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, TextColumn("left:"), TimeRemainingColumn(), console=talk, transient=True) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def _told(runs: Sequence[Path], topics: Topics) -> None:
+    """Say of each file whether the track will take it.
+
+    Raises:
+        DataError: it will not take one of them.
+    """
+    from assistant.ikat.validate import validate as problems_of  # noqa: PLC0415
+
+    refused = []
+    for run in runs:
+        problems = problems_of(run, topics)
+        errors = [one for one in problems if one.level == "error"]
+        warnings = [one for one in problems if one.level == "warning"]
+        _show(errors)
+        _show(warnings)
+        out.print(f"{escape(str(run))}: {len(errors)} errors, {len(warnings)} warnings", highlight=False)
+        refused += [run.name] if errors else []
+    if refused:
+        raise DataError(f"iKAT {topics.year} would refuse {' and '.join(refused)}; mend what is listed above.")
+
+
+def _show(problems: Sequence[Problem]) -> None:
+    for one in problems[:SHOWN]:
+        out.print(escape(str(one)), highlight=False, soft_wrap=True)
+    if len(problems) > SHOWN:
+        out.print(f"... and {len(problems) - SHOWN} more.", highlight=False)

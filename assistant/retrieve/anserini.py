@@ -1,0 +1,73 @@
+"""BM25 over an index that Anserini or Pyserini made elsewhere, such as that of ClueWeb22-B.
+
+It must have been made from JSON records (`{"id": "clueweb22-...:0", "contents": "..."}`) with `-storeRaw`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from assistant.errors import LibraryError
+from assistant.retrieve import jvm
+from assistant.retrieve.bm25 import QUERY_CHARS, reading
+from assistant.types import Passage
+
+_HOW = "make it with: python -m pyserini.index.lucene --collection JsonCollection --storeRaw ..."
+
+
+class Anserini:
+    """A `Retriever` over one Lucene index, opened once and never written."""
+
+    def __init__(self, folder: Path, k1: float = 0.9, b: float = 0.4) -> None:
+        """Open the index.
+
+        Raises:
+            LibraryError: there is none, it is empty, it doesn't hold its passages' texts, or it can't be read.
+        """
+        if not any(folder.glob("segments_*")):
+            raise LibraryError(f"There is no index in {folder}; {_HOW}.")
+        self._folder = folder
+        self._searcher = jvm.call(self._open, k1, b)
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """At most `k` passages, best first. The query is plain text: Lucene's syntax means nothing in it.
+
+        Raises:
+            LibraryError: the index can't be read any more.
+        """
+        text = query[:QUERY_CHARS].encode("utf-8", "replace").decode()
+        if k <= 0 or not text.strip():
+            return []
+        return jvm.call(self._search, text, k)
+
+    def __len__(self) -> int:
+        """How many passages there are."""
+        return jvm.call(lambda: int(self._searcher.object.reader.numDocs()))
+
+    def _open(self, k1: float, b: float) -> Any:
+        jvm.java("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(QUERY_CHARS)
+        with reading(self._folder):
+            # Statistics of the index, which take long on a large one and aren't needed, are opened unless named.
+            searcher = jvm.searcher_class()(str(self._folder), index_reader={"reader": "none"})
+            searcher.set_bm25(k1, b)
+            reader = searcher.object.reader
+            if int(reader.numDocs()) == 0:
+                raise LibraryError(f"The index in {self._folder} holds no passages; {_HOW}.")
+            self._passage(reader.storedFields().document(0).get("raw"), 0.0)
+        return searcher
+
+    def _search(self, query: str, k: int) -> list[Passage]:
+        with reading(self._folder):
+            hits = self._searcher.search(query, k)
+            return [self._passage(hit.lucene_document.get("raw"), float(hit.score)) for hit in hits]
+
+    def _passage(self, raw: str | None, score: float) -> Passage:
+        try:
+            record = json.loads(raw or "")
+            title, contents = str(record.get("title") or ""), str(record["contents"])
+            text = contents.removeprefix(f"{title}\n") if title else contents
+            return Passage(str(record["id"]), title, text, score, source=str(record.get("url") or self._folder.name))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise LibraryError(f"The index in {self._folder} doesn't hold its passages' texts; {_HOW}.") from error
