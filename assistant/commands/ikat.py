@@ -1,4 +1,4 @@
-"""`ikat`: a run for TREC iKAT from its topics. `ikat-validate`: whether the track will take it."""
+"""`ikat`: a run for TREC iKAT from its topics. `ikat-validate`: whether the track takes it. `ikat-index`: ClueWeb22."""
 
 from __future__ import annotations
 
@@ -82,6 +82,35 @@ def validate(
 ) -> None:
     """Check a run against the rules of TREC iKAT."""
     _told([run], read_topics(topics))
+
+
+def index(
+    *,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files or folders of ClueWeb22: txt (.json.gz) or html (.warc.gz).", show_default=False),
+    ] = None,
+    passages: Annotated[Path, typer.Option(help="The folder of passages; what is in it is not made again.")],
+    into: Annotated[Path | None, typer.Option("--out", help="The folder for the index.", show_default="none")] = None,
+    hashes: Annotated[
+        Path | None, typer.Option(help="The track's hashes, to compare the passages with.", show_default=False)
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the indexer.")] = 2,
+) -> None:
+    """Cut ClueWeb22 into the passages of TREC iKAT and index them, so that `ikat --index` can search them."""
+    from assistant.ikat import clueweb  # noqa: PLC0415
+
+    if paths:
+        with _bar("Files") as progress:
+            count = clueweb.write_passages(clueweb.found_files(paths), passages, progress)
+        out.print(f"{passages}: {count:,} passages were added.", highlight=False, markup=False)
+    if hashes:
+        known, wrong = clueweb.differing(sorted(passages.glob("*.jsonl.gz")), hashes)
+        told = f", such as {wrong[0]}" if wrong else ""
+        out.print(f"Of {known:,} passages that the track knows, {len(wrong):,} are cut otherwise{told}.")
+    if into:
+        clueweb.build_index(passages, into, threads)
+        out.print(f"The index is in {into}; search it with: python -m assistant ikat --index {into} ...", markup=False)
 
 
 def _searched(settings: Settings, index: Path | None, library: str) -> Retriever:

@@ -1,0 +1,238 @@
+"""Cuts documents of ClueWeb22 into passages as TREC iKAT does, and indexes them with Anserini.
+
+A document is its clean text without line breaks, cut to 10,000 characters; a passage is a window of ten sentences, the
+next begins five sentences later; passage n of a document is `<document>:<n>`, from 0 (guidelines of iKAT 2023).
+docs/clueweb.md has the steps from the collection to a run.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
+from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped]
+
+from assistant.errors import DataError
+from assistant.library.readers import html
+from assistant.retrieve import jvm
+from assistant.retrieve.bm25 import reading
+from assistant.text import quote, sentences
+from assistant.types import Passage, Progress
+
+CHARS = 10_000
+SENTENCES = 10
+STRIDE = 5
+WARCS = (".warc", ".warc.gz")
+TEXTS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.bz2", ".jsonl.bz2")
+ID_HEADERS = ("ClueWeb22-ID", "WARC-TREC-ID")
+# Anserini buffers this much before it writes; Java has no more than 1 GB here.
+BUFFER_MB = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A web page of the collection, as clean text."""
+
+    id: str
+    url: str
+    text: str
+
+
+def documents(path: Path) -> Iterator[Document]:
+    """The documents of one file of the collection: its clean texts (JSON lines) or its pages (WARC), in their order.
+
+    Raises:
+        DataError: the file is neither, can't be read, or has a broken record; the message names it.
+    """
+    name = path.name.lower()
+    reader = _pages if name.endswith(WARCS) else _texts if name.endswith(TEXTS) else None
+    if reader is None:
+        raise DataError(f"{path} is no file of ClueWeb22; those end in {', '.join((*WARCS, *TEXTS))}.")
+    yield from reader(path)
+
+
+def segment(document: Document) -> list[Passage]:
+    """The passages of a document; none where it has no text."""
+    text = document.text.replace("\r", " ").replace("\n", " ").strip()[:CHARS]
+    found = [quote(text, span) for span in sentences(text)]
+    last = max(len(found) - SENTENCES, 0)
+    starts = range(0, last + STRIDE, STRIDE) if found else ()
+    return [
+        Passage(f"{document.id}:{n}", "", " ".join(found[start : start + SENTENCES]), source=document.url)
+        for n, start in enumerate(starts)
+    ]
+
+
+def found_files(paths: Sequence[Path]) -> list[Path]:
+    """The files to read: those that are named, and those of the collection that are in the folders named.
+
+    Raises:
+        DataError: one is not there, or there is nothing to read.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise DataError(f"There is no {path}; check the path.")
+        inside = (one for one in sorted(path.rglob("*")) if one.name.lower().endswith((*WARCS, *TEXTS)))
+        files += inside if path.is_dir() else [path]
+    if not files:
+        raise DataError(f"No file of ClueWeb22 is in {', '.join(map(str, paths))}; name its txt or html folder.")
+    return files
+
+
+def write_passages(files: Sequence[Path], folder: Path, progress: Progress) -> int:
+    """Write the passages of each file into one of its own, as Anserini's JsonCollection reads them; say how many.
+
+    A file whose passages are there already is passed over, so that what was interrupted goes on where it was.
+
+    Args:
+        files: of the collection, as `found_files` finds them.
+        folder: where the .jsonl.gz files go.
+        progress: told files.
+
+    Raises:
+        DataError: a file is broken, or the folder can't be written.
+    """
+    count = 0
+    for done, file in enumerate(files):
+        progress(done, len(files))
+        into = folder / f"{file.parent.name}-{file.name.split('.')[0]}.jsonl.gz"
+        if not into.exists():
+            count += _write(file, into)
+    progress(len(files), len(files))
+    return count
+
+
+def differing(passages: Sequence[Path], hashes: Path) -> tuple[int, list[str]]:
+    """How many of the passages the track knows, and the ids of those that it cuts otherwise.
+
+    Args:
+        passages: .jsonl.gz files, as `write_passages` wrote them.
+        hashes: the track's TSV file of document, passage number and the MD5 of the passage's text; may be bzipped.
+
+    Raises:
+        DataError: a file can't be read, or a line of the hashes has not three columns.
+    """
+    ours = dict(pair for path in passages for pair in _digests(path))
+    known, wrong = 0, []
+    with _opened(hashes) as lines:
+        for n, line in enumerate(lines, 1):
+            identity, digest = _hash(hashes, n, line)
+            known += identity in ours
+            wrong += [identity] if ours.get(identity, digest) != digest else []
+    return known, wrong
+
+
+def build_index(passages: Path, index: Path, threads: int = 2) -> None:
+    """Index the .jsonl[.gz] files of a folder with Anserini, so that `--index` can search them.
+
+    Raises:
+        DataError: there are none, or the index's folder is not empty.
+        LibraryError: the index can't be written.
+    """
+    if not passages.is_dir() or not any(passages.rglob("*.json*")):
+        raise DataError(f"There are no .jsonl files in {passages}; write them with: python -m assistant ikat-passages.")
+    if index.exists() and any(index.iterdir()):
+        raise DataError(f"{index} is not empty; choose another folder for the index.")
+    words = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator", "-storeRaw"]
+    limits = ["-threads", str(threads), "-memoryBuffer", str(BUFFER_MB), "-optimize"]
+    where = ["-input", str(passages), "-index", str(index)]
+    with reading(index):
+        jvm.call(lambda: jvm.java("io.anserini.index.IndexCollection").main([*words, *limits, *where]))
+
+
+def _write(file: Path, into: Path) -> int:
+    part, count = into.with_name(f"{into.name}.part"), 0
+    try:
+        into.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(part, "wt", encoding="utf-8") as out:
+            for passage in (one for document in documents(file) for one in segment(document)):
+                record = {"id": passage.id, "contents": passage.text, "url": passage.source}
+                out.write(json.dumps(record, ensure_ascii=False) + "\n")
+                count += 1
+        part.replace(into)
+    except OSError as error:
+        raise DataError(f"The passages can't be written to {into} ({error.strerror}); choose another.") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return count
+
+
+def _digests(path: Path) -> Iterator[tuple[str, str]]:
+    with _opened(path) as lines:
+        for record in map(json.loads, lines):
+            yield record["id"], hashlib.md5(record["contents"].encode(), usedforsecurity=False).hexdigest()
+
+
+def _texts(path: Path) -> Iterator[Document]:
+    """Clean texts: `{"ClueWeb22-ID": "clueweb22-en0000-00-00000", "URL": "https://...", "Clean-Text": "..."}`."""
+    with _opened(path) as lines:
+        for n, line in enumerate(lines, 1):
+            try:
+                record: dict[str, Any] = json.loads(line)
+                yield Document(record["ClueWeb22-ID"], str(record.get("URL", "")).strip(), record["Clean-Text"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError(f"{path}, line {n}, has no ClueWeb22-ID or no Clean-Text; copy it again.") from error
+
+
+def _pages(path: Path) -> Iterator[Document]:
+    """Pages, each an HTTP response or the page alone, whose id is in the record's header."""
+    try:
+        with path.open("rb") as file:
+            for n, record in enumerate(ArchiveIterator(file), 1):
+                if record.rec_type in {"response", "resource", "conversion"}:
+                    yield _page(f"{path}, record {n}", record)
+    except (OSError, EOFError, zlib.error, ArchiveLoadFailed) as error:
+        raise DataError(f"{path} can't be read to its end ({error}); copy it again.") from error
+
+
+def _page(place: str, record: Any) -> Document:
+    known = [record.rec_headers.get_header(name) for name in ID_HEADERS]
+    identity = next((one for one in known if one), None)
+    if identity is None:
+        raise DataError(f"{place}, has no ClueWeb22-ID in its header; it is not of ClueWeb22.")
+    url = record.rec_headers.get_header("WARC-Target-URI") or ""
+    page = record.content_stream().read()
+    if record.raw_stream.limit > 0:  # the library takes a page that ends too early for a whole one
+        raise DataError(f"{place}, was cut off; copy the file again.")
+    return Document(identity.strip(), url.strip(), _clean_text(page))
+
+
+def _clean_text(page: bytes) -> str:
+    """The page's text, a paragraph a line, title first; the collection's own clean text is somewhat other."""
+    blocks = list(html.blocks(page.decode("utf-8", "replace"), ""))
+    title = [blocks[0].title.split(" - ")[0]] if blocks and blocks[0].title else []
+    return "\n".join([*title, *(block.text for block in blocks if block.text not in title)])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    try:
+        with _open(path) as lines:
+            yield lines
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} can't be read to its end ({error}); copy it again.") from error
+
+
+def _open(path: Path) -> IO[str]:
+    if path.name.endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8")
+    if path.name.endswith(".bz2"):
+        return bz2.open(path, "rt", encoding="utf-8")
+    return path.open(encoding="utf-8")
+
+
+def _hash(path: Path, n: int, line: str) -> tuple[str, str]:
+    columns = line.split()
+    if len(columns) != 3:
+        raise DataError(f"{path}, line {n}, does not read 'document passage MD5'; give the track's own file.")
+    return f"{columns[0]}:{columns[1]}", columns[2]
