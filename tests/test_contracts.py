@@ -1,0 +1,199 @@
+"""What every implementation of a Protocol must do, the doubles of the tests included; LLMs have `llm_contract`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+
+from assistant import variants
+from assistant.errors import LibraryError, SequiturError
+from assistant.library.writer import writing
+from assistant.parts import Loader
+from assistant.retrieve.bm25 import Bm25
+from assistant.retrieve.hybrid import Hybrid
+from assistant.settings import Settings
+from assistant.types import Choices, Digest, Parts, Passage, Retriever, Turn
+from assistant.web.library import Documents, OwnDocuments
+from tests.browser.fake import Loaded, Shelf
+from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordEmbedder
+
+PASSAGES = [
+    Passage("oats", "Oat milk", "Oat milk is made from oats and water.", source="kitchen.txt"),
+    Passage("rice", "Rice", "Rice is boiled in water for twelve minutes.", source="kitchen.txt"),
+    Passage("milk", "Milk", "Milk is a source of calcium. Milk holds lactose.", source="kitchen.txt"),
+]
+ODD = ["", "   ", "日本語の質問", "كيف حالك", "🥛" * 50, "\x00", 'a:b^2 AND ("', "lone \ud800 surrogate", "x" * 100_000]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "fixed",
+        pytest.param("bm25", marks=pytest.mark.lucene),
+        pytest.param("hybrid", marks=pytest.mark.lucene),
+    ],
+)
+def retriever(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Retriever:
+    if request.param == "fixed":
+        return FixedRetriever(PASSAGES)
+    folder = tmp_path_factory.mktemp("index")
+    with writing(folder) as writer:
+        writer.add("kitchen", PASSAGES)
+        writer.commit({})
+    found = Bm25(folder)
+    return found if request.param == "bm25" else Hybrid({"one": found, "two": FixedRetriever(PASSAGES)})
+
+
+class TestRetriever:
+    def test_at_most_k_best_first_each_once(self, retriever: Retriever) -> None:
+        for k in (1, 2, 3, 50):
+            found = retriever.search("milk and water", k)
+            assert 1 <= len(found) <= k
+            assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+            assert len({one.id for one in found}) == len(found)
+
+    def test_passages_come_whole(self, retriever: Retriever) -> None:
+        whole = {one.id: (one.title, one.text, one.source) for one in PASSAGES}
+        for one in retriever.search("milk", 3):
+            assert (one.title, one.text, one.source) == whole[one.id]
+
+    def test_the_same_question_finds_the_same(self, retriever: Retriever) -> None:
+        assert retriever.search("milk and water", 3) == retriever.search("milk and water", 3)
+
+    @pytest.mark.parametrize("query", ODD, ids=lambda query: ascii(query[:12]))
+    def test_odd_queries_are_no_errors(self, retriever: Retriever, query: str) -> None:
+        assert len(retriever.search(query, 2)) <= 2
+
+    def test_none_are_asked_for(self, retriever: Retriever) -> None:
+        assert retriever.search("milk", 0) == []
+
+    def test_several_threads(self, retriever: Retriever) -> None:
+        expected = retriever.search("milk", 2)
+        with ThreadPoolExecutor(8) as pool:
+            assert all(found == expected for found in pool.map(lambda _: retriever.search("milk", 2), range(40)))
+
+
+class TestEmbedder:
+    @pytest.fixture(params=["words", pytest.param("embedder", marks=pytest.mark.model)])
+    def encoder(self, request: pytest.FixtureRequest):
+        return WordEmbedder() if request.param == "words" else request.getfixturevalue("embedder")
+
+    def test_rows_of_length_1(self, encoder) -> None:
+        vectors = encoder.encode(["Milk holds lactose.", "Rice is boiled.", "Milk holds lactose."])
+        assert vectors.dtype == np.float32
+        assert vectors.shape[0] == 3
+        assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+        assert np.allclose(vectors[0], vectors[2], atol=1e-5)
+        assert vectors[0] @ vectors[2] > vectors[0] @ vectors[1]
+
+    def test_a_batch_is_as_one_by_one(self, encoder) -> None:
+        texts = ["Milk.", "Rice is boiled in water for twelve minutes.", "Oats " * 200]
+        assert np.allclose(encoder.encode(texts), np.concatenate([encoder.encode([one]) for one in texts]), atol=1e-4)
+
+    def test_none(self, encoder) -> None:
+        assert len(encoder.encode([])) == 0
+
+    @pytest.mark.parametrize("text", ODD[:-1], ids=lambda text: ascii(text[:12]))
+    def test_odd_texts_are_no_errors(self, encoder, text: str) -> None:
+        assert np.isfinite(encoder.encode([text])).all()
+
+    def test_it_can_be_kept_by(self, encoder) -> None:
+        assert {encoder: encoder.name}[encoder]
+
+
+def steps() -> list[tuple[variants.Kind, str]]:
+    kinds: tuple[variants.Kind, ...] = ("loops", "strategies")
+    return [(kind, name) for kind in kinds for name in variants.names(kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), steps())
+class TestStep:
+    @pytest.fixture
+    def parts(self, settings: Settings) -> Parts:
+        llm = ScriptedLLM(replies=["Milk holds lactose."] * 60)
+        return Parts(settings, llm, WORDS, FixedRetriever(PASSAGES))
+
+    @pytest.fixture
+    def turn(self, kind: variants.Kind) -> Turn:
+        turn = Turn("What does milk hold?", question="What does milk hold?", choices=Choices(k=3))
+        digests = tuple(Digest(one.id, one.text) for one in PASSAGES)
+        return turn if kind == "loops" else replace(turn, passages=tuple(PASSAGES), digests=digests)
+
+    def test_the_turn_grows(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
+        snapshots = list(variants.step(kind, name)(turn, parts, Event()))
+        last = snapshots[-1]
+        assert {one.id for one in snapshots} == {turn.id}
+        assert last.status == "running"
+        assert last.question == turn.question
+        assert last.passages if kind == "loops" else last.answer
+        with pytest.raises(FrozenInstanceError):
+            last.question = "another"  # type: ignore[misc]
+
+    def test_what_it_adds_can_be_stored(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
+        *_, last = variants.step(kind, name)(turn, parts, Event())
+        assert Turn.from_json(last.to_json()) == last
+
+    def test_stopped_before_it_begins_it_ends_at_once(
+        self, kind: variants.Kind, name: str, turn: Turn, parts: Parts
+    ) -> None:
+        stop = Event()
+        stop.set()
+        *_, last = variants.step(kind, name)(turn, parts, stop)
+        assert not last.citations
+
+    def test_nothing_found_is_no_error(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
+        empty = replace(turn, passages=(), digests=())
+        *_, last = variants.step(kind, name)(empty, replace(parts, retriever=FixedRetriever([])), Event())
+        assert last.status == "running"
+
+
+class TestDocuments:
+    @pytest.fixture(params=["shelf", pytest.param("own", marks=pytest.mark.lucene)])
+    def documents(self, request: pytest.FixtureRequest, settings: Settings) -> Documents:
+        return Shelf() if request.param == "shelf" else OwnDocuments(settings)
+
+    def test_added_listed_replaced_removed(self, documents: Documents, tmp_path: Path) -> None:
+        told: list[tuple[int, int]] = []
+        for name in ("b.txt", "a.txt"):
+            (tmp_path / name).write_text("The key hangs behind the door. " * 3)
+        files = [tmp_path / "b.txt", tmp_path / "a.txt"]
+        assert list(documents.add("ann", files, lambda done, total: told.append((done, total)))) == []
+        assert told
+        documents.add("ann", files, lambda done, total: None)
+        assert [one.name for one in documents.list("ann")] == ["a.txt", "b.txt"]
+        assert all(one.passages >= 1 for one in documents.list("ann"))
+        documents.remove("ann", documents.list("ann")[0].id)
+        assert [one.name for one in documents.list("ann")] == ["b.txt"]
+
+    def test_what_cannot_be_read_is_told_by_name_and_the_rest_added(self, documents: Documents, tmp_path: Path) -> None:
+        (tmp_path / "empty.txt").write_text("")
+        (tmp_path / "full.txt").write_text("The key hangs behind the door. " * 3)
+        [problem] = documents.add("ann", [tmp_path / "empty.txt", tmp_path / "full.txt"], lambda done, total: None)
+        assert "empty.txt" in problem
+        assert [one.name for one in documents.list("ann")] == ["full.txt"]
+
+    def test_others_see_and_remove_nothing(self, documents: Documents, tmp_path: Path) -> None:
+        (tmp_path / "secret.txt").write_text("The key hangs behind the door. " * 3)
+        documents.add("ann", [tmp_path / "secret.txt"], lambda done, total: None)
+        assert list(documents.list("bob")) == []
+        with pytest.raises(LibraryError):
+            documents.remove("bob", documents.list("ann")[0].id)
+        assert len(documents.list("ann")) == 1
+
+
+@pytest.mark.parametrize("make", [lambda settings: Loaded(ready=False), Loader], ids=["fake", "real"])
+def test_loading_tells_where_it_is(make: Callable[[Settings], Loader | Loaded], settings: Settings) -> None:
+    loading = make(settings)
+    assert (loading.ready, loading.error, loading.notice) == (False, "", "")
+    assert all(stage.name and (stage.fraction is None or 0 <= stage.fraction <= 1) for stage in loading.stages())
+
+
+def test_parts_are_refused_while_loading(settings: Settings) -> None:
+    with pytest.raises(SequiturError, match="still loading"):
+        Loader(settings).parts("me", Choices())
