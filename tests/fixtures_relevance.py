@@ -29,7 +29,7 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         intermediate_size=64,
         max_position_embeddings=64,
         num_labels=1,
-        initializer_range=0.3,
+        initializer_range=0.1,
     )
     BertForSequenceClassification(config).save_pretrained(folder)
     BertTokenizerFast(vocab={word: n for n, word in enumerate(WORDS)}, model_max_length=64).save_pretrained(folder)

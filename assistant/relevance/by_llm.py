@@ -30,15 +30,21 @@ class LlmEstimator:
         """
         if not passages:
             return []
-        prompts = [self._fitting(question, passage) for passage in passages]
+        prompts = [fit_passage("relevance", self._llm, 1, question, passage) for passage in passages]
         choices = self._llm.choose(prompts, WORDS, stop)
         return [Relevance.of_confidence(choice.probabilities["true"]) for choice in choices]
 
-    def _fitting(self, question: str, passage: Passage) -> Messages:
-        messages = render("relevance", question=question, passage=passage)
-        while self._llm.count(messages) >= self._llm.context:
-            if len(passage.text) < 2:
-                raise UtteranceError("The question is too long for the model's context; ask something shorter.")
-            passage = replace(passage, text=shorten(passage.text, len(passage.text) // 2))
-            messages = render("relevance", question=question, passage=passage)
-        return messages
+
+def fit_passage(name: str, llm: LLM, reply: int, question: str, passage: Passage) -> Messages:
+    """The prompt `name` about one passage, whose text is halved until the prompt and `reply` tokens fit the context.
+
+    Raises:
+        UtteranceError: the question alone is too long.
+    """
+    messages = render(name, question=question, passage=passage)
+    while llm.count(messages) + reply > llm.context:
+        if len(passage.text) < 2:
+            raise UtteranceError("The question is too long for the model's context; ask something shorter.")
+        passage = replace(passage, text=shorten(passage.text, len(passage.text) // 2))
+        messages = render(name, question=question, passage=passage)
+    return messages

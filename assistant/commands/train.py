@@ -1,0 +1,118 @@
+"""`train relevance`: a cross-encoder that learns from questions and answers alone which passages answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
+from assistant.commands.evaluate import AsJson, Corpus, Limit, Questions, Seed, Skip
+from assistant.errors import DataError
+from assistant.evaluation.data import Question, fingerprint, read_corpus, read_questions, sample
+from assistant.parts import load_llm
+from assistant.settings import Settings
+from assistant.types import Progress
+
+if TYPE_CHECKING:
+    from assistant.relevance.train import Example
+
+app = typer.Typer(help="Train the parts that learn.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Train the parts that learn."""
+
+
+@app.command()
+def relevance(  # noqa: PLR0913 - the training's knobs
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    into: Annotated[Path, typer.Option("--out", help="The folder for the model; a training that is there goes on.")],
+    base: Annotated[
+        str, typer.Option(help="The encoder to start from: a name of the catalogue, a hub id or a folder.")
+    ] = "all-MiniLM-L6-v2",
+    contexts: Annotated[int, typer.Option(min=2, max=100, help="BM25 passages of a question.")] = 20,
+    dev: Annotated[int, typer.Option(min=1, help="Questions that are kept apart to choose the best epoch.")] = 100,
+    epochs: Annotated[int, typer.Option(min=1, help="Times that all questions are gone through.")] = 3,
+    batch: Annotated[int, typer.Option(min=1, help="Questions of a step.")] = 4,
+    rate: Annotated[float, typer.Option(min=0, help="AdamW's learning rate.")] = 5e-5,
+    length: Annotated[int, typer.Option(min=16, help="Tokens read of question and passage together.")] = 256,
+    limit: Limit = None,
+    seed: Seed = 0,
+    skip: Skip = 0,
+    model: Model = None,
+    backend: Backend = None,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Train a relevance estimator; the language model's likelihoods of the answers are computed once and kept."""
+    chosen = _chosen(questions, limit, seed, skip, dev)
+    read_corpus(corpus, set())
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    examples = _examples(chosen, corpus, contexts, knobs)
+
+    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
+    from assistant.relevance.train import MODEL, Plan, Trainer  # noqa: PLC0415 - torch
+
+    with _bar("Encoder") as progress:
+        folder = Catalogue.load().resolve(base, knobs, progress)
+    plan = Plan(str(folder), epochs=epochs, batch=batch, rate=rate, length=length, seed=seed)
+    trainer = Trainer(into, plan, examples[dev:], examples[:dev])
+    with _bar("Steps") as progress:
+        history = trainer.run(progress)
+    if as_json:
+        out.print_json(json.dumps([asdict(epoch) for epoch in history]))
+    else:
+        table = Table("epoch", "loss", "L_gen of dev", "best so far", box=None)
+        for epoch in history:
+            table.add_row(str(epoch.number), f"{epoch.loss:.4f}", f"{epoch.dev:.4f}", "yes" if epoch.best else "")
+        out.print(table)
+    talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
+
+
+def _chosen(path: Path, limit: int | None, seed: int, skip: int, dev: int) -> list[Question]:
+    answerable = [question for question in read_questions(path) if question.answers]
+    chosen = sample(answerable, limit, seed, skip)
+    if len(chosen) <= dev:
+        raise DataError(f"Of {len(chosen)} questions with answers, {dev} can't be kept apart; lower --dev.")
+    return chosen
+
+
+def _examples(questions: list[Question], corpus: Path, contexts: int, knobs: Settings) -> list[Example]:
+    from assistant.evaluation import likelihoods  # noqa: PLC0415
+    from assistant.library.corpus import corpus_retriever, load_corpus  # noqa: PLC0415 - starts the JVM
+
+    run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, knobs.llm.model)
+    with _bar("Index") as progress:
+        retriever = corpus_retriever(corpus, knobs, progress)
+    with _bar("Language model") as progress:
+        llm = load_llm(knobs, progress)
+    with _bar("Likelihoods") as progress:
+        likelihoods.measure(questions, run, llm, retriever, contexts, progress)
+    return likelihoods.examples(questions, run, {passage.id: passage for passage in load_corpus(corpus)})
+
+
+def _cache(corpus: Path, contexts: int, knobs: Settings) -> Path:
+    facts = f"{fingerprint(corpus)} {knobs.llm.model} {contexts}"
+    return knobs.data_dir / "likelihoods" / sha256(facts.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, TextColumn("left:"), TimeRemainingColumn(), console=talk, transient=True) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)

@@ -1,0 +1,95 @@
+"""What a generator makes of each passage: log P_G(a|q,c_j), kept on disk, to train relevance estimators with.
+
+One row: `{"id": "nqo0001", "passages": ["nq00001", ...], "log_likelihoods": [-1.25, ...], "error": ""}`; minus infinity
+is written as null, which JSON can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from math import inf, isfinite
+from pathlib import Path
+
+from assistant.errors import SettingsError, UtteranceError
+from assistant.evaluation.data import Question, fingerprint
+from assistant.evaluation.runs import Row, Run
+from assistant.prompt import FOLDER
+from assistant.relevance.by_llm import fit_passage
+from assistant.relevance.train import Example
+from assistant.types import LLM, Passage, Progress, Retriever, Scorer
+
+PROMPT = "factoid/post_fusion"
+# Tokens that an answer may have; the prompt leaves them room.
+ROOM = 64
+
+
+def scorer(llm: LLM) -> Scorer:
+    """The model as one that tells how likely a text is.
+
+    Raises:
+        SettingsError: its backend can't tell.
+    """
+    if not isinstance(llm, Scorer):
+        raise SettingsError(f"{llm.name} can't tell how likely an answer is; set llm.backend to transformers.")
+    return llm
+
+
+def open_run(folder: Path, corpus: Path, contexts: int, model: str) -> Run[str]:
+    """The folder that keeps them, for any questions on this corpus.
+
+    Raises:
+        DataError: the folder holds those of another corpus, model, prompt or number of contexts.
+    """
+    prompt = sha256((FOLDER / f"{PROMPT}.j2").read_bytes()).hexdigest()
+    asked = {"corpus": fingerprint(corpus), "model": model, "contexts": contexts, "prompt": prompt}
+    return Run(folder, asked, lambda row: str(row["id"]))
+
+
+def measure(
+    questions: Sequence[Question], run: Run[str], llm: LLM, retriever: Retriever, contexts: int, progress: Progress
+) -> None:
+    """Retrieve and score what the run's rows lack.
+
+    Raises:
+        SettingsError: the model's backend can't tell how likely an answer is.
+    """
+    scorer(llm)
+
+    def row(question: Question) -> Row:
+        return _row(question, retriever.search(question.text, contexts), llm)
+
+    jobs = [(_key(question), lambda question=question: row(question)) for question in questions]
+    run.fill(jobs, len(jobs), progress)
+
+
+def examples(questions: Sequence[Question], run: Run[str], corpus: Mapping[str, Passage]) -> list[Example]:
+    """The questions as examples to train on, in their order; `corpus` has the passages by id."""
+    return [_example(question, run.rows[_key(question)], corpus) for question in questions]
+
+
+def _key(question: Question) -> str:
+    """An id may stand for something else in another file: the question and the answer say what was scored."""
+    return sha256(f"{question.id}\n{question.text}\n{question.answers[0]}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
+    error, found = "", [-inf] * len(passages)
+    try:
+        prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage) for passage in passages]
+        # the first of the accepted answers, as in the paper
+        found = scorer(llm).score([(prompt, question.answers[0]) for prompt in prompts])
+    except UtteranceError as refusal:
+        error = str(refusal)
+    return {
+        "id": _key(question),
+        "question": question.text,
+        "passages": [passage.id for passage in passages],
+        "log_likelihoods": [one if isfinite(one) else None for one in found],
+        "error": error,
+    }
+
+
+def _example(question: Question, row: Row, corpus: Mapping[str, Passage]) -> Example:
+    passages = tuple(corpus[one] for one in row["passages"])
+    return Example(question.text, passages, tuple(-inf if one is None else one for one in row["log_likelihoods"]))

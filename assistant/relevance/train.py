@@ -1,0 +1,242 @@
+"""Trains a cross-encoder as relevance estimator from what a generator makes of each passage (RE-RAG, section 2.3).
+
+No passage is labelled: the generator's log-likelihoods of the right answer say which passages help. The generator is
+frozen here, so that they are numbers given beforehand. After every epoch the model is saved if it weighs the passages
+of the development questions better than before; a killed training goes on where it last saved.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import TypeAdapter
+from safetensors import SafetensorError
+from torch import Tensor
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import logging
+
+from assistant.errors import DataError, ModelError
+from assistant.relevance.cross_encoder import pair
+from assistant.relevance.losses import LEAST, generation_loss, loss
+from assistant.types import Passage, Progress
+
+MODEL, CHECKPOINT, HISTORY = "model", "checkpoint.pt", "history.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question, its retrieved passages, and F_j = log P_G(a|q,c_j) for each of them, in nats."""
+
+    question: str
+    passages: tuple[Passage, ...]
+    log_likelihoods: tuple[float, ...]
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the generator holds the answer possible with any passage."""
+        return any(isfinite(one) and one > LEAST for one in self.log_likelihoods)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to train. `base` is a folder with a cross-encoder or any encoder, which then gets a head at random.
+
+    `batch` is in questions, `length` in tokens of question and passage together, `alpha` is a1 of equation 12.
+    """
+
+    base: str
+    epochs: int = 3
+    batch: int = 4
+    rate: float = 5e-5
+    decay: float = 0.01
+    alpha: float = 1.0
+    length: int = 256
+    seed: int = 0
+    save_every: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What an epoch came to: the mean loss in training, and L_gen on the development questions (lower is better)."""
+
+    number: int
+    loss: float
+    dev: float
+    best: bool
+
+
+class Trainer:
+    """One training, in a folder of its own: `model` is the best so far, `checkpoint.pt` where it goes on.
+
+    Raises:
+        DataError: there is nothing to learn from, or the folder holds a training by another plan.
+        ModelError: the base can't be loaded.
+    """
+
+    def __init__(self, folder: Path, plan: Plan, train: Sequence[Example], dev: Sequence[Example]) -> None:
+        self._folder, self._plan = folder, plan
+        self._train = [example for example in train if example.is_telling]
+        self._dev = [example for example in dev if example.is_telling]
+        if not self._train or not self._dev:
+            which = "development" if self._train else "training"
+            raise DataError(f"The generator holds no answer to any {which} question possible; take more questions.")
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._tokenizer, self._model = _base(plan)
+        self._model.to(self._device)
+        self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=plan.rate, weight_decay=plan.decay)
+        self._step, self._sum, self._history = 0, 0.0, list[Epoch]()
+        self._resume()
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole training."""
+        return self._plan.epochs * self._per_epoch
+
+    def run(self, progress: Progress) -> list[Epoch]:
+        """Train what is left, and say what every epoch came to."""
+        while self._step < self.steps:
+            progress(self._step, self.steps)
+            self._sum += self._learn(self._batch())
+            self._step += 1
+            if self._step % self._per_epoch == 0:
+                self._end_epoch()
+            if self._step % self._per_epoch == 0 or self._step % self._plan.save_every == 0:
+                self._save_checkpoint()
+        progress(self.steps, self.steps)
+        return list(self._history)
+
+    def dev_loss(self) -> float:
+        """L_gen on the development questions, in nats: how unlikely the answers are, weighed by relevance."""
+        self._model.eval()
+        with torch.inference_mode():
+            losses = [generation_loss(*self._read([example])).item() for example in self._dev]
+        return sum(losses) / len(losses)
+
+    @property
+    def _per_epoch(self) -> int:
+        return -(-len(self._train) // self._plan.batch)
+
+    def _batch(self) -> list[Example]:
+        epoch, at = divmod(self._step, self._per_epoch)
+        order = list(range(len(self._train)))
+        random.Random(f"{self._plan.seed} {epoch}").shuffle(order)  # noqa: S311 - an experiment, not a secret
+        return [self._train[n] for n in order[at * self._plan.batch :][: self._plan.batch]]
+
+    def _learn(self, batch: Sequence[Example]) -> float:
+        # every step has a seed of its own, so that a training that was resumed drops out the same
+        torch.manual_seed(self._plan.seed * 1_000_003 + self._step)
+        self._model.train()
+        found = loss(*self._read(batch), self._plan.alpha)
+        self._optimizer.zero_grad()
+        found.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
+        self._optimizer.step()
+        return found.item()
+
+    def _read(self, batch: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores s_j, log-likelihoods F_j and presence, each (questions, contexts)."""
+        pairs = [pair(example.question, passage) for example in batch for passage in example.passages]
+        inputs = self._tokenizer(
+            [question for question, _ in pairs],
+            [text for _, text in pairs],
+            padding=True,
+            truncation=True,
+            return_tensors="pt",
+        ).to(self._device)
+        present = _padded([torch.ones(len(example.passages), dtype=torch.bool) for example in batch]).to(self._device)
+        scores = torch.zeros(present.shape, device=self._device)
+        scores = scores.masked_scatter(present, self._model(**inputs).logits[:, 0].float())
+        logs = _padded([torch.tensor(example.log_likelihoods) for example in batch]).to(self._device)
+        return scores, logs, present
+
+    # --- what is kept --------------------------------------------------------------------------------------------
+
+    def _end_epoch(self) -> None:
+        dev = self.dev_loss()
+        best = all(dev < epoch.dev for epoch in self._history)
+        self._history.append(Epoch(len(self._history) + 1, self._sum / self._per_epoch, dev, best))
+        self._sum = 0.0
+        if best:
+            self._save_model()
+
+    def _save_model(self) -> None:
+        partial, final = self._folder / f"{MODEL}.partial", self._folder / MODEL
+        shutil.rmtree(partial, ignore_errors=True)
+        self._model.save_pretrained(partial)
+        self._tokenizer.save_pretrained(partial)
+        shutil.rmtree(final, ignore_errors=True)
+        partial.replace(final)
+
+    def _save_checkpoint(self) -> None:
+        partial = self._folder / f"{CHECKPOINT}.partial"
+        state = {
+            "plan": self._claim(),
+            "step": self._step,
+            "sum": self._sum,
+            "model": self._model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "history": [asdict(epoch) for epoch in self._history],
+        }
+        torch.save(state, partial)
+        partial.replace(self._folder / CHECKPOINT)
+        text = json.dumps([asdict(epoch) for epoch in self._history], indent=2)
+        (self._folder / HISTORY).write_text(text + "\n", encoding="utf-8")
+
+    def _resume(self) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"{self._folder} can't be written to ({error.strerror}); choose another.") from error
+        path = self._folder / CHECKPOINT
+        if not path.exists():
+            return
+        try:
+            state: dict[str, Any] = torch.load(path, map_location=self._device, weights_only=True)
+        except Exception as error:  # unpickling what is broken ends in any error
+            raise DataError(f"{path} can't be read ({error}); remove it to train from the start.") from error
+        if state["plan"] != self._claim():
+            raise DataError(f"{self._folder} holds a training by another plan or on other questions; choose another.")
+        self._model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._step, self._sum = state["step"], state["sum"]
+        self._history = _EPOCHS.validate_python(state["history"])
+
+    def _claim(self) -> dict[str, Any]:
+        """What a training that goes on has to share. More epochs may be added, and it may be saved at other times."""
+        plan = {key: value for key, value in asdict(self._plan).items() if key not in ("epochs", "save_every")}
+        return {**plan, "train": _digest(self._train), "dev": _digest(self._dev)}
+
+
+_EPOCHS: TypeAdapter[list[Epoch]] = TypeAdapter(list[Epoch])
+
+
+def _base(plan: Plan) -> tuple[Any, Any]:
+    torch.manual_seed(plan.seed)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(plan.base, local_files_only=True)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            plan.base, num_labels=1, local_files_only=True, dtype=torch.float32
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"{plan.base} holds no encoder that can be trained ({error}); give another.") from error
+    tokenizer.model_max_length = min(plan.length, model.config.max_position_embeddings)
+    return tokenizer, model
+
+
+def _digest(examples: Sequence[Example]) -> str:
+    facts = [(one.question, [passage.id for passage in one.passages], one.log_likelihoods) for one in examples]
+    return sha256(repr(facts).encode("utf-8", "replace")).hexdigest()
+
+
+def _padded(rows: Sequence[Tensor]) -> Tensor:
+    return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
