@@ -1,0 +1,65 @@
+"""`train quality`: a classifier that learns from labelled texts which passages are reliable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from assistant.commands.common import out, talk
+from assistant.errors import DataError
+from assistant.types import Progress
+
+
+def quality(
+    *,
+    data: Annotated[Path, typer.Option(help="Texts: a .jsonl[.gz] file of {text, label, source, split}.")],
+    into: Annotated[Path, typer.Option("--out", help="The file for the model, .npz; its report goes beside it.")],
+    unseen: Annotated[
+        bool, typer.Option("--unseen", help="Also measure every source by a model that never saw it; takes minutes.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Decides the interval.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")] = False,
+) -> None:
+    """Train the classifier of passage quality: reliable, unreliable or junk."""
+    from assistant.evaluation import quality as measured  # noqa: PLC0415 - scikit-learn
+
+    examples = measured.read_examples(data)
+    with _bar("Training") as progress:
+        progress(0, 1)
+        model = measured.train(examples)
+    model.save(into)
+    summary = measured.measure(model, examples, seed)
+    if unseen:
+        with _bar("Sources") as progress:
+            summary["unseen"] = measured.unseen(examples, progress)
+    tables = measured.report(summary)
+    beside = into.with_suffix(".md")
+    _write(into.with_suffix(".json"), json.dumps(summary, indent=2) + "\n")
+    _write(beside, tables + "\n")
+    if as_json:
+        typer.echo(json.dumps(summary))
+    else:
+        out.print(tables, highlight=False, markup=False, soft_wrap=True)
+    talk.print(f"The model is in {into}, its report in {beside}.", highlight=False, markup=False, soft_wrap=True)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"The report can't be written to {path} ({error.strerror}); choose another.") from error
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=talk, transient=True) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
