@@ -148,7 +148,12 @@ def test_iterations_are_a_timeline_that_says_what_is_new() -> None:
 
 def test_only_the_last_turn_can_be_undone_or_answered_again() -> None:
     html = render.transcript("i", "", [Turn("a", status="done"), Turn("b", status="done")], {}, set())
-    assert html.count('data-event="undo"') == html.count('data-event="again"') == 1
+    assert (
+        html.count('data-event="undo"')
+        == html.count('aria-label="Answer again"')
+        == html.count('details class="pop way')
+        == 1
+    )
 
 
 def test_days_and_percents() -> None:

@@ -58,8 +58,10 @@ class Talk:
             yield {self._view.pieces.notice: "", **updates}
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Answer the last message anew."""
+        """Answer the last message anew, by another strategy where one was picked."""
         turn_id, choices = tab.text("turn"), self._choices(tab.user)
+        if strategy := tab.text("strategy"):
+            choices = replace(choices, strategy=strategy)
 
         def answering() -> Run:
             ask: Answering = lambda stop: self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)  # noqa: E731

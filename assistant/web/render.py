@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from assistant import variants
 from assistant.types import Turn, new_id, now
 from assistant.views import headline
 from assistant.web import highlight, reply
@@ -69,12 +70,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(headline=headline, day=day, percent=percent, plain=reply.plain, reply=reply.html)
-    environment.globals.update(sources=highlight.sources, query_names=QUERY_NAMES, with_id=_with_id, key=_key)
+    environment.globals.update(
+        sources=highlight.sources, query_names=QUERY_NAMES, with_id=_with_id, key=_key, ways=_ways
+    )
     return environment
 
 
 def _with_id(things: Iterable[Any], wanted: str) -> Any:
     return next((thing for thing in things if thing.id == wanted), None)
+
+
+def _ways() -> list[tuple[str, str]]:
+    """The strategies, and what each does."""
+    return [(name, variants.summary("strategies", name)) for name in variants.names("strategies")]
 
 
 def _key(text: str) -> str:
