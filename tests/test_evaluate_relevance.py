@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from assistant.commands.evaluate_relevance import relevance as command
 from assistant.errors import DataError, ModelError, UtteranceError
-from assistant.evaluation.relevance import Experiment, calibrated, measure, open_run, prepare, summarise, table
+from assistant.evaluation.relevance import Experiment, calibrated, measure, open_run, prepare, summarise
+from assistant.evaluation.relevance_report import table
 from assistant.relevance.calibration import Calibration
 from assistant.relevance.estimate import Relevance
 from assistant.types import Passage
@@ -80,7 +81,7 @@ def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(f
     assert run.rows["qPeru"]["passages"] == sorted(TOWNS)
     assert summary["questions"] == 5
     assert set(summary["intervals"]) >= {"R@1", "unanswerable_f1"}
-    text = table(summary)
+    text = table({"estimator": "fixed", **summary})
     assert "| R@1 | 0.200 | 0.800 |" in text
     assert "| 0.9-1.0 | 4 | 0.950 | 1.000 |" in text
     json.dumps(summary)
@@ -197,6 +198,8 @@ def test_the_command_with_a_cross_encoder(files, tiny_cross_encoder, tmp_path) -
     [folder] = (tmp_path / "data" / "runs").iterdir()
     assert json.loads((folder / "summary.json").read_text()) == summary
     assert "R@1" in evaluate(*asked[:-1]).stdout
+    assert "| threshold |" in (folder / "report.md").read_text()
+    assert (folder / "reliability.png").read_bytes().startswith(b"\x89PNG")
     evaluate(*asked, "--out", tmp_path / "c", "--calibrate", "isotonic")
     found = Calibration.load(tmp_path / "c" / "calibration.json", "cross-encoder:tiny-cross-encoder")
     assert found.pairs == summary["questions"] * 4

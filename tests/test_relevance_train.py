@@ -17,6 +17,7 @@ from assistant.evaluation.likelihoods import examples, measure, open_run
 from assistant.relevance.cross_encoder import CrossEncoderEstimator
 from assistant.relevance.train import CHECKPOINT, MODEL, Example, Plan, Trainer
 from assistant.types import Passage
+from tests.fixtures_models import fetched
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
 
@@ -128,6 +129,18 @@ def test_questions_with_fewer_passages_train_beside_others(tiny_cross_encoder, t
     # a single passage has all the weight, whatever the model thinks of it
     assert epoch.dev == pytest.approx(-log(0.5), abs=1e-5)
     assert epoch.loss > 0
+
+
+@pytest.mark.model
+def test_an_embedder_becomes_a_cross_encoder(tmp_path) -> None:
+    base = fetched("all-MiniLM-L6-v2")
+    plan = Plan(str(base), epochs=1, batch=1, length=32)
+    [epoch] = Trainer(tmp_path, plan, EXAMPLES[:1], EXAMPLES[1:2]).run(silent)
+    assert 0 < epoch.dev < 5
+    with pytest.raises(ModelError, match="no cross-encoder"):
+        CrossEncoderEstimator(base)
+    found = CrossEncoderEstimator(tmp_path / MODEL).estimate("where is lima ?", PASSAGES, Event())
+    assert len({one.score for one in found}) == 4
 
 
 # --- the generator's likelihoods ---------------------------------------------------------------------------------

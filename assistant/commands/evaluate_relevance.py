@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -60,6 +62,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
 ) -> None:
     """Measure a relevance estimator: R@1 to R@20, F1 of 'unanswerable', calibration error."""
     from assistant.evaluation import relevance as measured  # noqa: PLC0415
+    from assistant.evaluation import relevance_report as report  # noqa: PLC0415 - matplotlib
     from assistant.relevance.load import load  # noqa: PLC0415
 
     if calibration and calibrate:
@@ -85,8 +88,9 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     if calibrate:
         measured.calibrated(material, run, calibrate, estimates.name).save(run.folder / "calibration.json")
     run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    run.write("report.md", measured.table(summary) + "\n")
-    _tell(summary, measured.table(summary), run.folder, as_json)
+    tables, diagram = report.table(summary), report.draw(summary, run.folder)
+    run.write("report.md", f"    {_command()}\n\n{tables}\n\n![reliability]({diagram.name})\n")
+    _tell(summary, tables, run.folder, as_json)
 
 
 def _retriever(knobs: Settings, corpus: Path) -> Retriever:
@@ -100,6 +104,10 @@ def _folder(knobs: Settings, claim: Mapping[str, Any]) -> Path:
     """Where a run without --out is kept, so that it goes on when the same is asked again."""
     digest = sha256(json.dumps(claim, sort_keys=True).encode()).hexdigest()
     return knobs.data_dir / "runs" / f"relevance-{digest[:16]}"
+
+
+def _command() -> str:
+    return shlex.join(["python", "-m", "assistant", *sys.argv[1:]])
 
 
 @contextmanager

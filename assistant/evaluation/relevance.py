@@ -33,6 +33,7 @@ from assistant.types import Passage, Progress, Retriever
 Contexts = Literal["auto", "retrieved", "own"]
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 CUTOFFS = (1, 5, 10, 20)
+NAMES = tuple(f"R@{cutoff}" for cutoff in CUTOFFS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,30 +191,6 @@ def calibrated(material: Material, run: Run[str], method: Method, estimator: str
     return _fitted(material.questions, run, method, estimator)
 
 
-def table(summary: Mapping[str, Any]) -> str:
-    """The measures in Markdown: reranking, the unanswerable by threshold, the reliability table."""
-    reached = [
-        [name, f"{summary['bm25'][name]:.3f}", f"{summary[name]:.3f}", _interval(summary, name)]
-        for name in _names()
-        if name in summary
-    ]
-    kinds = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
-    said = [[name, f"{summary[name]:.3f}", _interval(summary, name)] for name in kinds]
-    swept = [[f"{row[name]:.3f}" for name in row] for row in summary["thresholds"]]
-    bins = [
-        [f"{row['low']:.1f}-{row['high']:.1f}", str(row["count"]), f"{row['confidence']:.3f}", f"{row['relevant']:.3f}"]
-        for row in summary["reliability"]
-    ]
-    tables = [
-        _grid(["measure", "BM25", "reranked", "95 % interval"], reached) if reached else "",
-        _grid(["measure", "value", "95 % interval"], said),
-        _grid(["threshold", "precision", "recall", "F1"], swept),
-        f"Expected calibration error: {summary['ece']:.3f} of passages, {summary['set_ece']:.3f} of sets.",
-        _grid(["confidence", "passages", "mean confidence", "relevant"], bins),
-    ]
-    return "\n\n".join(filter(None, tables))
-
-
 # --- rows --------------------------------------------------------------------------------------------------------
 
 
@@ -288,7 +265,7 @@ def _rankings(material: Material, run: Run[str], seed: int) -> dict[str, Any]:
     measures = [Success @ cutoff for cutoff in CUTOFFS]
     before = ranking_scores({one: row["passages"] for one, row in rows.items()}, qrels, measures)
     after = ranking_scores({one: _reranked(row) for one, row in rows.items()}, qrels, measures)
-    keys = list(zip(_names(), map(str, measures), strict=True))
+    keys = list(zip(NAMES, map(str, measures), strict=True))
     found = {name: mean(after[key], seed) for name, key in keys}
     return {
         **{name: one.value for name, one in found.items()},
@@ -348,22 +325,5 @@ def _calibrated(judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-# --- telling -----------------------------------------------------------------------------------------------------
-
-
-def _names() -> list[str]:
-    return [f"R@{cutoff}" for cutoff in CUTOFFS]
-
-
 def _intervals(found: Mapping[str, Estimate]) -> dict[str, list[float]]:
     return {name: [one.low, one.high] for name, one in found.items()}
-
-
-def _interval(summary: Mapping[str, Any], name: str) -> str:
-    low, high = summary["intervals"][name]
-    return f"{low:.3f} to {high:.3f}"
-
-
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
