@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -27,13 +28,15 @@ Quantisation = Literal["none", "int8", "nf4"]
 _GIB = 1 << 30
 _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
 _PROMPT_WORDS, _WRITTEN, _BATCH_WRITTEN, _REPEATS = 400, 64, 32, 3
+_BATCHES = (1, 4, 16, 32)
 
 
 @dataclass(frozen=True)
 class Cost:
     """Medians. Speeds in tokens a second; `batches` maps prompts side by side to tokens written a second in all.
 
-    `bandwidth_share` is the part of the memory's copying speed that reading all weights once a token takes.
+    `users` maps people who ask at the same time to (tokens written a second in all, seconds until the last of them sees
+    a first word). `bandwidth_share` is the part of the memory's copying speed that reading the weights for each token takes.
     """
 
     model: str
@@ -46,6 +49,7 @@ class Cost:
     written: float
     read_again_seconds: float
     batches: dict[int, float]
+    users: dict[int, tuple[float, float]]
     bandwidth_share: float
 
 
@@ -97,7 +101,8 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         read=loaded.count(_prompt(0)) / median(read),
         written=written,
         read_again_seconds=median(again),
-        batches={size: _batch_speed(loaded, size) for size in (1, 4, 16, 32)},
+        batches={size: _batch_speed(loaded, size) for size in _BATCHES},
+        users={people: _several(loaded, people) for people in (1, 4)},
         bandwidth_share=written * weights / _copy_speed(backend),
     )
 
@@ -133,6 +138,22 @@ def _batch_speed(model: LLM, size: int) -> float:
     since = perf_counter()
     completions = model.complete(prompts, Options(_BATCH_WRITTEN), Event())
     return sum(completion.completion_tokens for completion in completions) / (perf_counter() - since)
+
+
+def _several(model: LLM, people: int) -> tuple[float, float]:
+    """Each asks for a story of their own in a thread of their own, all at once."""
+    since = perf_counter()
+
+    def one(n: int) -> tuple[int, float]:
+        prompt = (Message("user", f"Person {n} would like to hear a long story about bread."),)
+        first, tokens = 0.0, 0
+        for completion in model.stream(prompt, Options(_BATCH_WRITTEN), Event()):
+            first, tokens = first or perf_counter() - since, completion.completion_tokens
+        return tokens, first
+
+    with ThreadPoolExecutor(people) as pool:
+        written = list(pool.map(one, range(people)))
+    return sum(tokens for tokens, _ in written) / (perf_counter() - since), max(first for _, first in written)
 
 
 def _gpu_bytes() -> int:
@@ -173,6 +194,8 @@ def _with_torch(ask: Callable[[Any], Any]) -> Any:
 def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
+    if isinstance(value, tuple):
+        return " and ".join(map(_shown, value))
     if isinstance(value, dict):
-        return ", ".join(f"{size}: {speed:.1f}" for size, speed in value.items())
+        return ", ".join(f"{size}: {_shown(speed)}" for size, speed in value.items())
     return str(value)
