@@ -87,6 +87,18 @@ def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(f
     json.dumps(summary)
 
 
+def test_the_gold_is_taken_from_sets_that_have_it(files, tmp_path) -> None:
+    fooled = {**RIGHT, ("capital of Kenya?", "Peru"): 0.95}
+    summary, _, _ = ran(Experiment(*files, depth=4, k=4), Fixed(fooled), tmp_path / "out")
+    without = summary["gold_withheld"]
+    # four sets with gold, and the same four without, of which Kenya's still looks as if it had it; Mars never has
+    assert without["share"] == 0.5
+    assert without["thresholds"][0] == {"threshold": 0.5, "precision": 1, "recall": 0.75, "f1": pytest.approx(6 / 7)}
+    assert without["recall"] == 0.75
+    assert without["f1_of_always"] == pytest.approx(2 / 3)
+    assert "recall 0.750" in table({"estimator": "fixed", **summary})
+
+
 def test_a_set_is_judged_by_what_is_shown_of_it(files, tmp_path) -> None:
     # Kenya's passage ranks second, so that a set of one has no gold
     unsure = {**RIGHT, ("capital of Kenya?", "Kenya"): 0.3, ("capital of Kenya?", "Peru"): 0.4}
@@ -130,6 +142,7 @@ def test_marked_questions_are_judged_by_their_own_paragraph(files, tmp_path) -> 
     assert summary["unanswerable_share"] == 0.5
     assert [one["recall"] for one in summary["thresholds"]] == [0, 0, 0, 1, 1]
     assert [one["precision"] for one in summary["thresholds"]] == [0, 0, 0, 1, 1]
+    assert summary["gold_withheld"] == {}
     told, _, _ = ran(
         Experiment(corpus, questions, depth=2, k=2, contexts="retrieved"), estimator, tmp_path / "retrieved"
     )

@@ -71,16 +71,29 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One question with its estimates, calibrated or not, and its context set's confidence max_j r_j."""
+    """One question with its estimates, calibrated or not, and its context set's confidence max_j r_j.
+
+    `without_gold` is what the confidence would be had no gold passage been found; None where none was.
+    """
 
     question: Question
     relevance: Mapping[str, Relevance]
     confidence: float
     unanswerable: bool
+    without_gold: float | None = None
 
     def is_relevant(self, passage_id: str) -> bool:
         """Whether a passage holds the answer."""
         return not self.question.unanswerable and passage_id in self.question.gold
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSet:
+    """A set's confidence, whether it lacks an answer, and which half of the questions it belongs to."""
+
+    confidence: float
+    unanswerable: bool
+    half: int
 
 
 def prepare(experiment: Experiment) -> Material:
@@ -224,9 +237,16 @@ def _row(question: Question, passages: Sequence[Passage], own: Sequence[Passage]
 def _judged(experiment: Experiment, question: Question, row: Row, curve: Calibration | None) -> Judged:
     raw = {one: Relevance.of_score(score) for one, score in row["scores"].items()}
     relevance = {one: curve.apply(found) if curve else found for one, found in raw.items()}
-    shown = row["own"] or _reranked(row)[: experiment.k]
-    held = not question.unanswerable and any(one in question.gold for one in shown)
-    return Judged(question, relevance, set_confidence([relevance[one] for one in shown]), not held)
+
+    def confidence(ids: Sequence[str]) -> float:
+        return set_confidence([relevance[one] for one in ids])
+
+    ranked, gold = _reranked(row), set() if question.unanswerable else set(question.gold)
+    shown = row["own"] or ranked[: experiment.k]
+    held = not gold.isdisjoint(shown)
+    others = [one for one in ranked if one not in gold][: experiment.k]
+    without = confidence(others) if held and others and not row["own"] else None
+    return Judged(question, relevance, confidence(shown), not held, without)
 
 
 def _reranked(row: Row) -> list[str]:
@@ -276,34 +296,51 @@ def _rankings(material: Material, run: Run[str], seed: int) -> dict[str, Any]:
 
 
 def _unanswerable(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
-    said, thresholds = [False] * len(judged), []
-    for half in (0, 1):
-        # one question alone has no other half
-        threshold = _best_threshold(judged[1 - half :: 2] or judged)
-        thresholds.append(threshold)
-        said[half::2] = [one.confidence < threshold for one in judged[half::2]]
-    found = unknown_scores(said, [one.unanswerable for one in judged], seed)
-    share = sum(one.unanswerable for one in judged) / len(judged)
-    named = {f"unanswerable_{name}": one for name, one in found.items()}
+    """How well sets without an answer are told, as they were retrieved, and with the gold taken from every second."""
+    sets = [ContextSet(one.confidence, one.unanswerable, n % 2) for n, one in enumerate(judged)]
+    twice = [
+        ContextSet(confidence, unanswerable, n % 2)
+        for n, one in enumerate(judged)
+        if one.without_gold is not None
+        for confidence, unanswerable in ((one.confidence, False), (one.without_gold, True))
+    ]
+    told = _told(sets, seed)
+    named = {name: told.pop(name) for name in ("precision", "recall", "f1", "share", "f1_of_always")}
+    intervals = {f"unanswerable_{name}": ends for name, ends in told.pop("intervals").items()}
     return {
-        **{name: one.value for name, one in named.items()},
-        "intervals": _intervals(named),
-        "unanswerable_share": share,
-        "unanswerable_f1_of_always": 2 * share / (1 + share),
-        "threshold_of_halves": thresholds,
-        "thresholds": [_at(judged, threshold) for threshold in THRESHOLDS],
+        **{f"unanswerable_{name}": value for name, value in named.items()},
+        **told,
+        "intervals": intervals,
+        "gold_withheld": _told(twice, seed) if twice else {},
     }
 
 
-def _best_threshold(judged: Sequence[Judged]) -> float:
+def _told(sets: Sequence[ContextSet], seed: int) -> dict[str, Any]:
+    halves = [[one for one in sets if one.half == half] for half in (0, 1)]
+    # one question alone has no other half
+    thresholds = [_best_threshold(halves[1 - half] or sets) for half in (0, 1)]
+    said = [one.confidence < thresholds[one.half] for one in sets]
+    found = unknown_scores(said, [one.unanswerable for one in sets], seed)
+    share = sum(one.unanswerable for one in sets) / len(sets)
+    return {
+        **{name: one.value for name, one in found.items()},
+        "intervals": _intervals(found),
+        "share": share,
+        "f1_of_always": 2 * share / (1 + share),
+        "threshold_of_halves": thresholds,
+        "thresholds": [_at(sets, threshold) for threshold in THRESHOLDS],
+    }
+
+
+def _best_threshold(sets: Sequence[ContextSet]) -> float:
     """The threshold that is best for F1, the lowest of equals (RE-RAG, section 4.2)."""
-    return max(THRESHOLDS, key=lambda threshold: _at(judged, threshold)["f1"])
+    return max(THRESHOLDS, key=lambda threshold: _at(sets, threshold)["f1"])
 
 
-def _at(judged: Sequence[Judged], threshold: float) -> dict[str, float]:
-    said = sum(one.confidence < threshold for one in judged)
-    hits = sum(one.confidence < threshold and one.unanswerable for one in judged)
-    there = sum(one.unanswerable for one in judged)
+def _at(sets: Sequence[ContextSet], threshold: float) -> dict[str, float]:
+    said = sum(one.confidence < threshold for one in sets)
+    hits = sum(one.confidence < threshold and one.unanswerable for one in sets)
+    there = sum(one.unanswerable for one in sets)
     return {
         "threshold": threshold,
         "precision": hits / max(said, 1),

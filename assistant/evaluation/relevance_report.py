@@ -27,10 +27,13 @@ def table(summary: Mapping[str, Any]) -> str:
         [f"{row['low']:.1f}-{row['high']:.1f}", str(row["count"]), f"{row['confidence']:.3f}", f"{row['relevant']:.3f}"]
         for row in summary["reliability"]
     ]
+    without = summary["gold_withheld"]
+    withheld = "With the gold taken from half of the sets: precision {precision:.3f}, recall {recall:.3f}, F1 {f1:.3f}."
     tables = [
         _grid(["measure", "BM25", "reranked", "95 % interval"], reached) if reached else "",
         _grid(["measure", "value", "95 % interval"], said),
         _grid(["threshold", "precision", "recall", "F1"], swept),
+        withheld.format(**without) if without else "",
         f"Expected calibration error: {summary['ece']:.3f} of passages, {summary['set_ece']:.3f} of sets.",
         _grid(["confidence", "passages", "mean confidence", "relevant"], bins),
     ]
