@@ -13,9 +13,13 @@ from assistant.commands import (
     evaluate,
     evaluate_gates,
     evaluate_ptkb,
+    evaluate_relevance,
     facts,
+    ikat,
     index,
     models,
+    train,
+    train_quality,
     users,
 )
 from assistant.commands.common import talk
@@ -38,6 +42,12 @@ app.add_typer(users.app, name="users")
 app.add_typer(evaluate.app, name="evaluate")
 for command in (evaluate_gates.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
     evaluate.app.command()(command)
+evaluate.app.command()(evaluate_relevance.relevance)
+app.add_typer(train.app, name="train")
+train.app.command()(train_quality.quality)
+app.command("ikat")(ikat.ikat)
+app.command("ikat-validate")(ikat.validate)
+app.command("ikat-index")(ikat.index)
 app.add_typer(bench.app, name="bench")
 bench.app.command("llm")(bench_llm.llm)
 

@@ -36,7 +36,8 @@ class Cost:
     """Medians. Speeds in tokens a second; `batches` maps prompts side by side to tokens written a second in all.
 
     `users` maps people who ask at the same time to (tokens written a second in all, seconds until the last of them sees
-    a first word). `bandwidth_share` is the part of the memory's copying speed that reading the weights for each token takes.
+    a first word). `bandwidth_share` is the part of the memory's copying speed that is spent on reading the weights, which
+    every token takes once.
     """
 
     model: str
