@@ -6,16 +6,19 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
+from assistant import turn as flow
 from assistant.errors import DataError, LibraryError
 from assistant.ikat import play as playing
-from assistant.ikat.play import Plan, open_run, play, ranking, turn_of
+from assistant.ikat.play import Plan, open_run, play, ranking, searching, turn_of
 from assistant.ikat.runs import MOST_WORDS, Label, columns, response, within, words, write_run
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import validate
+from assistant.settings import TurnSettings
 from assistant.types import Choices, Parts, Passage, Turn
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_ikat_topics import topics_of, write
@@ -76,6 +79,20 @@ def test_every_turn_is_played_once_and_kept(played, tmp_path: Path) -> None:
     assert [fact["id"] for fact in row["facts"]] == ["1", "2"]
     assert row["digests"].startswith(DASH)
     assert len((tmp_path / "out" / "rows.jsonl").read_text().splitlines()) == 3
+
+
+def test_no_turn_passes_for_small_talk(parts: Parts, tmp_path: Path) -> None:
+    topics = topics_of(2023)[1:]
+    topics[0]["turns"][0]["utterance"] = "Thank you!"
+    path = write(tmp_path, topics)
+    turn = turn_of(*read_topics(path).turns["9-2_1"], plan_of(path))
+    eager = scripted(parts)
+    eager = replace(eager, settings=eager.settings.model_copy(update={"turn": TurnSettings(intent_threshold=0)}))
+    *_, chatted = flow.run(turn, eager, Event())
+    assert chatted.intent != "question"
+    *_, played = flow.run(turn, searching(eager), Event())
+    assert played.intent == "question"
+    assert played.passages
 
 
 def test_a_run_that_was_interrupted_goes_on_where_it_was(parts: Parts, tmp_path: Path) -> None:

@@ -60,7 +60,11 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     label, asked = Label(name, team, kind, reply), read_topics(topics)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     choices = Choices(
-        strategy or knobs.turn.strategy, loop, k or knobs.retrieve.k, library or knobs.library, "chat", loops
+        strategy=strategy or knobs.turn.strategy,
+        loop=loop,
+        k=k or knobs.retrieve.k,
+        library=library or knobs.library,
+        loops=loops,
     )
     flow.asked(Turn("", choices=choices))
     if index and library:

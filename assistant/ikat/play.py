@@ -15,7 +15,7 @@ not what ours did. One row, as it is kept in rows.jsonl:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -74,8 +74,16 @@ def play(topics: Topics, plan: Plan, run: Run[str], parts: Parts, progress: Prog
     Raises:
         DataError: a turn could not be played; the message names it, and the next run goes on with it.
     """
+    parts = searching(parts)
     jobs = [(turn.id, partial(_row, topics.file, topic, turn, plan, parts)) for topic, turn in topics.turns.values()]
     run.fill(jobs, len(jobs), progress)
+
+
+def searching(parts: Parts) -> Parts:
+    """The parts with which no turn passes for small talk: "I'd like to stay here." wants passages from the track."""
+    settings = parts.settings
+    turn = settings.turn.model_copy(update={"intent_threshold": 1.0})
+    return replace(parts, settings=settings.model_copy(update={"turn": turn}))
 
 
 def turn_of(topic: Topic, asked: TopicTurn, plan: Plan) -> Turn:
@@ -99,8 +107,7 @@ def _row(file: str, topic: Topic, asked: TopicTurn, plan: Plan, parts: Parts) ->
 def ranking(turn: Turn, parts: Parts, depth: int) -> list[Passage]:
     """At most `depth` passages: those that the answer was made from, in their order, then what else was found.
 
-    The turn's queries are searched again, as deep as is wanted; a turn that needed no search is ranked by what was
-    said, as the track wants passages for every turn.
+    The turn's queries are searched again, as deep as is wanted; of a turn without any, what was said.
     """
     queries = turn.queries or (Query("utterance", turn.utterance),)
     found = {query.name: parts.retriever.search(query.text, depth) for query in queries}
