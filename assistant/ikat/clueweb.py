@@ -144,7 +144,7 @@ def build_index(passages: Path, index: Path, threads: int = 2) -> None:
     if index.exists() and any(index.iterdir()):
         raise DataError(f"{index} is not empty; choose another folder for the index.")
     words = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator", "-storeRaw"]
-    limits = ["-threads", str(threads), "-memoryBuffer", str(BUFFER_MB), "-optimize"]
+    limits = ["-threads", str(threads), "-memoryBuffer", str(BUFFER_MB)]
     where = ["-input", str(passages), "-index", str(index)]
     with reading(index):
         jvm.call(lambda: jvm.java("io.anserini.index.IndexCollection").main([*words, *limits, *where]))
