@@ -95,9 +95,10 @@ def test_a_cross_encoder_scores_as_its_own_logits(tiny_cross_encoder: Path) -> N
     with torch.inference_mode():
         read = tokenizer("what holds protein", "Lentils: Rich in protein.", return_tensors="pt")
         logit = float(model(**read).logits[0, 0])
-    assert found[0].score == pytest.approx(logit, abs=1e-4)
-    assert found[57].score == pytest.approx(found[0].score, abs=1e-4)
-    assert found[1].score != pytest.approx(found[0].score, abs=1e-6)
+    # it may be read in bf16, which has three digits
+    assert found[0].score == pytest.approx(logit, abs=0.02)
+    assert found[57].score == pytest.approx(found[0].score, abs=0.02)
+    assert found[1].score != pytest.approx(found[0].score, abs=0.02)
     assert estimator.name == "cross-encoder:tiny"
     assert estimator.estimate("?", [], Event()) == []
 

@@ -75,8 +75,8 @@ def check(folder: Path) -> None:
         raise ModelError(f"The cross-encoder in {folder} gives {labels} values a passage; give one that gives one.")
 
 
-def load(folder: Path, **options: Any) -> Any:
-    """The sentence-transformers `CrossEncoder` of a folder; `options` are its own.
+def load(folder: Path) -> Any:
+    """The sentence-transformers `CrossEncoder` of a folder.
 
     Raises:
         ModelError: a file is missing or broken.
@@ -87,6 +87,16 @@ def load(folder: Path, **options: Any) -> Any:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        return CrossEncoder(str(folder), local_files_only=True, **options)
+        return CrossEncoder(str(folder), local_files_only=True, model_kwargs={"dtype": _fastest()})
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no complete cross-encoder ({error}); get or train it again.") from error
+
+
+def _fastest() -> Any:
+    """The type that this machine multiplies fastest in: bf16 takes a third of the time where there are units for it."""
+    import torch  # noqa: PLC0415
+
+    if torch.cuda.is_available():
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    units = torch.cpu.get_capabilities()
+    return torch.bfloat16 if units.get("avx512_bf16") or units.get("amx_bf16") else torch.float32
