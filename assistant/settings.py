@@ -21,6 +21,9 @@ PREFIX = "SEQUITUR_"
 FILE_VARIABLE = "SEQUITUR_SETTINGS"
 
 
+Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds"]
+
+
 class Section(BaseModel):
     """A group of settings."""
 
@@ -78,6 +81,8 @@ class TurnSettings(Section):
     answer_tokens: int = Field(160, ge=8, description="length of the answer")
     digest: Literal["extractive", "llm"] = Field("extractive", description="how a passage is cut down")
     digest_chars: int = Field(512, ge=80, description="characters shown of each passage")
+    uncertainty: Uncertainty = Field("word", description="how it is told that an answer is not known")
+    unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which an answer counts as unknown")
     support_threshold: float = Field(0.5, ge=0, le=1, description="support from which a sentence is cited")
     intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
     utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")

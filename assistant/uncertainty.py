@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from threading import Event
-from typing import Literal
 
 from assistant.prompt import render
-from assistant.types import LLM, Completion, Message, Messages
+from assistant.settings import Uncertainty
+from assistant.types import LLM, Completion, Message, Messages, Parts
 from assistant.unknown import says_unknown
 
-Way = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds"]
+Way = Uncertainty
 UNKNOWN = "unknown"
 
 
@@ -29,9 +29,11 @@ class Asked:
     completion: Completion
 
 
-def unknown(asked: Sequence[Asked], way: Way, threshold: float, llm: LLM, stop: Event) -> list[bool]:
-    """For each answer, whether it counts as unknown: it says so, or its confidence is below `threshold`."""
-    return [confidence == 0 or confidence < threshold for confidence in confidences(asked, way, llm, stop)]
+def unknown(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[bool]:
+    """For each answer, whether it counts as unknown: it says so, or the confidence in it is below the set threshold."""
+    knobs = parts.settings.turn
+    found = confidences(asked, knobs.uncertainty, parts.llm, stop)
+    return [confidence == 0 or confidence < knobs.unknown_threshold for confidence in found]
 
 
 def confidences(asked: Sequence[Asked], way: Way, llm: LLM, stop: Event) -> list[float]:

@@ -225,3 +225,27 @@ def test_no_passages_means_not_in_the_library(parts: Parts) -> None:
     turn = asked(parts, Turn("What is a good diet?"))
     assert turn.answer
     assert turn.answer.text == NOT_HELD
+
+
+def doubting(parts: Parts, way: str, threshold: float) -> Parts:
+    turn = parts.settings.turn.model_copy(update={"uncertainty": way, "unknown_threshold": threshold})
+    return replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
+
+
+def test_an_answer_that_the_model_doubts_counts_as_unknown(parts: Parts) -> None:
+    replies = (DRAFT, "Lentils are rich in protein.", "unknown", "unknown", "Oat drink holds no lactose.")
+    # whether the passages hold the first answer, then the fallback's, then whether a passage supports that
+    choices = yes_no(0.2, 0.9, 0.9)
+    parts = doubting(scripted(parts, *replies, choices=choices), "holds", 0.5)
+    turn = asked(parts, Turn("Which drink holds no lactose?"))
+    assert turn.events == (FELL_BACK,)
+    assert [one.unknown for one in turn.pool] == [True, True, False]
+    assert turn.answer
+    assert turn.answer.text == "Oat drink holds no lactose. [1]"
+
+
+def test_each_candidate_of_the_pool_is_doubted_alike(parts: Parts) -> None:
+    replies = (DRAFT, "unknown", "Lentils, perhaps.", "Oat drink holds no lactose.", "unknown")
+    parts = doubting(scripted(parts, *replies, choices=yes_no(0.1, 0.8, 0.9)), "holds", 0.5)
+    turn = asked(parts, Turn("Which drink holds no lactose?"))
+    assert [one.unknown for one in turn.pool] == [True, False, True]

@@ -8,7 +8,8 @@ import pytest
 from assistant.errors import DataError
 from assistant.evaluation.answers import Experiment, Setting, prepare
 from assistant.evaluation.uncertainty import at_threshold, measure, open_run, summarise
-from assistant.types import Completion, Message
+from assistant.settings import Uncertainty
+from assistant.types import Completion, Message, Parts
 from assistant.uncertainty import WAYS, Asked, confidences, unknown
 from tests.conftest import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import CAPITALS, Reader, files, passages  # noqa: F401 - a fixture
@@ -18,6 +19,12 @@ PROMPT = (Message("system", "You answer."), Message("user", "Passage: ... Questi
 
 def asked(text: str, *probabilities: float) -> Asked:
     return Asked(PROMPT, Completion(text, logprobs=tuple(map(log, probabilities))))
+
+
+def knowing(parts: Parts, way: Uncertainty, threshold: float, llm: ScriptedLLM) -> Parts:
+    """Parts whose settings tell unknown answers in this way."""
+    turn = parts.settings.turn.model_copy(update={"uncertainty": way, "unknown_threshold": threshold})
+    return replace(parts, llm=llm, settings=parts.settings.model_copy(update={"turn": turn}))
 
 
 @pytest.mark.parametrize(
@@ -31,17 +38,17 @@ def test_each_way_gives_a_confidence(way, confidence) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_word_is_believed_whatever_the_way_and_costs_nothing(way) -> None:
+def test_the_word_is_believed_whatever_the_way_and_costs_nothing(way, parts) -> None:
     llm = ScriptedLLM()
     assert confidences([asked("unknown"), asked("")], way, llm, Event()) == [0, 0]
-    assert unknown([asked("The passages do not say.")], way, 0.0, llm, Event()) == [True]
+    assert unknown([asked("The passages do not say.")], knowing(parts, way, 0.0, llm), Event()) == [True]
     assert llm.asked == []
 
 
-def test_answers_below_the_threshold_are_unknown() -> None:
+def test_answers_below_the_threshold_are_unknown(parts) -> None:
     batch = [asked("Oslo", 0.9), asked("unknown"), asked("Bergen", 0.3)]
-    assert unknown(batch, "mean_logprob", 0.5, ScriptedLLM(), Event()) == [False, True, True]
-    assert unknown(batch, "word", 0.5, ScriptedLLM(), Event()) == [False, True, False]
+    assert unknown(batch, knowing(parts, "mean_logprob", 0.5, ScriptedLLM()), Event()) == [False, True, True]
+    assert unknown(batch, knowing(parts, "word", 0.5, ScriptedLLM()), Event()) == [False, True, False]
 
 
 def test_a_backend_without_probabilities_is_trusted_by_its_words() -> None:

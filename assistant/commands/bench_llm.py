@@ -35,9 +35,9 @@ _BATCHES = (1, 4, 16, 32)
 class Cost:
     """Medians. Speeds in tokens a second; `batches` maps prompts side by side to tokens written a second in all.
 
-    `users` maps people who ask at the same time to (tokens written a second in all, seconds until the last of them sees
-    a first word). `bandwidth_share` is the part of the memory's copying speed that is spent on reading the weights, which
-    every token takes once.
+    `users` maps people who ask at the same time to (tokens written a second in all, seconds until the last of them has
+    a first word). `bandwidth_share` is the part of the memory's copying speed that is spent on reading the weights,
+    which every token takes once.
     """
 
     model: str

@@ -9,8 +9,8 @@ from typing import Any
 from assistant import citations
 from assistant.budget import fit
 from assistant.text import finished
-from assistant.types import Answer, Options, Parts, Passage, Turn
-from assistant.unknown import says_unknown
+from assistant.types import Answer, Completion, Options, Parts, Passage, Turn
+from assistant.uncertainty import Asked, unknown
 
 FACTOID_ROOM = 24
 
@@ -26,12 +26,13 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> It
     room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
     messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, facts=turn.used_facts, question=turn.question, **given)
     turn = turn.grow(cuts=turn.cuts + cuts)
+    completion = Completion("")
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
         turn = turn.grow(answer=Answer(without_title(finished(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:
-        turn = turn.grow(answer=Answer(turn.answer.text, unknown=says_unknown(turn.answer.text)))
-        yield from citations.settle(turn, parts, stop)
+        [lost] = unknown([Asked(messages, completion)], parts, stop)
+        yield from citations.settle(turn.grow(answer=Answer(turn.answer.text, unknown=lost)), parts, stop)
 
 
 def without_title(text: str, passages: tuple[Passage, ...]) -> str:

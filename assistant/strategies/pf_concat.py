@@ -15,8 +15,8 @@ from assistant.pool import vote
 from assistant.strategies.concat import FACTOID_ROOM
 from assistant.strategies.post_fusion import ask_each
 from assistant.text import finished, normalise
-from assistant.types import Answer, Candidate, Options, Parts, Turn
-from assistant.unknown import says_unknown
+from assistant.types import Answer, Candidate, Completion, Options, Parts, Turn
+from assistant.uncertainty import Asked, unknown
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -43,12 +43,13 @@ def _distil(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     }
     messages, cuts = fit(f"{form}/pf_concat", parts.llm, room, **values)
     turn = turn.grow(cuts=turn.cuts + cuts)
+    completion = Completion("")
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
         turn = turn.grow(answer=Answer(finished(completion, form)))
         yield turn
     if turn.answer is not None:
-        turn = turn.grow(answer=Answer(turn.answer.text, unknown=says_unknown(turn.answer.text)))
-        yield from citations.settle(turn, parts, stop)
+        [lost] = unknown([Asked(messages, completion)], parts, stop)
+        yield from citations.settle(turn.grow(answer=Answer(turn.answer.text, unknown=lost)), parts, stop)
 
 
 def _distinct(pool: tuple[Candidate, ...]) -> tuple[str, ...]:

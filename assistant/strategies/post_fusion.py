@@ -14,7 +14,7 @@ from assistant.pool import elect, vote
 from assistant.strategies.concat import FACTOID_ROOM
 from assistant.text import finished
 from assistant.types import Answer, Candidate, Messages, Options, Parts, Passage, Turn
-from assistant.unknown import says_unknown
+from assistant.uncertainty import Asked, unknown
 
 CHAT_ROOM = 64
 SPEAKERS = 2
@@ -50,9 +50,10 @@ def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
     room = CHAT_ROOM if turn.choices.form == "chat" else FACTOID_ROOM
     prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
     completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
+    lost = unknown([Asked(*one) for one in zip(prompts, completions, strict=True)], parts, stop)
     return [
-        Candidate(finished(completion, turn.choices.form), passage.id, unknown=says_unknown(completion.text))
-        for passage, completion in zip(turn.shown, completions, strict=True)
+        Candidate(finished(completion, turn.choices.form), passage.id, unknown=is_lost)
+        for passage, completion, is_lost in zip(turn.shown, completions, lost, strict=True)
     ]
 
 
