@@ -25,7 +25,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 def ptkb(  # noqa: PLR0913 - the experiment's knobs
     *,
-    topics: Annotated[Path, typer.Option(help="Topics of TREC iKAT 2023, a JSON file.")],
+    topics: Annotated[Path, typer.Option(help="Topics of TREC iKAT, the JSON file of any year.")],
     qrels: Annotated[
         Path | None,
         typer.Option(help="Judgements: 'turn 0 fact relevance' lines.", show_default="the topics' ptkb_provenance"),
