@@ -59,16 +59,18 @@ def ran(experiment: Experiment, estimator: Fixed, out: Path, **calibration):
     material = prepare(experiment)
     run = open_run(out, experiment, material, estimator.name)
     measure(experiment, material, run, estimator, Alphabetical(), lambda done, total: None)
-    return summarise(experiment, material, run, **calibration), material, run
+    return summarise(experiment, material, run, estimator.name, **calibration), material, run
 
 
 RIGHT = {(f"capital of {one}?", one): 0.95 for one in TOWNS}
 
 
 def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(files, tmp_path) -> None:
-    summary, _, run = ran(Experiment(*files, depth=4, k=4), Fixed(RIGHT), tmp_path / "out")
+    summary, _, run = ran(Experiment(*files, depth=5, k=5), Fixed(RIGHT), tmp_path / "out")
     # the corpus lacks Mars, which no ranking can find
     assert summary["R@1"] == summary["R@5"] == pytest.approx(0.8)
+    # nothing is said of the first ten where only five were looked at
+    assert set(summary["bm25"]) == {"R@1", "R@5"}
     assert summary["bm25"]["R@1"] == pytest.approx(0.2)
     assert summary["differences"]["R@1"]["value"] == pytest.approx(0.6)
     assert summary["unanswerable_precision"] == summary["unanswerable_recall"] == summary["unanswerable_f1"] == 1
@@ -81,7 +83,7 @@ def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(f
     assert run.rows["qPeru"]["passages"] == sorted(TOWNS)
     assert summary["questions"] == 5
     assert set(summary["intervals"]) >= {"R@1", "unanswerable_f1"}
-    text = table({"estimator": "fixed", **summary})
+    text = table(summary)
     assert "| R@1 | 0.200 | 0.800 |" in text
     assert "| 0.9-1.0 | 4 | 0.950 | 1.000 |" in text
     json.dumps(summary)
@@ -96,7 +98,7 @@ def test_the_gold_is_taken_from_sets_that_have_it(files, tmp_path) -> None:
     assert without["thresholds"][0] == {"threshold": 0.5, "precision": 1, "recall": 0.75, "f1": pytest.approx(6 / 7)}
     assert without["recall"] == 0.75
     assert without["f1_of_always"] == pytest.approx(2 / 3)
-    assert "recall 0.750" in table({"estimator": "fixed", **summary})
+    assert "recall 0.750" in table(summary)
 
 
 def test_a_set_is_judged_by_what_is_shown_of_it(files, tmp_path) -> None:
@@ -106,7 +108,7 @@ def test_a_set_is_judged_by_what_is_shown_of_it(files, tmp_path) -> None:
     summary, material, run = ran(experiment, Fixed(unsure), tmp_path / "out")
     assert summary["unanswerable_share"] == pytest.approx(0.4)
     assert summary["thresholds"][0] == {"threshold": 0.5, "precision": 1, "recall": 1, "f1": 1}
-    deeper = summarise(replace(experiment, k=2), material, run)
+    deeper = summarise(replace(experiment, k=2), material, run, "fixed")
     assert deeper["unanswerable_share"] == pytest.approx(0.2)
     assert deeper["thresholds"][0]["precision"] == 0.5
 
@@ -166,13 +168,19 @@ def test_calibration_is_fitted_on_the_other_half_and_saved_from_all(files, tmp_p
     confident = Fixed(dict.fromkeys(RIGHT, 0.6))
     experiment = Experiment(*files, depth=4, k=4)
     plain, material, run = ran(experiment, confident, tmp_path / "out")
-    better = summarise(experiment, material, run, method="platt")
+    better = summarise(experiment, material, run, "fixed", method="platt")
     assert better["calibration"] == "platt"
     assert better["ece"] < plain["ece"] / 4
     assert better["R@1"] == plain["R@1"]
     curve = calibrated(material, run, "platt", "fixed")
     assert curve.pairs == 20
-    assert summarise(experiment, material, run, calibration=curve)["ece"] < plain["ece"] / 4
+    assert summarise(experiment, material, run, "fixed", calibration=curve)["ece"] < plain["ece"] / 4
+
+
+def test_an_estimator_that_tells_nothing_is_not_calibrated(files, tmp_path) -> None:
+    backwards = Fixed(dict.fromkeys(RIGHT, 0.01))
+    with pytest.raises(DataError, match="The scores of fixed don't rise with relevance"):
+        ran(Experiment(*files, depth=4, k=4), backwards, tmp_path / "out", method="platt")
 
 
 def test_what_can_not_be_measured_is_said(files, tmp_path) -> None:

@@ -84,7 +84,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     retriever = _retriever(knobs, corpus)
     with _bar("Questions") as progress:
         measured.measure(experiment, material, run, estimates, retriever, progress)
-    summary = {"estimator": estimates.name, **measured.summarise(experiment, material, run, curve, calibrate)}
+    summary = measured.summarise(experiment, material, run, estimates.name, curve, calibrate)
     if calibrate:
         measured.calibrated(material, run, calibrate, estimates.name).save(run.folder / "calibration.json")
     run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")

@@ -33,7 +33,6 @@ from assistant.types import Passage, Progress, Retriever
 Contexts = Literal["auto", "retrieved", "own"]
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 CUTOFFS = (1, 5, 10, 20)
-NAMES = tuple(f"R@{cutoff}" for cutoff in CUTOFFS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +159,7 @@ def summarise(
     experiment: Experiment,
     material: Material,
     run: Run[str],
+    estimator: str,
     calibration: Calibration | None = None,
     method: Method | None = None,
 ) -> dict[str, Any]:
@@ -172,14 +172,15 @@ def summarise(
         DataError: a half has nothing to calibrate on.
     """
     rows = [run.rows[question.id] for question in material.questions]
-    curves = _curves(run, material, method) if method else [calibration] * len(rows)
+    curves = _curves(run, material, method, estimator) if method else [calibration] * len(rows)
     judged = [
         _judged(experiment, question, row, curve)
         for question, row, curve in zip(material.questions, rows, curves, strict=True)
     ]
     errors = sum(bool(row["error"]) for row in rows)
-    ranked, told = _rankings(material, run, experiment.seed), _unanswerable(judged, experiment.seed)
+    ranked, told = _rankings(experiment, material, run), _unanswerable(judged, experiment.seed)
     return {
+        "estimator": estimator,
         "questions": len(rows),
         "contexts": "own" if material.own else "retrieved",
         "depth": experiment.depth,
@@ -262,30 +263,32 @@ def _pairs(questions: Sequence[Question], run: Run[str]) -> list[tuple[float, bo
     ]
 
 
-def _fitted(questions: Sequence[Question], run: Run[str], method: Method, estimator: str = "") -> Calibration:
+def _fitted(questions: Sequence[Question], run: Run[str], method: Method, estimator: str) -> Calibration:
     pairs = _pairs(questions, run)
     return fit(estimator, method, [score for score, _ in pairs], [label for _, label in pairs])
 
 
-def _curves(run: Run[str], material: Material, method: Method) -> list[Calibration | None]:
+def _curves(run: Run[str], material: Material, method: Method, estimator: str) -> list[Calibration | None]:
     """For each question the calibration that the other half of the questions gives."""
-    halves = [_fitted(material.questions[1 - half :: 2], run, method) for half in (0, 1)]
+    halves = [_fitted(material.questions[1 - half :: 2], run, method, estimator) for half in (0, 1)]
     return [halves[n % 2] for n in range(len(material.questions))]
 
 
 # --- measures ----------------------------------------------------------------------------------------------------
 
 
-def _rankings(material: Material, run: Run[str], seed: int) -> dict[str, Any]:
+def _rankings(experiment: Experiment, material: Material, run: Run[str]) -> dict[str, Any]:
     """R@n as in DPR: the share of questions with a gold passage among the first n. Answerable questions only."""
     rows = {one.id: run.rows[one.id] for one in material.questions if run.rows[one.id]["passages"]}
     qrels = {one.id: dict.fromkeys(one.gold, 1) for one in material.questions if one.id in rows}
     if not rows:
         return {"bm25": {}, "intervals": {}, "differences": {}}
-    measures = [Success @ cutoff for cutoff in CUTOFFS]
+    cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
+    measures = [Success @ cutoff for cutoff in cutoffs]
     before = ranking_scores({one: row["passages"] for one, row in rows.items()}, qrels, measures)
     after = ranking_scores({one: _reranked(row) for one, row in rows.items()}, qrels, measures)
-    keys = list(zip(NAMES, map(str, measures), strict=True))
+    keys = [(f"R@{cutoff}", str(measure)) for cutoff, measure in zip(cutoffs, measures, strict=True)]
+    seed = experiment.seed
     found = {name: mean(after[key], seed) for name, key in keys}
     return {
         **{name: one.value for name, one in found.items()},

@@ -8,8 +8,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from assistant.evaluation.relevance import NAMES
-
 DIAGRAM = "reliability.png"
 
 
@@ -17,8 +15,7 @@ def table(summary: Mapping[str, Any]) -> str:
     """The measures in Markdown: reranking, the unanswerable by threshold, the reliability table."""
     reached = [
         [name, f"{summary['bm25'][name]:.3f}", f"{summary[name]:.3f}", _interval(summary, name)]
-        for name in NAMES
-        if name in summary
+        for name in summary["bm25"]
     ]
     kinds = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
     said = [[name, f"{summary[name]:.3f}", _interval(summary, name)] for name in kinds]

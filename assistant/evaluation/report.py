@@ -101,8 +101,8 @@ def _markdown(summary: Summary, plots: Iterable[Path], command: str) -> str:
     about = (
         f"{summary['questions']} questions over {summary['passages']:,} passages, found by `{run['loop']}` or the loop"
         f" that a name begins with, answered by `{run['model']}`, seed {run['seed']}. Intervals are 95 % bootstrap"
-        " intervals over questions. Gold is the share of questions with a gold passage among the passages that were shown"
-        " last."
+        " intervals over questions. Gold is the share of questions with a gold passage among the passages that were"
+        " shown last."
         " Strategies ran one after another on one loaded model, so with few questions the seconds of later ones are too"
         " low: prompts that the model has just read are not read again."
     )
