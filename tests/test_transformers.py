@@ -81,6 +81,9 @@ def test_the_score_of_a_reply_is_the_sum_of_its_log_probabilities(bf16: Transfor
     written = list(bf16.stream(prompt, Options(6), Event()))[-1]
     (score,) = bf16.score([(prompt, written.text)])
     assert score == pytest.approx(sum(written.logprobs), abs=0.5)
+    assert bf16.score([(prompt, "")]) == [0.0]
+    # Having scored a text leaves nothing behind that a later one would see.
+    assert bf16.score([(prompt, written.text)]) == [pytest.approx(score, abs=0.1)]
 
 
 def test_what_prompts_share_is_read_once(bf16: Transformers, monkeypatch: pytest.MonkeyPatch) -> None:

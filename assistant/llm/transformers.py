@@ -226,17 +226,29 @@ class Transformers:
         return found
 
     def _score(self, prompt: list[int], text: list[int]) -> float:
-        owner, never, total = object(), Event(), 0.0
+        owner, never = object(), Event()
         self._queue.enter(owner, never)
         try:
             state = self._read([prompt], never)
-            for token in text:
-                assert state is not None  # noqa: S101 - nobody sets `never`
-                total += float(state.logits.log_softmax(-1)[0, token])
-                self._step(state, [token])
+            assert state is not None  # noqa: S101 - nobody sets `never`
+            odds = torch.cat([state.logits, self._all_logits(state, text[:-1])]).log_softmax(-1)
+            return sum(float(row[token]) for row, token in zip(odds, text, strict=False))
         finally:
             self._queue.leave(owner)
-        return total
+
+    def _all_logits(self, state: _State, ids: list[int]) -> Tensor:
+        """The logits after each of these tokens, shape (len(ids), vocabulary), read in one go behind the prompt."""
+        if not ids:
+            return state.logits[:0]
+        row = torch.tensor([ids], device=self._model.device)
+        state.mask = torch.cat([state.mask, torch.ones_like(row)], dim=1)
+        with torch.inference_mode():
+            out = self._model(
+                input_ids=row, attention_mask=state.mask, past_key_values=state.cache, use_cache=True,
+                position_ids=(state.mask.cumsum(1) - 1)[:, -len(ids) :],
+            )  # fmt: skip
+        logits: Tensor = out.logits[0].float()
+        return logits
 
     # --- writing -------------------------------------------------------------------------------------------------
 
