@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
+import huggingface_hub.errors
 import pytest
 from typer.testing import CliRunner
 
@@ -334,6 +336,24 @@ def test_what_the_hub_gave_first_is_held_to(settings, monkeypatch) -> None:
     content["model.safetensors"] = b"other"
     with pytest.raises(ModelError, match="not the model that was pinned"):
         catalogue.resolve("someone/unknown", online)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("GatedRepoError", "accept its licence at https://huggingface.co/meta-llama/Llama-3.1-8B-Instruct"),
+        ("RepositoryNotFoundError", "check the name, or log in"),
+    ],
+)
+def test_a_hub_that_refuses_is_told_with_what_to_do(settings, monkeypatch, kind, says) -> None:
+    def refused(*_: object, **__: object) -> object:
+        refusal = getattr(huggingface_hub.errors, kind)
+        raise refusal.__new__(refusal)  # the library makes it of an answer of the hub, whose class differs by release
+
+    monkeypatch.setattr(sources, "hub_trouble", lambda: "")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refused)
+    with pytest.raises(ModelError, match=re.escape(says)):
+        Catalogue.load().resolve("gpu-default", settings.model_copy(update={"hub": True}))
 
 
 # --- the project's own catalogue ----------------------------------------------------------------------------------

@@ -68,9 +68,19 @@ class Hub(BaseModel):
         except SourceError:
             raise
         except Exception as error:  # the library raises its own errors, httpx's and the system's
-            raise SourceError(f"{type(error).__name__}: {_first_line(str(error))}") from error
+            raise SourceError(self._reason(error)) from error
         shutil.rmtree(folder / ".cache", ignore_errors=True)
         shutil.copytree(folder, whole, copy_function=shutil.move, dirs_exist_ok=True)
+
+    def _reason(self, error: Exception) -> str:
+        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError  # noqa: PLC0415
+
+        if isinstance(error, GatedRepoError):
+            page = f"https://huggingface.co/{self.repo}"
+            return f"it is gated: accept its licence at {page}, then log in with `hf auth login`"
+        if isinstance(error, RepositoryNotFoundError):
+            return "there is no such repository, or it is private: check the name, or log in with `hf auth login`"
+        return f"{type(error).__name__}: {_first_line(str(error))}"
 
     def _download(self, files: Sequence[PinnedFile], folder: Path) -> None:
         from huggingface_hub import hf_hub_download, snapshot_download  # noqa: PLC0415 - half a second
