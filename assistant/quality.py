@@ -7,11 +7,13 @@ manner of the sources that the labels came from, so a label says "written like a
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +92,7 @@ class Classifier:
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 version, found = int(arrays["version"]), {name: arrays[name] for name in arrays.files}
-        except (OSError, ValueError, KeyError, EOFError) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
             raise ModelError(f"{path} is no model of passage quality ({error}); {_AGAIN}.") from error
         if version != VERSION:
             raise ModelError(f"{path} is a model of version {version}, not {VERSION}; {_AGAIN}.")

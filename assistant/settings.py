@@ -79,6 +79,7 @@ class TurnSettings(Section):
     document_tokens: int = Field(200, ge=8, description="length of the document that an ITRG loop writes each round")
     early_stop: bool = Field(True, description="whether an ITRG loop ends when a round finds the passages of the last")
     answer_tokens: int = Field(160, ge=8, description="length of the answer")
+    quality: str = Field("", description="a model of `train quality`, to leave out unreliable passages; empty = none")
     digest: Literal["extractive", "llm"] = Field("extractive", description="how a passage is cut down")
     digest_chars: int = Field(512, ge=80, description="characters shown of each passage")
     uncertainty: Uncertainty = Field("word", description="how it is told that an answer is not known")

@@ -1,6 +1,7 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
-    facts -> intent -> glance -> question -> passages (draft inside) -> digests -> answer (citations inside)
+    facts -> intent -> glance -> question -> passages (draft inside) -> quality (if set) -> digests -> answer
+    (citations inside)
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
@@ -16,7 +17,7 @@ from assistant import variants
 from assistant.clock import timed
 from assistant.errors import SequiturError, UtteranceError
 from assistant.llm.meter import Meter
-from assistant.steps import admit, converse, digest, facts, glance, intent, offers, rewrite
+from assistant.steps import admit, converse, digest, facts, glance, intent, offers, quality, rewrite
 from assistant.text import clean
 from assistant.types import Parts, Step, Turn
 
@@ -26,12 +27,13 @@ BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("offers", offers.run))
 
 
-def asked(turn: Turn) -> Flow:
-    """The flow of a question: the loop finds passages, the strategy answers from them."""
+def asked(turn: Turn, *, judged: bool = False) -> Flow:
+    """The flow of a question: the loop finds passages, which may be `judged`, and the strategy answers from them."""
     return (
         ("glance", glance.run),
         ("question", rewrite.run),
         ("passages", variants.step("loops", turn.choices.loop)),
+        *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
         ("answer", variants.step("strategies", turn.choices.strategy)),
         ("admit", admit.run),
@@ -51,7 +53,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     turn = accept(turn, parts)
     parts = replace(parts, llm=Meter(parts.llm))
-    question = asked(turn)
+    question = asked(turn, judged=bool(parts.settings.turn.quality))
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn

@@ -145,6 +145,15 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class Dropped:
+    """A passage that was found and left out, with the label it was judged by, of probability in [1/3, 1]."""
+
+    passage: Passage
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """Characters `start` (inclusive) to `end` (exclusive) of a passage's text."""
 
@@ -270,6 +279,7 @@ class Turn:
     iterations: tuple[Iteration, ...] = ()
     queries: tuple[Query, ...] = ()
     passages: tuple[Passage, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
     digests: tuple[Digest, ...] = ()
     answer: Answer | None = None
     own_answer: str = ""

@@ -10,8 +10,9 @@ import typer
 from typer.testing import CliRunner, Result
 
 from assistant.commands import ikat
-from assistant.errors import DataError, LibraryError, SettingsError
+from assistant.errors import DataError, LibraryError, ModelError, SettingsError
 from tests.test_ikat_topics import topics_of, write
+from tests.test_quality_step import MANNERS, trained
 
 pytest_plugins = ["tests.fixtures_models"]
 
@@ -29,6 +30,7 @@ def passages(folder: Path) -> Path:
         "The DASH diet is rich in vegetables.",
         "Oslo is the capital of Norway.",
         "A healthy diet has little salt.",
+        f"Which diet suits me? {MANNERS['junk']}",
     ]
     records = [{"id": f"clueweb22-en0000-00-00000:{n}", "contents": text} for n, text in enumerate(texts)]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -41,17 +43,21 @@ def test_a_run_end_to_end_that_is_not_played_twice(smollm_path, embedder, tmp_pa
     topics = write(tmp_path, topics_of(2025)[1:])
     out = tmp_path / "run"
     words = ["ikat", "--topics", topics, "--index", passages(tmp_path), "--run-name", "tiny", "--out", out]
-    words += ["--model", "smollm2-135m", "--strategy", "concat", "--k", 2, "--data-dir", tmp_path]
+    words += ["--model", "smollm2-135m", "--strategy", "concat", "--k", 3, "--data-dir", tmp_path]
+    words += ["--quality", trained(tmp_path)]
     result = typed(*words)
     assert result.exit_code == 0
-    assert "tiny.jsonl: 0 errors" in result.stdout.replace("\n", "")
+    assert "tiny.jsonl: 0 errors" in result.stdout
     [line] = (out / "tiny.jsonl").read_text().splitlines()
     assert json.loads(line)["turn_id"] == "9-2_1"
     assert (out / "tiny.trec").read_text().startswith("9-2_1 Q0 clueweb22-en0000-00-00000:")
     rows = (out / "rows.jsonl").read_text()
-    again = typed(*words[:-2], "--data-dir", tmp_path, "--reply", "digests")
+    assert json.loads(rows)["dropped"] == {"clueweb22-en0000-00-00000:3": "junk"}
+    again = typed(*words, "--reply", "digests")
     assert again.exit_code == 0
     assert (out / "rows.jsonl").read_text() == rows
+    with pytest.raises(DataError, match="holds a run with another quality"):
+        typed(*words[:-2])
 
 
 def test_bad_input_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
@@ -65,6 +71,8 @@ def test_bad_input_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
         typed(*words, "--topics", good, "--loop", "best")
     with pytest.raises(LibraryError, match="give one of them"):
         typed(*words, "--topics", good, "--library", "mine", "--index", tmp_path)
+    with pytest.raises(ModelError, match=r"nowhere\.npz is no model of passage quality"):
+        typed(*words, "--topics", good, "--quality", tmp_path / "nowhere.npz")
     with pytest.raises(LibraryError, match="There is no index in"):
         typed(*words, "--topics", good, "--index", tmp_path)
     assert not (tmp_path / "out").exists()

@@ -18,6 +18,7 @@ from assistant.errors import DataError, LibraryError
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import Problem
 from assistant.parts import load_embedder, load_llm
+from assistant.quality import Classifier
 from assistant.settings import Settings
 from assistant.types import Choices, Parts, Progress, Retriever, Turn
 
@@ -48,6 +49,10 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         Literal["answer", "digests"], typer.Option(help="The response: our answer, or the digests, as in the paper.")
     ] = "answer",
     team: Annotated[str, typer.Option(help="Your team's name; runs of 2025 hold it.")] = "sequitur",
+    quality: Annotated[
+        Path | None,
+        typer.Option(help="A model of `train quality`: unreliable passages are left out.", show_default=False),
+    ] = None,
     model: Model = None,
     backend: Backend = None,
     settings: SettingsFile = None,
@@ -58,7 +63,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     from assistant.ikat.runs import Label, write_run  # noqa: PLC0415
 
     label, asked = Label(name, team, kind, reply), read_topics(topics)
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    knobs = _judging(settings_of(settings, data_dir, model=model, backend=backend), quality)
     choices = Choices(
         strategy=strategy or knobs.turn.strategy,
         loop=loop,
@@ -70,7 +75,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     if index and library:
         raise LibraryError("--library and --index both name what is searched; give one of them.")
     retriever = _searched(knobs, index, choices.library)
-    plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth)
+    plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth, knobs.turn.quality)
     run = play.open_run(into, plan, knobs.llm.model)
     if any(turn not in run.rows for turn in asked.turns):
         parts = _parts(knobs, retriever)
@@ -115,6 +120,20 @@ def index(
     if into:
         clueweb.build_index(passages, into, threads)
         out.print(f"The index is in {into}; search it with: python -m assistant ikat --index {into} ...", markup=False)
+
+
+def _judging(settings: Settings, quality: Path | None) -> Settings:
+    """The settings with this classifier of passage quality, where one is given.
+
+    Raises:
+        ModelError: the classifier can't be loaded; a run that was to be judged by it should not go on without.
+    """
+    if quality:
+        turn = settings.turn.model_copy(update={"quality": str(quality)})
+        settings = settings.model_copy(update={"turn": turn})
+    if settings.turn.quality:
+        Classifier.load(Path(settings.turn.quality))
+    return settings
 
 
 def _searched(settings: Settings, index: Path | None, library: str) -> Retriever:
@@ -167,7 +186,9 @@ def _told(runs: Sequence[Path], topics: Topics) -> None:
         warnings = [one for one in problems if one.level == "warning"]
         _show(errors)
         _show(warnings)
-        out.print(f"{escape(str(run))}: {len(errors)} errors, {len(warnings)} warnings", highlight=False)
+        out.print(
+            f"{escape(str(run))}: {len(errors)} errors, {len(warnings)} warnings", highlight=False, soft_wrap=True
+        )
         refused += [run.name] if errors else []
     if refused:
         raise DataError(f"iKAT {topics.year} would refuse {' and '.join(refused)}; mend what is listed above.")

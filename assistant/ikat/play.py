@@ -5,7 +5,8 @@ not what ours did. One row, as it is kept in rows.jsonl:
 
     {"id": "9-1_3", "question": "Is the DASH diet healthy?", "text": "The DASH diet ... [1]",
      "response": "The DASH diet ...", "digests": "...", "unknown": false,
-     "ranking": ["clueweb22-en0020-69-12751:1", ...], "used": {"clueweb22-en0020-69-12751:1": "The DASH diet ..."},
+     "ranking": ["clueweb22-en0020-69-12751:1", ...], "dropped": {"clueweb22-en0000-10-00001:4": "junk"},
+     "used": {"clueweb22-en0020-69-12751:1": "The DASH diet ..."},
      "cited": ["clueweb22-en0020-69-12751:1"],
      "facts": [{"id": "5", "text": "I'm vegetarian.", "score": 0.61, "used": true}, ...],
      "queries": {"question": "...", "draft": "..."}, "draft": "...", "seconds": 3.1, "prompt_tokens": 743,
@@ -40,7 +41,7 @@ class Plan:
     """How the conversations are played.
 
     A "manual" run is given people's resolved utterances, an "automatic" one what the user said. `depth` is how many
-    passages are ranked for a turn.
+    passages are ranked for a turn; `quality` is the file of the classifier of their quality, "" for none.
     """
 
     topics: Path
@@ -48,6 +49,7 @@ class Plan:
     choices: Choices
     kind: Kind = "automatic"
     depth: int = DEEPEST
+    quality: str = ""
 
 
 def open_run(folder: Path, plan: Plan, model: str) -> Run[str]:
@@ -63,6 +65,8 @@ def open_run(folder: Path, plan: Plan, model: str) -> Run[str]:
         "model": model,
         "kind": plan.kind,
         "depth": plan.depth,
+        # named only where it is on, so that runs from before it could be go on
+        **({"quality": fingerprint(Path(plan.quality))} if plan.quality else {}),
         **{name: getattr(choices, name) for name in ("loop", "loops", "strategy", "k")},
     }
     return Run(folder, asked, lambda row: str(row["id"]))
@@ -107,13 +111,15 @@ def _row(file: str, topic: Topic, asked: TopicTurn, plan: Plan, parts: Parts) ->
 def ranking(turn: Turn, parts: Parts, depth: int) -> list[Passage]:
     """At most `depth` passages: those that the answer was made from, in their order, then what else was found.
 
+    What the turn left out as unreliable is not offered to the track either.
+
     The turn's queries are searched again, as deep as is wanted; of a turn without any, what was said.
     """
     queries = turn.queries or (Query("utterance", turn.utterance),)
     found = {query.name: parts.retriever.search(query.text, depth) for query in queries}
-    first = {passage.id for passage in turn.passages}
+    seen = {passage.id for passage in (*turn.passages, *(one.passage for one in turn.dropped))}
     deeper = fuse(found, depth, parts.settings.retrieve.rrf)
-    return [*turn.passages, *(passage for passage in deeper if passage.id not in first)][:depth]
+    return [*turn.passages, *(passage for passage in deeper if passage.id not in seen)][:depth]
 
 
 def row_of(turn: Turn, passages: list[Passage]) -> Row:
@@ -127,6 +133,7 @@ def row_of(turn: Turn, passages: list[Passage]) -> Row:
         "digests": " ".join(_digests(turn)),
         "unknown": turn.answer is not None and turn.answer.unknown,
         "ranking": [passage.id for passage in passages],
+        "dropped": {one.passage.id: one.label for one in turn.dropped},
         "used": {passage.id: passage.text for passage in turn.passages},
         "cited": list(dict.fromkeys(citation.passage_id for citation in turn.citations)),
         "facts": [{"id": f.id, "text": f.text, "score": round(f.relevance, 4), "used": f.used} for f in turn.facts],

@@ -11,7 +11,7 @@ from threading import Event
 
 from assistant.clock import timed
 from assistant.retrieve.search import look
-from assistant.steps import digest, draft
+from assistant.steps import digest, draft, quality
 from assistant.types import Parts, Query, Turn
 
 
@@ -21,7 +21,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield turn
     for x in range(turn.choices.loops):
         if x:
-            for turn in timed("digests", digest.run, turn, parts, stop):
+            for turn in _read(turn, parts, stop):
                 yield turn
         for turn in timed("draft", draft.run, turn, parts, stop):
             yield turn
@@ -29,3 +29,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             return
         turn = look(turn, parts, Query("question", turn.question), Query("draft", turn.draft))
         yield turn
+
+
+def _read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds the digests that the next draft is written from, of what the turn will be answered from as well."""
+    if parts.settings.turn.quality:
+        for turn in timed("quality", quality.run, turn, parts, stop):
+            yield turn
+    yield from timed("digests", digest.run, turn, parts, stop)
