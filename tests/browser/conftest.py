@@ -55,7 +55,7 @@ class Site:
         """Forget all users' things, and be ready and quick again."""
         self.script.pause = 0.01
         self.script.go.set()
-        self.loading.ready, self.loading.error = True, ""
+        self.loading.ready, self.loading.error, self.loading.notice = True, "", ""
         for user in ("me", "ann", "bob"):
             for one in self.house.conversations.list(user):
                 self.house.conversations.delete(user, one.id)

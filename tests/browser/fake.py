@@ -271,6 +271,9 @@ class Loaded:
     def stages(self) -> tuple[Stage, ...]:
         return self.told
 
+    def prepare(self, user: str, choices: Choices) -> str:
+        return "The library is being encoded for search by meaning." if choices.retriever == "dense" else ""
+
 
 @dataclass
 class Shelf:

@@ -99,6 +99,12 @@ def test_an_unknown_address_shows_an_empty_page_and_says_so(context: BrowserCont
     expect(page.locator("#notice").get_by_role("alert")).to_contain_text("was not found")
 
 
+def test_a_model_that_stands_in_for_another_is_told(page: Page, site: Site) -> None:
+    site.loading.notice = "The model big could not be had. Until then the CPU's default model answers."
+    page.reload()
+    expect(page.get_by_role("status").filter(has_text="the CPU's default model answers")).to_be_visible()
+
+
 @pytest.fixture
 def full_disk(served: Site) -> Iterator[None]:
     """SQLite itself refuses to let its file grow."""
