@@ -11,15 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from assistant.errors import ModelError, SequiturError
 from assistant.settings import Settings
 from assistant.steps.intent import intent_of
-from assistant.types import LLM, Choices, Embedder, Parts, Progress
+from assistant.types import LLM, Choices, Embedder, Parts, Progress, Retriever
 from ptkb.extract import offers
 
+if TYPE_CHECKING:
+    from assistant.library.vectors import DenseShelves
+
 _LOG = logging.getLogger(__name__)
+# Seconds that a question, and a choice, wait for what is nearly encoded, such as a document just added.
+PATIENCE = 5.0
+GLANCE = 0.3
 T = TypeVar("T")
 
 
@@ -43,6 +49,7 @@ class Loader:
         self._finished = Event()
         self._llm: LLM | None = None
         self._embedder: Embedder | None = None
+        self._dense: DenseShelves | None = None
         self._notice = ""
 
     @property
@@ -85,20 +92,30 @@ class Loader:
         """The parts for a turn of `user`, searching the library that `choices` names.
 
         Raises:
-            SequiturError: still loading, loading failed, or there is no such library.
+            SequiturError: still loading or encoding, loading failed, or there is no such library.
         """
         if self.error:
             raise ModelError(self.error)
         if not self._finished.is_set() or self._llm is None or self._embedder is None:
             raise ModelError("Sequitur is still loading; try again in a moment.")
-        from assistant.library.shelves import open_shelves  # noqa: PLC0415 - starts the JVM
+        return Parts(self.settings, self._llm, self._embedder, self._retriever(user, choices, PATIENCE))
 
-        return Parts(self.settings, self._llm, self._embedder, open_shelves(choices.library, user, self.settings))
+    def prepare(self, user: str, choices: Choices) -> str:
+        """Begin to make what these choices need and is not there; the sentence that tells so, or ""."""
+        if not self.ready:
+            return ""
+        try:
+            self._retriever(user, choices, GLANCE)
+        except SequiturError as error:
+            return str(error)
+        return ""
 
     def _load(self) -> None:
         try:
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
+            if self.settings.retrieve.retriever != "bm25":
+                self._stage("Search by meaning", self._encode_library)
             self._llm = self._stage("Language model", self._load_llm)
         except SequiturError:
             pass  # the stage holds the sentence, and whoever asks for parts is told
@@ -135,6 +152,35 @@ class Loader:
 
         return ensure_starter(self.settings, progress)
 
+    def _encode_library(self, progress: Progress) -> None:
+        from assistant.library.shelves import shelf_names  # noqa: PLC0415
+
+        self._dense_shelves().make(shelf_names(self.settings.library, "me", self.settings), progress)
+
+    def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
+        from assistant.library.shelves import open_shelves, shelf_names  # noqa: PLC0415 - starts the JVM
+        from assistant.retrieve.hybrid import Hybrid  # noqa: PLC0415
+
+        words = open_shelves(choices.library, user, self.settings)
+        if choices.retriever == "bm25":
+            return words
+        meaning = self._dense_shelves().open(shelf_names(choices.library, user, self.settings), patience)
+        both: dict[str, Retriever] = {"bm25": words, "dense": meaning}
+        return meaning if choices.retriever == "dense" else Hybrid(both, constant=self.settings.retrieve.rrf)
+
+    def _dense_shelves(self) -> DenseShelves:
+        from assistant.library.vectors import DenseShelves  # noqa: PLC0415
+
+        with self._lock:
+            self._dense = self._dense or DenseShelves(self.settings, self._load_encoder)
+            return self._dense
+
+    def _load_encoder(self, progress: Progress) -> Embedder:
+        """The embedder serves where the settings name no other encoder."""
+        if self._embedder and self.settings.retrieve.encoder in {"", self.settings.embedder.model}:
+            return self._embedder
+        return load_encoder(self.settings, progress)
+
     def _load_llm(self, progress: Progress) -> LLM:
         from assistant.llm.load import load_or_fall_back  # noqa: PLC0415
 
@@ -150,10 +196,23 @@ def load_embedder(settings: Settings, progress: Progress) -> Embedder:
     Raises:
         ModelError: it can't be had or loaded.
     """
+    return _sentence_embedder(settings.embedder.model, settings, progress)
+
+
+def load_encoder(settings: Settings, progress: Progress) -> Embedder:
+    """What dense search encodes with, fetched if need be.
+
+    Raises:
+        ModelError: it can't be had or loaded.
+    """
+    return _sentence_embedder(settings.retrieve.encoder or settings.embedder.model, settings, progress)
+
+
+def _sentence_embedder(name: str, settings: Settings, progress: Progress) -> Embedder:
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
     from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
-    return SentenceEmbedder(Catalogue.load().resolve(settings.embedder.model, settings, progress))
+    return SentenceEmbedder(Catalogue.load().resolve(name, settings, progress))
 
 
 def load_llm(settings: Settings, progress: Progress) -> LLM:

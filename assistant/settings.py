@@ -22,6 +22,7 @@ FILE_VARIABLE = "SEQUITUR_SETTINGS"
 
 
 Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds"]
+RetrieverName = Literal["bm25", "dense", "hybrid"]
 
 
 class Section(BaseModel):
@@ -60,8 +61,14 @@ class FactSettings(Section):
 
 
 class RetrieveSettings(Section):
-    """BM25 and the fusion of its rankings."""
+    """How passages are searched, and the fusion of rankings."""
 
+    retriever: RetrieverName = Field("bm25", description="words (bm25), meaning (dense), or both, fused (hybrid)")
+    encoder: str = Field(
+        "",
+        description="what dense search encodes with: a sentence-transformers hub id or folder; "
+        "empty = the embedder's model",
+    )
     k: int = Field(4, ge=1, le=20, description="passages shown to the model")
     depth: int = Field(20, ge=1, le=100, description="passages taken from each query before fusion")
     k1: float = Field(0.9, gt=0, description="BM25 term saturation")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from assistant.settings import Settings
+from assistant.settings import RetrieverName, Settings
 
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
@@ -245,7 +245,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What was chosen for a turn: the loop, the answer strategy, how many passages, which library.
+    """What was chosen for a turn: the loop, the answer strategy, how many passages, which library, how it is searched.
 
     `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation); `loops` is the X of
     Generate-Retrieve-Generate.
@@ -257,6 +257,7 @@ class Choices:
     library: str = "starter"
     form: Literal["chat", "factoid"] = "chat"
     loops: int = 1
+    retriever: RetrieverName = "bm25"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,22 @@
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
 
-from assistant.errors import LibraryError
-from assistant.library.vectors import dense_retriever
+from assistant.errors import LibraryError, ModelError
+from assistant.library.shelves import library_folder
+from assistant.library.vectors import DenseShelves, Together, dense_retriever
 from assistant.library.writer import writing
+from assistant.parts import load_encoder
 from assistant.retrieve import dense
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, build_dense, read_manifest
 from assistant.retrieve.hybrid import Hybrid
-from assistant.settings import Settings
+from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage
 
 WORDS = ["cat", "dog", "fish", "bird", "tree", "stone", "house", "river"]
@@ -217,3 +221,66 @@ def test_a_librarys_vectors_follow_its_documents(tmp_path):
     assert sorted(ids(list(library.passages()))) == sorted([*ids(PASSAGES[:4]), "new"])
     assert len(found) == 5
     assert found.search("river", 1)[0].title == "New"
+
+
+def test_together_goes_by_score():
+    high, low = replace(PASSAGES[0], score=0.9), replace(PASSAGES[1], score=0.2)
+    both = Together([Fixed(low), Fixed(high)])
+    assert both.search("any", 5) == [high, low]
+    assert both.search("any", 1) == [high]
+    assert both.search("any", 0) == []
+
+
+class SlowEmbedder(WordEmbedder):
+    """Waits for `go` before each batch of passages."""
+
+    def __init__(self) -> None:
+        super().__init__("slow")
+        self.go = Event()
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        if any("animal" in text for text in texts):
+            assert self.go.wait(20)
+        return super().encode(texts)
+
+
+def library_of(settings: Settings, name: str, passages: Sequence[Passage]) -> None:
+    folder = library_folder(name, settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder) as writer:
+        writer.clear()
+        writer.add(name, passages)
+        writer.commit({})
+
+
+@pytest.mark.lucene
+def test_libraries_are_encoded_in_the_background_and_searched_as_one(tmp_path):
+    settings, embedder = Settings(data_dir=tmp_path), SlowEmbedder()
+    library_of(settings, "one", PASSAGES[:4])
+    library_of(settings, "two", PASSAGES[4:])
+    shelves = DenseShelves(settings, lambda _progress: embedder)
+    with pytest.raises(LibraryError, match=r"being encoded.*ask again"):
+        shelves.open(["one", "two"], 0.1)
+    embedder.go.set()
+    found = shelves.open(["one", "two"], 20)
+    assert {ids(found.search(word, 1))[0] for word in WORDS} == set(WORDS)
+    count = len(embedder.encoded)
+    library_of(settings, "two", [*PASSAGES[4:], Passage("new", "", "tree river")])
+    assert "new" in ids(shelves.open(["one", "two"], 20).search("tree river", 1))
+    assert embedder.encoded[count:] == ["\ntree river", "tree river", "tree river"]
+
+
+@pytest.mark.lucene
+def test_an_encoder_that_cannot_be_had_says_so_each_time(tmp_path):
+    settings = Settings(data_dir=tmp_path, retrieve=RetrieveSettings(encoder=str(tmp_path / "none")))
+    library_of(settings, "one", PASSAGES)
+    shelves = DenseShelves(settings, lambda progress: load_encoder(settings, progress))
+    for _ in range(2):
+        with pytest.raises(LibraryError, match="There is no model at"):
+            shelves.open(["one"], 20)
+
+
+def test_a_folder_without_an_encoder_is_refused(tmp_path):
+    settings = Settings(data_dir=tmp_path, retrieve=RetrieveSettings(encoder=str(tmp_path)))
+    with pytest.raises(ModelError, match="holds no complete Sentence-BERT model"):
+        load_encoder(settings, quiet)

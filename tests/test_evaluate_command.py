@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from assistant.commands.evaluate import app
 from assistant.errors import DataError, SettingsError
+from tests.scripted import WORDS
 from tests.test_evaluate_answers import files  # noqa: F401 - a fixture
 from tests.test_evaluation_data import lines
 
@@ -63,6 +64,21 @@ def test_ranking_by_the_question_loads_no_model(files, tmp_path) -> None:  # noq
     on_them = ["--corpus", corpus, "--queries", questions, "--qrels", questions, "--out", tmp_path / "r"]
     result = evaluate("ranking", *on_them, "--model", "there-is-no-such-model", "--json")
     assert json.loads(result.stdout)["loops"]["question"]["Success@1"]["value"] == 1
+
+
+@pytest.mark.lucene
+@pytest.mark.parametrize("retriever", ["dense", "hybrid"])
+def test_ranking_by_other_retrievers(files, tmp_path, monkeypatch, retriever) -> None:  # noqa: F811
+    monkeypatch.setattr("assistant.commands.evaluate.load_encoder", lambda *_: WORDS)
+    corpus, questions = files
+    on_them = ["--corpus", corpus, "--queries", questions, "--qrels", questions, "--data-dir", tmp_path]
+    into = ["--out", tmp_path / "r", "--json"]
+    result = evaluate("ranking", *on_them, *into, "--retriever", retriever)
+    assert json.loads(result.stdout)["loops"]["question"]["Success@1"]["value"] == 1
+    assert f'"retriever": "{retriever} (all-MiniLM-L6-v2)"' in (tmp_path / "r" / "run.json").read_text()
+    assert len(list((tmp_path / "dense" / "words").glob("corpus-*/*.faiss"))) == 1
+    with pytest.raises(DataError, match="another retriever"):
+        evaluate("ranking", *on_them, *into)
 
 
 def test_bad_input_is_told_before_anything_is_loaded(files, tmp_path) -> None:  # noqa: F811

@@ -7,7 +7,7 @@ import pytest
 from assistant.conversation import Conversations
 from assistant.database import connect
 from assistant.errors import SettingsError
-from assistant.settings import Settings
+from assistant.settings import RetrieveSettings, Settings
 from assistant.web.choices import ChoicesOf
 from assistant.web.tab import Tab
 
@@ -35,6 +35,13 @@ def test_each_users_choices_are_their_own(choices: ChoicesOf) -> None:
     assert choices("bob").k == 4
 
 
+def test_how_passages_are_searched_is_a_choice(conversations: Conversations, settings: Settings) -> None:
+    dense = settings.model_copy(update={"retrieve": RetrieveSettings(retriever="dense")})
+    choices = ChoicesOf(conversations, dense)
+    choices.keep("ann", "retriever", "hybrid")
+    assert (choices("ann").retriever, choices("bob").retriever) == ("hybrid", "dense")
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -46,6 +53,8 @@ def test_each_users_choices_are_their_own(choices: ChoicesOf) -> None:
         ("strategy", "../x"),
         ("loop", ["grg"]),
         ("library", "user-0"),
+        ("retriever", "splade"),
+        ("retriever", ["bm25"]),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(choices: ChoicesOf, name: str, value: object) -> None:

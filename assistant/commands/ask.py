@@ -17,7 +17,7 @@ from rich.padding import Padding
 
 from assistant import turn as flow
 from assistant.chat import exchanges
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, ready, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, ready, settings_of, talk
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Settings
@@ -39,6 +39,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
+    retriever: Searched = None,
     as_data: Annotated[bool, typer.Option("--json", help="Print the whole turn as JSON.")] = False,
     model: Model = None,
     backend: Backend = None,
@@ -46,9 +47,9 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     data_dir: DataDir = None,
 ) -> None:
     """Ask one question and print the answer with its sources."""
-    usual = settings_of(settings, data_dir, model=model, backend=backend)
+    usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
     question = flow.accepted(question, usual.turn.utterance_chars)
-    turn = Turn(question, known=_facts(fact or []), choices=_choices(usual, loop, strategy, k, library))
+    turn = Turn(question, known=_facts(fact or []), choices=_choices(usual, loop, strategy, k))
     turn = _answered(turn, ready(usual), quiet=as_data)
     if as_data:
         out.print_json(json.dumps(as_json(turn)))
@@ -64,14 +65,15 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
+    retriever: Searched = None,
     model: Model = None,
     backend: Backend = None,
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
-    usual = settings_of(settings, data_dir, model=model, backend=backend)
-    choices, known = _choices(usual, loop, strategy, k, library), _facts(fact or [])
+    usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
+    choices, known = _choices(usual, loop, strategy, k), _facts(fact or [])
     loader = ready(usual)
     turns: list[Turn] = []
     talk.print("Ask away; an empty line ends the conversation.", style="dim")
@@ -85,10 +87,14 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
         turns.append(turn)
 
 
-def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | None, library: str | None) -> Choices:
+def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | None) -> Choices:
     """What was asked for, else the settings' choice; a loop or strategy that is none is told before anything loads."""
     choices = Choices(
-        strategy or usual.turn.strategy, loop or usual.turn.loop, k or usual.retrieve.k, library or usual.library
+        strategy or usual.turn.strategy,
+        loop or usual.turn.loop,
+        k or usual.retrieve.k,
+        usual.library,
+        retriever=usual.retrieve.retriever,
     )
     flow.asked(Turn("", choices=choices))
     return choices

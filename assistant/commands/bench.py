@@ -36,7 +36,9 @@ def turn(
     """Time whole turns over twelve real questions: first source, first word, the model's share, memory."""
     loader = ready(settings_of(settings, data_dir, model=model, backend=backend))
     knobs = loader.settings
-    choices = Choices(knobs.turn.strategy, knobs.turn.loop, knobs.retrieve.k, knobs.library)
+    choices = Choices(
+        knobs.turn.strategy, knobs.turn.loop, knobs.retrieve.k, knobs.library, retriever=knobs.retrieve.retriever
+    )
     parts = loader.parts("me", choices)
     rounds = [bench(parts, choices, each=_tell) for _ in range(runs)]
     for name, timings in zip(("cold", *["warm"] * (runs - 1)), rounds, strict=True):

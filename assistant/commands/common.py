@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from assistant.parts import Loader, Stage
-from assistant.settings import Settings, load
+from assistant.settings import RetrieverName, Settings, load
 
 # What is said to a person goes to the error stream, so that `--json` leaves the output to programs.
 talk = Console(stderr=True)
@@ -25,15 +25,34 @@ Backend = Annotated[
     Literal["auto", "llama.cpp", "transformers"] | None,
     typer.Option(help="What runs it, as in the setting llm.backend.", show_default=False),
 ]
+Searched = Annotated[
+    RetrieverName | None,
+    typer.Option(
+        "--retriever",
+        help="How passages are searched: by words (bm25), by meaning (dense), or both (hybrid).",
+        show_default="bm25",
+    ),
+]
 
 
 def settings_of(
-    file: Path | None, data_dir: Path | None, *, model: str | None = None, backend: str | None = None
+    file: Path | None,
+    data_dir: Path | None,
+    *,
+    model: str | None = None,
+    backend: str | None = None,
+    retriever: str | None = None,
+    library: str | None = None,
 ) -> Settings:
     """The settings, with what the command line says on top."""
-    settings = load(file, **({"data_dir": data_dir} if data_dir else {}))
-    given = {name: value for name, value in (("model", model), ("backend", backend)) if value}
-    return settings.model_copy(update={"llm": settings.llm.model_copy(update=given)}) if given else settings
+    settings = load(file, **_given(data_dir=data_dir, library=library))
+    llm = settings.llm.model_copy(update=_given(model=model, backend=backend))
+    retrieve = settings.retrieve.model_copy(update=_given(retriever=retriever))
+    return settings.model_copy(update={"llm": llm, "retrieve": retrieve})
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value}
 
 
 def ready(settings: Settings) -> Loader:

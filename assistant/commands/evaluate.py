@@ -16,19 +16,13 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, settings_of, talk
 from assistant.errors import DataError
-from assistant.parts import load_embedder, load_llm
+from assistant.parts import load_embedder, load_encoder, load_llm
 from assistant.settings import Settings
 from assistant.types import Parts, Passage, Progress, Retriever
 
 app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
-
-
-class RetrieverName(StrEnum):
-    """Retrievers that can be chosen."""
-
-    BM25 = "bm25"
 
 
 class GoldPlace(StrEnum):
@@ -76,7 +70,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
         ),
     ],
     more: Annotated[list[str] | None, typer.Argument(metavar="STRATEGY", help="More strategies.")] = None,
-    retriever: Annotated[RetrieverName, typer.Option(help="What finds the passages.")] = RetrieverName.BM25,  # noqa: ARG001
+    retriever: Searched = None,
     loop: OneLoop = "question",
     k: Annotated[
         list[int] | None, typer.Option("--k", min=1, help="Passages shown; may be repeated.", show_default="5")
@@ -119,11 +113,11 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     varied = measured.settings_of(
         k or [5], [place.value for place in gold or [GoldPlace.NONE]], samples or [1], shots or [0]
     )
+    knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
     experiment = measured.Experiment(
-        corpus, questions, names, varied, loop, limit, seed, skip, filter_known, iterations
+        corpus, questions, names, varied, loop, limit, seed, skip, filter_known, iterations, _searched(knobs)
     )
     material = measured.prepare(experiment)
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, experiment, knobs.llm.model)
     parts = _with_models(knobs, _retriever(knobs, corpus))
     with _bar("Answers") as progress:
@@ -139,6 +133,7 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     corpus: Corpus,
     questions: Questions,
     into: Out,
+    retriever: Searched = None,
     loop: OneLoop = "question",
     k: Annotated[int, typer.Option("--k", min=1, help="Passages shown.")] = 5,
     gold: Annotated[GoldPlace, typer.Option("--gold", help="Where the gold passage is put.")] = GoldPlace.NONE,
@@ -157,9 +152,9 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     from assistant.evaluation import uncertainty as doubts  # noqa: PLC0415
 
     one = measured.settings_of([k], [gold.value], [1])
-    experiment = measured.Experiment(corpus, questions, (), one, loop, limit, seed, skip)
+    knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
+    experiment = measured.Experiment(corpus, questions, (), one, loop, limit, seed, skip, retriever=_searched(knobs))
     material = measured.prepare(experiment)
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = doubts.open_run(into, experiment, knobs.llm.model)
     parts = _with_models(knobs, _retriever(knobs, corpus))
     with _bar("Answers") as progress:
@@ -185,6 +180,7 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     loops: Annotated[int, typer.Option(min=1, max=5, help="The X of Generate-Retrieve-Generate.")] = 1,
     iterations: Iterations = 3,
     depth: Annotated[int, typer.Option(min=1, max=1000, help="Passages ranked for a query.")] = 100,
+    retriever: Searched = None,
     query_field: Annotated[str, typer.Option(help="The key of the query's text.", show_default="text")] = "",
     limit: Limit = None,
     seed: Seed = 0,
@@ -199,14 +195,15 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     from assistant.evaluation import report  # noqa: PLC0415
     from assistant.evaluation.searching import Finder  # noqa: PLC0415
 
+    knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
+    ways = tuple(loop or ["question"])
     experiment = measured.Experiment(
-        corpus, queries, qrels, tuple(loop or ["question"]), query_field, depth, loops, limit, seed, iterations
+        corpus, queries, qrels, ways, query_field, depth, loops, limit, seed, iterations, _searched(knobs)
     )
     topics = measured.prepare(experiment)
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, experiment, knobs.llm.model)
-    retriever = _retriever(knobs, corpus)
-    finder = Finder(knobs, retriever, cache(lambda: _with_models(knobs, retriever)), loops, iterations)
+    searcher = _retriever(knobs, corpus)
+    finder = Finder(knobs, searcher, cache(lambda: _with_models(knobs, searcher)), loops, iterations)
     with _bar("Rankings") as progress:
         measured.measure(experiment, topics, run, finder, progress)
     summary = measured.summarise(experiment, topics, run)
@@ -265,10 +262,26 @@ class _Nothing:
 
 
 def _retriever(knobs: Settings, corpus: Path) -> Retriever:
-    from assistant.library.corpus import corpus_retriever  # noqa: PLC0415 - starts the JVM
+    from assistant.library.corpus import corpus_folder, corpus_retriever  # noqa: PLC0415 - starts the JVM
+    from assistant.library.vectors import dense_retriever  # noqa: PLC0415
+    from assistant.retrieve.hybrid import Hybrid  # noqa: PLC0415
 
     with _bar("Index") as progress:
-        return corpus_retriever(corpus, knobs, progress)
+        words = corpus_retriever(corpus, knobs, progress)
+    if knobs.retrieve.retriever == "bm25":
+        return words
+    with _bar("Encoder") as progress:
+        encoder = load_encoder(knobs, progress)
+    with _bar("Vectors") as progress:
+        meaning = dense_retriever(f"corpus-{corpus_folder(corpus, knobs).name}", words, knobs, encoder, progress)
+    both: dict[str, Retriever] = {"bm25": words, "dense": meaning}
+    return meaning if knobs.retrieve.retriever == "dense" else Hybrid(both, constant=knobs.retrieve.rrf)
+
+
+def _searched(knobs: Settings) -> str:
+    """How passages are found, for a run to say: other vectors give other rows."""
+    name = knobs.retrieve.retriever
+    return name if name == "bm25" else f"{name} ({knobs.retrieve.encoder or knobs.embedder.model})"
 
 
 def _with_models(knobs: Settings, retriever: Retriever) -> Parts:

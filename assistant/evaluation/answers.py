@@ -37,7 +37,7 @@ from assistant.evaluation.data import (
 )
 from assistant.evaluation.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.evaluation.runs import Row, Run
-from assistant.evaluation.searching import ITERATIONS, Finder, check_loops
+from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.evaluation.shots import Demonstrator, draw
 from assistant.llm.meter import Meter
 from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
@@ -74,6 +74,7 @@ class Experiment:
     skip: int = 0
     filter_known: bool = False
     iterations: int = ITERATIONS
+    retriever: str = BM25
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,9 @@ def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
 def claim(experiment: Experiment, model: str) -> Row:
     """What decides the rows of an experiment, apart from what their keys say."""
     # named only where it is not the usual, so that runs from before it could be chosen go on
-    iterations = {} if experiment.iterations == ITERATIONS else {"iterations": experiment.iterations}
+    unusual: Row = {} if experiment.iterations == ITERATIONS else {"iterations": experiment.iterations}
+    if experiment.retriever != BM25:
+        unusual["retriever"] = experiment.retriever
     return {
         "corpus": fingerprint(experiment.corpus),
         "questions": fingerprint(experiment.questions),
@@ -160,7 +163,7 @@ def claim(experiment: Experiment, model: str) -> Row:
         "seed": experiment.seed,
         "skip": experiment.skip,
         "loop": experiment.loop,
-        **iterations,
+        **unusual,
     }
 
 

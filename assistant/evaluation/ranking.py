@@ -17,7 +17,7 @@ from assistant.errors import DataError
 from assistant.evaluation.data import fingerprint, read_corpus, read_qrels, read_queries, sample
 from assistant.evaluation.measures import mean, paired_difference
 from assistant.evaluation.runs import Row, Run
-from assistant.evaluation.searching import ITERATIONS, Finder, check_loops
+from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.types import Progress
 
 MEASURES: tuple[Measure, ...] = (nDCG @ 3, nDCG @ 5, nDCG @ 10, Success @ 1, R @ 100, RR, AP)
@@ -39,6 +39,7 @@ class Experiment:
     limit: int | None = None
     seed: int = 0
     iterations: int = ITERATIONS
+    retriever: str = BM25
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
     }
     if experiment.iterations != ITERATIONS:
         asked["iterations"] = experiment.iterations
+    if experiment.retriever != BM25:
+        asked["retriever"] = experiment.retriever
     return Run(folder, asked, lambda row: (row["loop"], row["id"]))
 
 

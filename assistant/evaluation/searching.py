@@ -21,6 +21,7 @@ from assistant.types import Choices, Parts, Passage, Query, Retriever, Turn
 
 ALONE = ("question", "draft", "generate")
 ITERATIONS = 3
+BM25 = "bm25"
 
 
 class Finder:

@@ -27,12 +27,21 @@ def corpus_retriever(path: Path, settings: Settings, progress: Progress) -> Bm25
     Raises:
         LibraryError: the file can't be read or holds something else, or the index can't be written.
     """
-    folder = settings.data_dir / "corpora" / f"{_digest(path)[:16]}-{FORMAT}"
+    folder = corpus_folder(path, settings)
     if not is_library(folder):
         with locked(folder):
             if not is_library(folder):
                 _build(folder, load_corpus(path), progress)
     return Bm25(folder, k1=settings.retrieve.k1, b=settings.retrieve.b)
+
+
+def corpus_folder(path: Path, settings: Settings) -> Path:
+    """Where the index of a corpus is, or would be; named by its content.
+
+    Raises:
+        LibraryError: the file can't be read.
+    """
+    return settings.data_dir / "corpora" / f"{_digest(path)[:16]}-{FORMAT}"
 
 
 def load_corpus(path: Path) -> list[Passage]:

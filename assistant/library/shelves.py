@@ -68,11 +68,19 @@ def open_shelves(name: str, user: str, settings: Settings) -> Bm25:
     Raises:
         LibraryError: there is no such library for this user, or one can't be read.
     """
+    return _open(tuple(library_folder(one, settings) for one in shelf_names(name, user, settings)), settings)
+
+
+def shelf_names(name: str, user: str, settings: Settings) -> list[str]:
+    """The libraries that `open_shelves` opens.
+
+    Raises:
+        LibraryError: the library of this name is another user's own.
+    """
     own = own_library(user)
     if name.startswith(OWN) and name != own:
         raise LibraryError(f"There is no library '{name}'; choose one of: {', '.join(library_names(settings, user))}.")
-    names = dict.fromkeys([name, own] if is_library(library_folder(own, settings)) else [name])
-    return _open(tuple(library_folder(one, settings) for one in names), settings)
+    return list(dict.fromkeys([name, own] if is_library(library_folder(own, settings)) else [name]))
 
 
 def remove_library(name: str, settings: Settings) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Lock, Thread
+from time import monotonic
 
-from assistant.errors import LibraryError
-from assistant.library.shelves import locked
+from assistant.errors import LibraryError, SequiturError
+from assistant.library.shelves import locked, open_library
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, build_dense, read_manifest
 from assistant.settings import Settings
-from assistant.types import Embedder, Progress
+from assistant.types import Embedder, Passage, Progress, Retriever
+
+_LOG = logging.getLogger(__name__)
 
 
 def dense_retriever(name: str, library: Bm25, settings: Settings, embedder: Embedder, progress: Progress) -> Dense:
@@ -26,14 +32,107 @@ def dense_retriever(name: str, library: Bm25, settings: Settings, embedder: Embe
     Raises:
         LibraryError: the index can't be made or opened; the message says what to do.
     """
-    encoder = re.sub(r"[^A-Za-z0-9.-]+", "-", embedder.name).strip("-")
-    folder = settings.data_dir / "dense" / encoder / name
-    state = library.state
+    folder, state = _folder(name, settings, embedder), library.state
     if not _is_built(folder, state):
         with locked(folder):
             if not _is_built(folder, state):
                 build_dense(folder, library.passages(), embedder, progress, state)
     return Dense(folder, embedder, library.get)
+
+
+class Together:
+    """A `Retriever` over several whose scores compare, such as cosines of one encoder."""
+
+    def __init__(self, retrievers: Sequence[Retriever]) -> None:
+        self._retrievers = tuple(retrievers)
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """At most `k` passages, best first."""
+        found = [passage for one in self._retrievers for passage in one.search(query, k)]
+        return sorted(found, key=lambda passage: -passage.score)[: max(k, 0)]
+
+
+class DenseShelves:
+    """Dense retrieval over libraries by their names. Encoding takes minutes: no search does it in silence."""
+
+    def __init__(self, settings: Settings, load_encoder: Callable[[Progress], Embedder]) -> None:
+        """`load_encoder` is called once, when the first library is encoded or opened."""
+        self._settings, self._load = settings, load_encoder
+        self._encoder: Embedder | None = None
+        self._lock, self._making = Lock(), Lock()
+        self._thread: Thread | None = None
+        self._error, self._far = "", ""
+
+    def make(self, names: Sequence[str], progress: Progress) -> None:
+        """Make or update the indexes of these libraries; what was encoded before an interruption is kept.
+
+        Raises:
+            SequiturError: the encoder can't be had, or an index can't be made.
+        """
+        with self._making:
+            self._encoder = self._encoder or self._load(progress)
+            for name in names:
+                dense_retriever(name, open_library(name, self._settings), self._settings, self._encoder, progress)
+
+    def open(self, names: Sequence[str], patience: float) -> Retriever:
+        """The libraries searched as one; what is missing is begun, and waited for so many seconds.
+
+        Raises:
+            LibraryError: an index can't be made, or is still being made; the message says how far it is.
+        """
+        end = monotonic() + patience
+        while (opened := self._opened(names)) is None:
+            if monotonic() >= end:
+                raise LibraryError(self._waiting())
+            self._begin(names).join(max(end - monotonic(), 0))
+            if self._error:
+                raise LibraryError(self._error)
+        return opened
+
+    def _opened(self, names: Sequence[str]) -> Retriever | None:
+        """The libraries, if all can be searched as they are now."""
+        encoder = self._encoder
+        libraries = {name: open_library(name, self._settings) for name in names}
+        if encoder is None or not all(
+            _is_built(_folder(name, self._settings, encoder), one.state) for name, one in libraries.items()
+        ):
+            return None
+        return Together(
+            [Dense(_folder(name, self._settings, encoder), encoder, one.get) for name, one in libraries.items()]
+        )
+
+    def _waiting(self) -> str:
+        """How far the making is, for a person."""
+        return (
+            f"The library is being encoded for search by meaning{self._far}; "
+            "ask again when that is done, or choose search by words (bm25) meanwhile."
+        )
+
+    def _begin(self, names: Sequence[str]) -> Thread:
+        """Make the indexes in the background, unless something is being made already."""
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._error, self._far = "", ""
+                self._thread = Thread(target=self._make, args=(names,), name="dense index", daemon=True)
+                self._thread.start()
+            return self._thread
+
+    def _make(self, names: Sequence[str]) -> None:
+        try:
+            self.make(names, self._tell)
+        except SequiturError as error:
+            self._error = str(error)
+        except Exception as error:  # noqa: BLE001 - a person is told when they ask
+            _LOG.exception("encoding %s failed", ", ".join(names))
+            self._error = f"The library could not be encoded ({error}); the log has the details."
+
+    def _tell(self, done: int, total: int) -> None:
+        self._far = f" ({done / total:.0%})" if total else ""
+
+
+def _folder(name: str, settings: Settings, embedder: Embedder) -> Path:
+    encoder = re.sub(r"[^A-Za-z0-9.-]+", "-", embedder.name).strip("-")
+    return settings.data_dir / "dense" / encoder / name
 
 
 def _is_built(folder: Path, state: str) -> bool:

@@ -67,7 +67,7 @@ class Dense:
         if self._manifest.encoder != embedder.name:
             raise LibraryError(
                 f"The dense index in {folder} was made with the encoder '{self._manifest.encoder}', not with "
-                f"'{embedder.name}'; set embedder.model to the first, or remove the folder to have it made again."
+                f"'{embedder.name}'; set retrieve.encoder to the first, or remove the folder to have it made again."
             )
         self._embedder = embedder
         self._passage = passage

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, get_args
 
 import gradio as gr
 
 from assistant import variants
 from assistant.conversation import Conversations
 from assistant.errors import SettingsError
-from assistant.settings import Settings
+from assistant.settings import RetrieverName, Settings
 from assistant.types import Choices
+from assistant.web import render
 from assistant.web.tab import QUIET, Updates, guarded, user_of
 from assistant.web.view import View
 
 KINDS: dict[str, variants.Kind] = {"strategy": "strategies", "loop": "loops"}
-KEPT = ("strategy", "loop", "k", "library")
+KEPT = ("strategy", "loop", "k", "library", "retriever")
+RETRIEVERS = (("By words (BM25)", "bm25"), ("By meaning (dense vectors)", "dense"), ("By both, fused", "hybrid"))
 MOST_PASSAGES = 20
 
 
@@ -29,7 +32,11 @@ class ChoicesOf:
     def __call__(self, user: str) -> Choices:
         """What this user chose."""
         usual = Choices(
-            self._settings.turn.strategy, self._settings.turn.loop, self._settings.retrieve.k, self._settings.library
+            self._settings.turn.strategy,
+            self._settings.turn.loop,
+            self._settings.retrieve.k,
+            self._settings.library,
+            retriever=self._settings.retrieve.retriever,
         )
         kept = self._conversations.preferences(user)
         return replace(
@@ -50,6 +57,8 @@ class ChoicesOf:
         """Whether a choice can be had."""
         if name == "k":
             return isinstance(value, int) and 1 <= value <= MOST_PASSAGES
+        if name == "retriever":
+            return value in get_args(RetrieverName)
         if name == "library":
             return value in [library for _, library in self.libraries(user)]
         return value in variants.names(KINDS[name])
@@ -69,12 +78,14 @@ class ChoicesOf:
 class ChoicePanel:
     """Native components of gradio, shown as each user left them."""
 
-    def __init__(self, view: View, choices: ChoicesOf) -> None:
-        self._view, self._choices = view, choices
+    def __init__(self, view: View, choices: ChoicesOf, prepare: Callable[[str, Choices], str]) -> None:
+        """`prepare` begins to make what a user's choices need, and says what they must wait for."""
+        self._view, self._choices, self._prepare = view, choices, prepare
         self.strategy = gr.Dropdown(variants.names("strategies"), label="How answers are made", elem_id="strategy")
         self.loop = gr.Dropdown(variants.names("loops"), label="How passages are found", elem_id="loop")
         self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", elem_id="k")
         self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
+        self.retriever = gr.Dropdown(list(RETRIEVERS), label="How passages are searched", elem_id="retriever")
 
     def wire(self, page: gr.Blocks) -> None:
         """Show the user's choices when the page opens; keep each as soon as it is made."""
@@ -96,8 +107,11 @@ class ChoicePanel:
     def _keeper(self, name: str, field: Any) -> Any:
         def keep(value: Any, request: gr.Request) -> Updates:
             def act() -> Updates:
-                self._choices.keep(user_of(request), name, value)
-                return {field: _shown(name, value)} if name in KINDS else {}
+                user = user_of(request)
+                self._choices.keep(user, name, value)
+                shown = {field: _shown(name, value)} if name in KINDS else {}
+                wait = self._prepare(user, self._choices(user)) if name in {"retriever", "library"} else ""
+                return {**shown, **({self._view.pieces.notice: render.notice(wait)} if wait else {})}
 
             return guarded(act, self._view.pieces.notice)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -47,8 +47,9 @@ class Documents(Protocol):
 class OwnDocuments:
     """The `Documents` that answers are found in: a Lucene index for each user."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, changed: Callable[[str], object] = lambda _user: None) -> None:
+        """`changed` is called with the user whose documents did."""
+        self._settings, self._changed = settings, changed
 
     def list(self, user: str) -> Sequence[Document]:
         """As the Protocol has it."""
@@ -61,6 +62,7 @@ class OwnDocuments:
         from assistant.library.index import add_documents  # noqa: PLC0415
 
         outcomes = add_documents(self._own(user), files, self._settings, progress, uploaded=True)
+        self._changed(user)
         return [f"{one.name}: {one.reason}" for one in outcomes if one.status == "skipped"]
 
     def remove(self, user: str, document: str) -> None:
@@ -70,6 +72,7 @@ class OwnDocuments:
         for outcome in remove_documents(self._own(user), [document], self._settings):
             if outcome.status == "skipped":
                 raise LibraryError("There is no such document; it may have been removed meanwhile.")
+        self._changed(user)
 
     def _own(self, user: str) -> str:
         from assistant.library.shelves import own_library  # noqa: PLC0415

@@ -13,7 +13,7 @@ from assistant.chat import Chat
 from assistant.conversation import Conversations
 from assistant.parts import Stage
 from assistant.settings import Settings
-from assistant.types import new_id
+from assistant.types import Choices, new_id
 from assistant.web import render
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf
@@ -49,6 +49,10 @@ class Loading(Protocol):
 
     def stages(self) -> tuple[Stage, ...]:
         """The stages, in order."""
+        ...
+
+    def prepare(self, user: str, choices: Choices) -> str:
+        """Begin to make what these choices need and is not there; the sentence that tells so, or ""."""
         ...
 
 
@@ -96,7 +100,7 @@ def build(house: House) -> gr.Blocks:
                 )
                 view = View(pieces, house.conversations, house.ptkb, house.runs)
                 choices = ChoicesOf(house.conversations, house.settings)
-                panel = ChoicePanel(view, choices)
+                panel = ChoicePanel(view, choices, house.loading.prepare)
         talk = Talk(view, house.chat, choices)
         talk.wire(page)
         Sidebar(view, talk).wire(page)

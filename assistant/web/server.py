@@ -20,6 +20,7 @@ from assistant.errors import SettingsError
 from assistant.parts import Loader
 from assistant.settings import Settings, WebSettings
 from assistant.users import Logins
+from assistant.web.choices import ChoicesOf
 from assistant.web.library import OwnDocuments
 from assistant.web.page import FOLDER, House, build
 from assistant.web.runs import Runs
@@ -58,7 +59,9 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     chat = Chat(conversations, ptkb, loader.parts)
-    house = House(settings, chat, conversations, ptkb, OwnDocuments(settings), loader, Runs())
+    choices = ChoicesOf(conversations, settings)
+    documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
+    house = House(settings, chat, conversations, ptkb, documents, loader, Runs())
     return house, Logins(engine, settings.web.logins)
 
 

@@ -122,3 +122,12 @@ def test_settings_are_kept_and_used(page: Page, site, context, ask) -> None:
     expect(page.locator("#sources .card")).to_have_count(2)
     page.locator("#transcript .steps summary").click()
     expect(page.locator("#transcript .inside")).to_contain_text("grg · concat · 2 passages")
+
+
+def test_a_choice_that_must_be_made_ready_first_says_so(page: Page, site) -> None:
+    tab(page, "Settings")
+    expect(page.get_by_label("How passages are searched")).to_have_value("By words (BM25)")
+    page.get_by_label("How passages are searched").click()
+    page.get_by_role("option", name="By meaning").click()
+    expect(page.locator("#notice")).to_contain_text("being encoded for search by meaning")
+    assert site.house.conversations.preferences("me") == {"retriever": "dense"}

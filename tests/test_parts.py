@@ -1,0 +1,89 @@
+"""The loader makes what the settings name, and hands out the retriever that a turn chose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import ModelError
+from assistant.library.shelves import library_folder, own_library
+from assistant.library.writer import writing
+from assistant.parts import Loader
+from assistant.settings import RetrieverName, Settings
+from assistant.types import Choices, Passage
+from tests.scripted import WORDS, ScriptedLLM
+
+CHOSEN = Choices(library="docs")
+
+
+@pytest.fixture
+def load(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Loader]:
+    """A loader over a small library and the doubles of the models, that has been started."""
+    monkeypatch.setattr("assistant.parts.load_embedder", lambda *_: WORDS)
+    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda *_: ScriptedLLM())
+    monkeypatch.setattr("assistant.library.starter.ensure_starter", lambda *_: Path())
+    write(settings, "docs", Passage("cat", "Cats", "The cat sleeps."), Passage("dog", "Dogs", "The dog barks."))
+
+    def loaded(retriever: RetrieverName = "bm25", encoder: str = "") -> Loader:
+        knobs = settings.retrieve.model_copy(update={"retriever": retriever, "encoder": encoder})
+        loader = Loader(settings.model_copy(update={"library": "docs", "retrieve": knobs}))
+        loader.start()
+        return loader
+
+    return loaded
+
+
+def write(settings: Settings, name: str, *passages: Passage) -> None:
+    folder = library_folder(name, settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder) as writer:
+        writer.clear()
+        writer.add(name, passages)
+        writer.commit({})
+
+
+def found(loader: Loader, retriever: RetrieverName, query: str, user: str = "me") -> list[Passage]:
+    return loader.parts(user, replace(CHOSEN, retriever=retriever)).retriever.search(query, 3)
+
+
+@pytest.mark.lucene
+def test_each_retriever_can_be_chosen_for_a_turn(load: Callable[..., Loader]) -> None:
+    loader = load()
+    loader.wait()
+    assert "Search by meaning" not in [stage.name for stage in loader.stages()]
+    assert found(loader, "bm25", "barks")[0].found_by == ()
+    assert 0 < found(loader, "dense", "the dog barks")[0].score <= 1.001
+    assert found(loader, "hybrid", "the dog barks")[0].found_by == ("bm25", "dense")
+
+
+@pytest.mark.lucene
+def test_own_documents_are_encoded_when_they_change(load: Callable[..., Loader], settings: Settings) -> None:
+    loader = load()
+    loader.wait()
+    for text in ("the parrot talks", "the parrot sings"):
+        write(settings, own_library("ann"), Passage("mine", "", text))
+        assert found(loader, "dense", text, "ann")[0].text == text
+    assert "mine" not in [one.id for one in found(loader, "dense", "the parrot sings", "bob")]
+
+
+@pytest.mark.lucene
+def test_the_library_is_encoded_while_loading_where_the_settings_say_so(load: Callable[..., Loader]) -> None:
+    loader = load("dense")
+    loader.wait()
+    assert [stage.name for stage in loader.stages() if stage.done][2:] == ["Search by meaning", "Language model"]
+    assert (loader.settings.data_dir / "dense" / "words" / "docs" / "manifest.json").exists()
+    assert loader.prepare("me", replace(CHOSEN, retriever="dense")) == ""
+
+
+@pytest.mark.lucene
+def test_a_wrong_encoder_is_refused_at_the_start_or_when_chosen(load: Callable[..., Loader], tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    with pytest.raises(ModelError, match="There is no model at"):
+        load("hybrid", missing).wait()
+    later = load("bm25", missing)
+    later.wait()
+    assert "There is no model at" in later.prepare("me", replace(CHOSEN, retriever="dense"))
+    assert found(later, "bm25", "dog")
