@@ -14,6 +14,7 @@ import tomllib
 import zipfile
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
 from pathlib import Path
 from threading import Event
 
@@ -317,11 +318,11 @@ def test_the_hub_is_asked_first_and_what_it_gives_is_checked(settings, index, mo
 def test_what_the_hub_gave_first_is_held_to(settings, monkeypatch) -> None:
     online = settings.model_copy(update={"hub": True})
     content = {"model.safetensors": b"first"}
-    usual = namedtuple("usual", "file_size will_download")
+    usual = namedtuple("usual", "filename file_size will_download")
 
     def snapshot(repo: str, *, local_dir: Path, dry_run: bool = False, **_: object) -> object:
         if dry_run:
-            return [usual(len(value), True) for value in content.values()]
+            return [usual(path, len(value), True) for path, value in content.items()]
         for path, value in content.items():
             Path(local_dir).mkdir(parents=True, exist_ok=True)
             (Path(local_dir) / path).write_bytes(value)
@@ -336,6 +337,29 @@ def test_what_the_hub_gave_first_is_held_to(settings, monkeypatch) -> None:
     content["model.safetensors"] = b"other"
     with pytest.raises(ModelError, match="not the model that was pinned"):
         catalogue.resolve("someone/unknown", online)
+
+
+@pytest.mark.parametrize("weights", ["model.safetensors", ""])
+def test_old_weights_are_taken_only_where_there_are_no_others(settings, monkeypatch, weights) -> None:
+    online = settings.model_copy(update={"hub": True})
+    there = [name for name in ("config.json", "pytorch_model.bin", "tf_model.h5", weights) if name]
+    usual = namedtuple("usual", "filename file_size will_download")
+
+    def snapshot(
+        repo: str, *, local_dir: Path, allow_patterns: list[str], dry_run: bool = False, **_: object
+    ) -> object:
+        chosen = [name for name in there if any(fnmatch(name, pattern) for pattern in allow_patterns)]
+        if dry_run:
+            return [usual(name, 1, True) for name in chosen]
+        Path(local_dir).mkdir(parents=True, exist_ok=True)
+        for name in chosen:
+            (Path(local_dir) / name).write_bytes(b"x")
+        return str(local_dir)
+
+    monkeypatch.setattr(sources, "hub_trouble", lambda: "")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    folder = Catalogue([]).resolve("facebook/contriever", online)
+    assert {file.name for file in folder.iterdir()} == {"config.json", weights or "pytorch_model.bin"}
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ _SPARE = 64 << 20
 _HUB_SECONDS = 4.0
 # What a model is made of, without the copies for other frameworks that a repository may hold.
 _WANTED = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
+# The only weights of encoders such as Contriever; torch reads nothing but tensors from them.
+_OLD = "pytorch_model.bin"
 _UNWANTED = ["onnx/*", "openvino/*", "original/*", "data_config.json", "train_script*"]
 
 
@@ -87,13 +89,15 @@ class Hub(BaseModel):
 
         if not files:
             plan = snapshot_download(
-                self.repo, revision=self.revision, local_dir=folder, allow_patterns=_WANTED,
+                self.repo, revision=self.revision, local_dir=folder, allow_patterns=[*_WANTED, _OLD],
                 ignore_patterns=_UNWANTED, etag_timeout=_HUB_SECONDS, dry_run=True,
             )  # fmt: skip
+            if any(file.filename.endswith(".safetensors") for file in plan):
+                plan = [file for file in plan if not file.filename.endswith(_OLD)]
             need_space(folder, sum(file.file_size or 0 for file in plan if file.will_download))
             snapshot_download(
-                self.repo, revision=self.revision, local_dir=folder, allow_patterns=_WANTED,
-                ignore_patterns=_UNWANTED, etag_timeout=_HUB_SECONDS,
+                self.repo, revision=self.revision, local_dir=folder,
+                allow_patterns=[file.filename for file in plan], etag_timeout=_HUB_SECONDS,
             )  # fmt: skip
             return
         need_space(folder, sum(file.size for file in files) - size_of(folder))
