@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
-from tests.browser.conftest import Site, opened, tab
+from tests.browser.conftest import Site, opened, site_in, tab
 
 DIET = "What is a good diet?"
 
@@ -106,19 +106,21 @@ def test_a_model_that_stands_in_for_another_is_told(page: Page, site: Site) -> N
 
 
 @pytest.fixture
-def full_disk(served: Site) -> Iterator[None]:
-    """SQLite itself refuses to let its file grow."""
-    pages = ["1"]
+def full(browser: Browser, tmp_path: Path) -> Iterator[Site]:
+    """A page of its own, without free space in its database, whose file SQLite itself refuses to let grow."""
+    site, most = site_in(tmp_path), ["1"]
 
     def limit(connection: sqlite3.Connection, *_: object) -> None:
-        connection.execute(f"PRAGMA max_page_count={pages[0]}")
+        connection.execute(f"PRAGMA max_page_count={most[0]}")
 
     event.listen(Pool, "checkout", limit)
-    yield
-    pages[0] = "1073741823"
+    yield site
+    most[0] = "1073741823"
+    site.server.close()
 
 
-def test_a_full_disk_is_told_and_loses_nothing(page: Page, ask, site: Site, full_disk: None, tmp_path: Path) -> None:
+def test_a_full_disk_is_told_and_loses_nothing(context: BrowserContext, ask, full: Site, tmp_path: Path) -> None:
+    page = opened(context, full)
     long = "What is a good diet? " + "x" * 9000
     ask(page, long, wait=False)
     expect(page.locator("#notice").get_by_role("alert")).to_contain_text("full disk")
@@ -128,7 +130,7 @@ def test_a_full_disk_is_told_and_loses_nothing(page: Page, ask, site: Site, full
     file.write_text("\n".join(f"{n} {'x' * 400}" for n in range(50)), encoding="utf-8")
     page.locator("#bring input[type=file], input[type=file][accept*='.json']").first.set_input_files(file)
     expect(page.locator("#notice").get_by_role("alert")).to_contain_text("full disk")
-    assert site.house.ptkb.facts("me") == []
+    assert full.house.ptkb.facts("me") == []
 
 
 def test_a_server_that_is_killed_and_comes_back(browser, start, ask) -> None:
