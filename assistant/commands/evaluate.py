@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
-from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, settings_of, talk
+from assistant.commands.bars import bar
+from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, settings_of
+from assistant.commands.experiment import (
+    AsJson,
+    Corpus,
+    Limit,
+    Out,
+    Questions,
+    Seed,
+    Skip,
+    command_line,
+    indexed,
+    tell,
+    with_models,
+)
 from assistant.errors import DataError
-from assistant.parts import load_embedder, load_encoder, load_llm
+from assistant.parts import load_encoder
 from assistant.settings import Settings
-from assistant.types import Parts, Passage, Progress, Retriever
+from assistant.types import Passage, Retriever
 
 app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
 
@@ -34,13 +43,6 @@ class GoldPlace(StrEnum):
     LAST = "last"
 
 
-Corpus = Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
-Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
-Seed = Annotated[int, typer.Option(help="Decides the sample, the places of gold passages, and what is sampled.")]
-Skip = Annotated[int, typer.Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
-Out = Annotated[Path, typer.Option("--out", help="The folder for rows and results; a run that is there goes on.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 OneLoop = Annotated[
     str, typer.Option(help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', or a loop.")
 ]
@@ -119,12 +121,12 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     )
     material = measured.prepare(experiment)
     run = measured.open_run(into, experiment, knobs.llm.model)
-    parts = _with_models(knobs, _retriever(knobs, corpus))
-    with _bar("Answers") as progress:
+    parts = with_models(knobs, _retriever(knobs, corpus))
+    with bar("Answers") as progress:
         material = measured.measure(experiment, material, run, parts, progress)
     summary = report.summarise(experiment, material, run)
-    where = report.write(summary, run, _command())
-    _tell(summary, report.table(summary["strategies"]), where, as_json)
+    where = report.write(summary, run, command_line())
+    tell(summary, report.table(summary["strategies"]), where.parent, as_json)
 
 
 @app.command()
@@ -156,8 +158,8 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     experiment = measured.Experiment(corpus, questions, (), one, loop, limit, seed, skip, retriever=_searched(knobs))
     material = measured.prepare(experiment)
     run = doubts.open_run(into, experiment, knobs.llm.model)
-    parts = _with_models(knobs, _retriever(knobs, corpus))
-    with _bar("Answers") as progress:
+    parts = with_models(knobs, _retriever(knobs, corpus))
+    with bar("Answers") as progress:
         doubts.measure(experiment, material, run, parts, progress)
     summary = {**doubts.summarise(material, run, seed), "left_out": material.left_out}
     _finish(run.write, summary, report.doubts_table(summary["ways"]), as_json)
@@ -203,8 +205,8 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     topics = measured.prepare(experiment)
     run = measured.open_run(into, experiment, knobs.llm.model)
     searcher = _retriever(knobs, corpus)
-    finder = Finder(knobs, searcher, cache(lambda: _with_models(knobs, searcher)), loops, iterations)
-    with _bar("Rankings") as progress:
+    finder = Finder(knobs, searcher, cache(lambda: with_models(knobs, searcher)), loops, iterations)
+    with bar("Rankings") as progress:
         measured.measure(experiment, topics, run, finder, progress)
     summary = measured.summarise(experiment, topics, run)
     _finish(run.write, summary, report.ranking_table(summary), as_json)
@@ -243,8 +245,8 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     chosen = measured.choose(everything, limit, seed, judged)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, dialogues, knobs.llm.model)
-    parts = _with_models(knobs, _retriever(knobs, corpus) if corpus else _Nothing())
-    with _bar("Rewrites") as progress:
+    parts = with_models(knobs, _retriever(knobs, corpus) if corpus else _Nothing())
+    with bar("Rewrites") as progress:
         measured.measure(chosen, run, parts, progress)
     summary = measured.summarise(chosen, run, seed)
     if missing := sum(not one.human for one in everything):
@@ -262,17 +264,16 @@ class _Nothing:
 
 
 def _retriever(knobs: Settings, corpus: Path) -> Retriever:
-    from assistant.library.corpus import corpus_folder, corpus_retriever  # noqa: PLC0415 - starts the JVM
+    from assistant.library.corpus import corpus_folder  # noqa: PLC0415
     from assistant.library.vectors import dense_retriever  # noqa: PLC0415
     from assistant.retrieve.hybrid import Hybrid  # noqa: PLC0415
 
-    with _bar("Index") as progress:
-        words = corpus_retriever(corpus, knobs, progress)
+    words = indexed(corpus, knobs)
     if knobs.retrieve.retriever == "bm25":
         return words
-    with _bar("Encoder") as progress:
+    with bar("Encoder") as progress:
         encoder = load_encoder(knobs, progress)
-    with _bar("Vectors") as progress:
+    with bar("Vectors") as progress:
         meaning = dense_retriever(f"corpus-{corpus_folder(corpus, knobs).name}", words, knobs, encoder, progress)
     both: dict[str, Retriever] = {"bm25": words, "dense": meaning}
     return meaning if knobs.retrieve.retriever == "dense" else Hybrid(both, constant=knobs.retrieve.rrf)
@@ -284,39 +285,7 @@ def _searched(knobs: Settings) -> str:
     return name if name == "bm25" else f"{name} ({knobs.retrieve.encoder or knobs.embedder.model})"
 
 
-def _with_models(knobs: Settings, retriever: Retriever) -> Parts:
-    with _bar("Sentence-BERT") as progress:
-        embedder = load_embedder(knobs, progress)
-    with _bar("Language model") as progress:
-        llm = load_llm(knobs, progress)
-    return Parts(knobs, llm, embedder, retriever)
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Progress]:
-    """A bar on the error stream, with an estimate of the time that is left."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("left:"), TimeRemainingColumn(), console=talk, transient=True) as bars:
-        task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
-
-
-def _command() -> str:
-    return shlex.join(["python", "-m", "assistant", *sys.argv[1:]])
-
-
 def _finish(write: Callable[[str, str], Path], summary: Mapping[str, Any], tables: str, as_json: bool) -> None:
     write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    where = write("report.md", f"    {_command()}\n\n{tables}\n")
-    _tell(summary, tables, where, as_json)
-
-
-def _tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) -> None:
-    for key, start in (("left_out", "Left out"), ("remarks", "Note")):
-        for what, count in summary.get(key, {}).items():
-            talk.print(f"{start}: {what} ({count}).", highlight=False)
-    if as_json:
-        out.print_json(json.dumps(summary))
-    else:
-        out.print(tables, highlight=False, soft_wrap=True)
-    talk.print(f"Rows, summary and report are in {where.parent}.", highlight=False, soft_wrap=True)
+    where = write("report.md", f"    {command_line()}\n\n{tables}\n")
+    tell(summary, tables, where.parent, as_json)

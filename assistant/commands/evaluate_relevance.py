@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
-from assistant.commands.evaluate import AsJson, Corpus, Limit, Questions, Seed, Skip
+from assistant.commands.bars import bar
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
+from assistant.commands.experiment import AsJson, Corpus, Limit, Questions, Seed, Skip, command_line, indexed, tell
 from assistant.parts import load_llm
 from assistant.relevance.calibration import Calibration, Method
 from assistant.settings import Settings
-from assistant.types import Progress, Retriever
 
 Contexts = Literal["auto", "retrieved", "own"]
 
@@ -72,7 +67,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     experiment = measured.Experiment(corpus, questions, depth, k, contexts, limit, seed, skip)
     material = measured.prepare(experiment)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
-    with _bar("Estimator") as progress:
+    with bar("Estimator") as progress:
         estimates = load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, estimates.name) if calibration else None
     run = measured.open_run(
@@ -81,49 +76,19 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
         material,
         estimates.name,
     )
-    retriever = _retriever(knobs, corpus)
-    with _bar("Questions") as progress:
+    retriever = indexed(corpus, knobs)
+    with bar("Questions") as progress:
         measured.measure(experiment, material, run, estimates, retriever, progress)
     summary = measured.summarise(experiment, material, run, estimates.name, curve, calibrate)
     if calibrate:
         measured.calibrated(material, run, calibrate, estimates.name).save(run.folder / "calibration.json")
     run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     tables, diagram = report.table(summary), report.draw(summary, run.folder)
-    run.write("report.md", f"    {_command()}\n\n{tables}\n\n![reliability]({diagram.name})\n")
-    _tell(summary, tables, run.folder, as_json)
-
-
-def _retriever(knobs: Settings, corpus: Path) -> Retriever:
-    from assistant.library.corpus import corpus_retriever  # noqa: PLC0415 - starts the JVM
-
-    with _bar("Index") as progress:
-        return corpus_retriever(corpus, knobs, progress)
+    run.write("report.md", f"    {command_line()}\n\n{tables}\n\n![reliability]({diagram.name})\n")
+    tell(summary, tables, run.folder, as_json)
 
 
 def _folder(knobs: Settings, claim: Mapping[str, Any]) -> Path:
     """Where a run without --out is kept, so that it goes on when the same is asked again."""
     digest = sha256(json.dumps(claim, sort_keys=True).encode()).hexdigest()
     return knobs.data_dir / "runs" / f"relevance-{digest[:16]}"
-
-
-def _command() -> str:
-    return shlex.join(["python", "-m", "assistant", *sys.argv[1:]])
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("left:"), TimeRemainingColumn(), console=talk, transient=True) as bars:
-        task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
-
-
-def _tell(summary: Mapping[str, Any], tables: str, folder: Path, as_json: bool) -> None:
-    for key, start in (("left_out", "Left out"), ("remarks", "Note")):
-        for what, count in summary[key].items():
-            talk.print(f"{start}: {what} ({count}).", highlight=False)
-    if as_json:
-        out.print_json(json.dumps(summary))
-    else:
-        out.print(tables, highlight=False, soft_wrap=True)
-    talk.print(f"Rows, summary and report are in {folder}.", highlight=False, soft_wrap=True)

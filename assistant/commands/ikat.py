@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
 from assistant import turn as flow
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
+from assistant.commands.bars import bar
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of
+from assistant.commands.experiment import indexed, with_models
 from assistant.errors import DataError, LibraryError
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import Problem
-from assistant.parts import load_embedder, load_llm
 from assistant.quality import Classifier
 from assistant.settings import Settings
-from assistant.types import Choices, Parts, Progress, Retriever, Turn
+from assistant.types import Choices, Retriever, Turn
 
 # How many problems of a kind are shown; the rest is counted.
 SHOWN = 10
@@ -78,8 +76,8 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth, knobs.turn.quality)
     run = play.open_run(into, plan, knobs.llm.model)
     if any(turn not in run.rows for turn in asked.turns):
-        parts = _parts(knobs, retriever)
-        with _bar("Turns") as progress:
+        parts = with_models(knobs, retriever)
+        with bar("Turns") as progress:
             play.play(asked, plan, run, parts, progress)
     written = write_run(asked, run.rows, label, into)
     _told(written, asked)
@@ -110,7 +108,7 @@ def index(
     from assistant.ikat import clueweb  # noqa: PLC0415
 
     if paths:
-        with _bar("Files") as progress:
+        with bar("Files") as progress:
             count = clueweb.write_passages(clueweb.found_files(paths), passages, progress)
         out.print(f"{passages}: {count:,} passages were added.", highlight=False, markup=False)
     if hashes:
@@ -149,26 +147,7 @@ def _searched(settings: Settings, index: Path | None, library: str) -> Retriever
         from assistant.retrieve.anserini import Anserini  # noqa: PLC0415
 
         return Anserini(index, settings.retrieve.k1, settings.retrieve.b)
-    from assistant.library.corpus import corpus_retriever  # noqa: PLC0415
-
-    with _bar("Index") as progress:
-        return corpus_retriever(index, settings, progress)
-
-
-def _parts(settings: Settings, retriever: Retriever) -> Parts:
-    with _bar("Sentence-BERT") as progress:
-        embedder = load_embedder(settings, progress)
-    with _bar("Language model") as progress:
-        return Parts(settings, load_llm(settings, progress), embedder, retriever)
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Progress]:
-    """A bar on the error stream, with an estimate of the time that is left."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("left:"), TimeRemainingColumn(), console=talk, transient=True) as bars:
-        task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+    return indexed(index, settings)
 
 
 def _told(runs: Sequence[Path], topics: Topics) -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.bars import bar_of_bytes
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
 from assistant.library.shelves import library_names
 from assistant.settings import Settings
-from assistant.types import Progress
 
 DEFAULT = "documents"
 
@@ -44,7 +40,7 @@ def index(
     elif remove:
         _report(remove_documents(library, paths, settings), library)
     else:
-        with _bar("Indexing") as progress:
+        with bar_of_bytes("Indexing") as progress:
             outcomes = add_documents(library, [Path(path) for path in paths], settings, progress)
         _report(outcomes, library)
 
@@ -74,12 +70,3 @@ def _report(outcomes: list[Outcome], library: str) -> None:
     }
     told = ", ".join(f"{count} {status}" for status, count in counts.items())
     out.print(f"Library '{library}': {told}.", highlight=False)
-
-
-@contextmanager
-def _bar(what: str) -> Iterator[Progress]:
-    """A bar of bytes on the error stream."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=talk, transient=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)

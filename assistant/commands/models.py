@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.bars import bar_of_bytes
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.settings import Settings
-from assistant.types import Progress
 
 app = typer.Typer(help="List, fetch and verify the models that Sequitur knows.", no_args_is_help=True)
 
@@ -41,7 +37,7 @@ def fetch(
 ) -> None:
     """Download a model and check it; a download that was broken off goes on where it stopped."""
     settings = settings_of(settings_file, data_dir)
-    with _bar(f"Fetching {name}") as progress:
+    with bar_of_bytes(f"Fetching {name}") as progress:
         path = Catalogue.load().fetch(name, settings, progress)
     out.print(f"{name} is at {path}.", soft_wrap=True, highlight=False)
 
@@ -69,24 +65,12 @@ def _fetched(catalogue: Catalogue, settings: Settings) -> list[str]:
 
 def _verified(catalogue: Catalogue, name: str, settings: Settings) -> str:
     try:
-        with _bar(f"Verifying {name}") as progress:
+        with bar_of_bytes(f"Verifying {name}") as progress:
             catalogue.verify(name, settings, progress)
     except ModelError as error:
         return str(error)
     out.print(f"{name} is whole.", highlight=False)
     return ""
-
-
-@contextmanager
-def _bar(label: str) -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Bars(*columns, TimeRemainingColumn(), console=talk, transient=True) as bars:
-        task = bars.add_task(label, total=None)
-
-        def show(done: int, total: int) -> None:
-            bars.update(task, completed=done, total=total or None)
-
-        yield show
 
 
 def _names(entry: Entry) -> str:

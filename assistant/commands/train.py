@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 
+from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
-from assistant.commands.evaluate import AsJson, Corpus, Limit, Questions, Seed, Skip
+from assistant.commands.experiment import AsJson, Corpus, Limit, Questions, Seed, Skip, indexed
 from assistant.errors import DataError
 from assistant.evaluation.data import Question, fingerprint, read_corpus, read_questions, sample
 from assistant.parts import load_llm
 from assistant.settings import Settings
-from assistant.types import Progress
 
 if TYPE_CHECKING:
     from assistant.relevance.train import Example
@@ -67,11 +63,11 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
     from assistant.relevance.train import MODEL, Plan, Trainer  # noqa: PLC0415 - torch
 
-    with _bar("Encoder") as progress:
+    with bar("Encoder") as progress:
         folder = Catalogue.load().resolve(base, knobs, progress)
     plan = Plan(str(folder), epochs=epochs, batch=batch, rate=rate, length=length, seed=seed)
     trainer = Trainer(into, plan, examples[dev:], examples[:dev])
-    with _bar("Steps") as progress:
+    with bar("Steps") as progress:
         history = trainer.run(progress)
     if as_json:
         out.print_json(json.dumps([asdict(epoch) for epoch in history]))
@@ -93,14 +89,13 @@ def _chosen(path: Path, limit: int | None, seed: int, skip: int, dev: int) -> li
 
 def _examples(questions: list[Question], corpus: Path, contexts: int, knobs: Settings) -> list[Example]:
     from assistant.evaluation import likelihoods  # noqa: PLC0415
-    from assistant.library.corpus import corpus_retriever, load_corpus  # noqa: PLC0415 - starts the JVM
+    from assistant.library.corpus import load_corpus  # noqa: PLC0415
 
     run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, knobs.llm.model)
-    with _bar("Index") as progress:
-        retriever = corpus_retriever(corpus, knobs, progress)
-    with _bar("Language model") as progress:
+    retriever = indexed(corpus, knobs)
+    with bar("Language model") as progress:
         llm = load_llm(knobs, progress)
-    with _bar("Likelihoods") as progress:
+    with bar("Likelihoods") as progress:
         likelihoods.measure(questions, run, llm, retriever, contexts, progress)
     return likelihoods.examples(questions, run, {passage.id: passage for passage in load_corpus(corpus)})
 
@@ -108,11 +103,3 @@ def _examples(questions: list[Question], corpus: Path, contexts: int, knobs: Set
 def _cache(corpus: Path, contexts: int, knobs: Settings) -> Path:
     facts = f"{fingerprint(corpus)} {knobs.llm.model} {contexts}"
     return knobs.data_dir / "likelihoods" / sha256(facts.encode()).hexdigest()[:16]
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, TextColumn("left:"), TimeRemainingColumn(), console=talk, transient=True) as bars:
-        task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 
+from assistant.commands.bars import bar
 from assistant.commands.common import out, talk
 from assistant.errors import DataError
-from assistant.types import Progress
 
 
 def quality(
@@ -31,13 +27,13 @@ def quality(
     from assistant.evaluation import quality as measured  # noqa: PLC0415 - scikit-learn
 
     examples = measured.read_examples(data)
-    with _bar("Training") as progress:
+    with bar("Training") as progress:
         progress(0, 1)
         model = measured.train(examples)
     model.save(into)
     summary = measured.measure(model, examples, seed)
     if unseen:
-        with _bar("Sources") as progress:
+        with bar("Sources") as progress:
             summary["unseen"] = measured.unseen(examples, progress)
     tables = measured.report(summary)
     beside = into.with_suffix(".md")
@@ -55,11 +51,3 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DataError(f"The report can't be written to {path} ({error.strerror}); choose another.") from error
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, console=talk, transient=True) as bars:
-        task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
