@@ -11,7 +11,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
-from assistant.retrieve.bm25 import QUERY_CHARS, reading
+from assistant.retrieve.bm25 import open_searcher, reading, searchable
 from assistant.types import Passage
 
 _HOW = "make it with: python -m pyserini.index.lucene --collection JsonCollection --storeRaw ..."
@@ -37,20 +37,16 @@ class Anserini:
         Raises:
             LibraryError: the index can't be read any more.
         """
-        text = query[:QUERY_CHARS].encode("utf-8", "replace").decode()
-        if k <= 0 or not text.strip():
-            return []
-        return jvm.call(self._search, text, k)
+        text = searchable(query)
+        return jvm.call(self._search, text, k) if text and k > 0 else []
 
     def __len__(self) -> int:
         """How many passages there are."""
         return jvm.call(lambda: int(self._searcher.object.reader.numDocs()))
 
     def _open(self, k1: float, b: float) -> Any:
-        jvm.java("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(QUERY_CHARS)
         with reading(self._folder):
-            # Statistics of the index, which take long on a large one and aren't needed, are opened unless named.
-            searcher = jvm.searcher_class()(str(self._folder), index_reader={"reader": "none"})
+            searcher = open_searcher(self._folder)
             searcher.set_bm25(k1, b)
             reader = searcher.object.reader
             if int(reader.numDocs()) == 0:

@@ -54,10 +54,8 @@ class Bm25:
         Raises:
             LibraryError: an index can't be read any more.
         """
-        text = query[:QUERY_CHARS].encode("utf-8", "replace").decode()
-        if k <= 0 or not text.strip():
-            return []
-        return jvm.call(lambda: self._current().search(text, k))
+        text = searchable(query)
+        return jvm.call(lambda: self._current().search(text, k)) if text and k > 0 else []
 
     def get(self, passage_id: str) -> Passage | None:
         """The passage of this id, or None."""
@@ -134,6 +132,17 @@ class _Snapshot:
             return [_passage(stored.document(n).get("raw")) for n in range(start, end) if live is None or live.get(n)]
 
 
+def searchable(query: str) -> str:
+    """What Lucene can search for of a query; "" where there is nothing."""
+    return query[:QUERY_CHARS].encode("utf-8", "replace").decode().strip()
+
+
+def open_searcher(folder: Path) -> Any:
+    """A LuceneSearcher of an index. Call it inside `jvm.call`."""
+    jvm.java("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(QUERY_CHARS)
+    return jvm.searcher_class()(str(folder), index_reader=_NO_READER)
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What the last commit of an index says about its documents, {} where it says nothing.
 
@@ -203,8 +212,7 @@ def _generation(folder: Path) -> str:
 
 def _open(folders: Sequence[Path]) -> Any:
     """A LuceneSearcher over all the folders. It opens one by itself; over several, its reader is replaced."""
-    jvm.java("org.apache.lucene.search.IndexSearcher").setMaxClauseCount(QUERY_CHARS)
-    searcher = jvm.searcher_class()(str(folders[0]), index_reader=_NO_READER)
+    searcher = open_searcher(folders[0])
     if len(folders) > 1:
         readers = [searcher.object.reader, *map(_open_reader, folders[1:])]
         jvm.set_field(searcher.object, "reader", jvm.java("org.apache.lucene.index.MultiReader")(*readers))
