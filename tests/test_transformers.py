@@ -186,3 +186,11 @@ class TestBadFolders:
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=50 << 20))
         with pytest.raises(ModelError, match=r"needs about 0\.\d GiB \(none\) and 0\.0 GiB are free"):
             Transformers(folder, SMALL)
+
+    def test_quantised_weights_have_to_fit_into_the_gpus(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index: (20 << 20, 1 << 30))
+        with pytest.raises(ModelError, match=r"about 0\.1 GiB \(nf4\) and 0\.0 GiB are free \(0\.0 of them on GPUs\)"):
+            ModelError, match=r"needs about 0\.1 GiB \(nf4\) and 0\.0 GiB are free \(0\.0 of them on GPUs\)"
+        ):
+            Transformers(folder, SMALL, quantisation="nf4")

@@ -448,10 +448,13 @@ def _config(quantisation: Quantisation) -> BitsAndBytesConfig | None:
 
 
 def _check_memory(folder: Path, name: str, quantisation: Quantisation) -> None:
-    """Weights have two bytes a number in nearly every repository; those with four are read, and so counted, as two."""
+    """Weights have two bytes a number in nearly every repository; those with four are read, and so counted, as two.
+
+    What doesn't fit into the GPUs is kept in the CPU's memory, but for quantised weights, which can't be.
+    """
     size = sum(file.stat().st_size for file in folder.glob("*.safetensors")) * _SHRINK[quantisation]
     gpu = sum(torch.cuda.mem_get_info(index)[0] for index in range(torch.cuda.device_count()))
-    free = gpu + psutil.virtual_memory().available
+    free = gpu if gpu and quantisation != "none" else gpu + psutil.virtual_memory().available
     if size > free:
         raise ModelError(
             f"{name} needs about {size / _GIB:.1f} GiB ({quantisation}) and {free / _GIB:.1f} GiB are free"
