@@ -10,6 +10,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.library.shelves import library_folder
+from assistant.library.writer import writing
+from assistant.settings import Settings
 from assistant.types import Choice, Completion, Messages, Options, Passage
 
 
@@ -83,3 +86,13 @@ class FixedRetriever:
     def search(self, query: str, k: int) -> list[Passage]:
         self.queries.append(query)
         return self.passages[:k]
+
+
+def library_of(settings: Settings, name: str, passages: Sequence[Passage]) -> None:
+    """A library of this name that holds just these passages."""
+    folder = library_folder(name, settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder) as writer:
+        writer.clear()
+        writer.add(name, passages)
+        writer.commit({})

@@ -146,6 +146,8 @@ class TestStep:
         stop.set()
         *_, last = variants.step(kind, name)(turn, parts, stop)
         assert not last.citations
+        assert (last.draft, last.document, last.reasoning) == ("", "", "")
+        assert last.answer is None or last.answer.text in {"", "unknown"}
 
     def test_nothing_found_is_no_error(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
         empty = replace(turn, passages=(), digests=())

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from assistant.errors import LibraryError, ModelError
-from assistant.library.shelves import library_folder
 from assistant.library.vectors import DenseShelves, Together, dense_retriever
 from assistant.library.writer import writing
 from assistant.parts import load_encoder
@@ -18,6 +17,7 @@ from assistant.retrieve.dense import Dense, build_dense, read_manifest
 from assistant.retrieve.hybrid import Hybrid
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage
+from tests.scripted import library_of
 
 WORDS = ["cat", "dog", "fish", "bird", "tree", "stone", "house", "river"]
 PASSAGES = [Passage(word, "", f"{word} {word} animal") for word in WORDS]
@@ -242,15 +242,6 @@ class SlowEmbedder(WordEmbedder):
         if any("animal" in text for text in texts):
             assert self.go.wait(20)
         return super().encode(texts)
-
-
-def library_of(settings: Settings, name: str, passages: Sequence[Passage]) -> None:
-    folder = library_folder(name, settings)
-    folder.mkdir(parents=True, exist_ok=True)
-    with writing(folder) as writer:
-        writer.clear()
-        writer.add(name, passages)
-        writer.commit({})
 
 
 @pytest.mark.lucene

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import ModelError
-from assistant.library.shelves import library_folder, own_library
-from assistant.library.writer import writing
+from assistant.library.shelves import own_library
 from assistant.parts import Loader
 from assistant.settings import RetrieverName, Settings
 from assistant.types import Choices, Passage
-from tests.scripted import WORDS, ScriptedLLM
+from tests.scripted import WORDS, ScriptedLLM, library_of
 
 CHOSEN = Choices(library="docs")
 
@@ -25,7 +24,7 @@ def load(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., L
     monkeypatch.setattr("assistant.parts.load_embedder", lambda *_: WORDS)
     monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda *_: ScriptedLLM())
     monkeypatch.setattr("assistant.library.starter.ensure_starter", lambda *_: Path())
-    write(settings, "docs", Passage("cat", "Cats", "The cat sleeps."), Passage("dog", "Dogs", "The dog barks."))
+    library_of(settings, "docs", [Passage("cat", "Cats", "The cat sleeps."), Passage("dog", "Dogs", "The dog barks.")])
 
     def loaded(retriever: RetrieverName = "bm25", encoder: str = "") -> Loader:
         knobs = settings.retrieve.model_copy(update={"retriever": retriever, "encoder": encoder})
@@ -34,15 +33,6 @@ def load(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., L
         return loader
 
     return loaded
-
-
-def write(settings: Settings, name: str, *passages: Passage) -> None:
-    folder = library_folder(name, settings)
-    folder.mkdir(parents=True, exist_ok=True)
-    with writing(folder) as writer:
-        writer.clear()
-        writer.add(name, passages)
-        writer.commit({})
 
 
 def found(loader: Loader, retriever: RetrieverName, query: str, user: str = "me") -> list[Passage]:
@@ -64,7 +54,7 @@ def test_own_documents_are_encoded_when_they_change(load: Callable[..., Loader],
     loader = load()
     loader.wait()
     for text in ("the parrot talks", "the parrot sings"):
-        write(settings, own_library("ann"), Passage("mine", "", text))
+        library_of(settings, own_library("ann"), [Passage("mine", "", text)])
         assert found(loader, "dense", text, "ann")[0].text == text
     assert "mine" not in [one.id for one in found(loader, "dense", "the parrot sings", "bob")]
 
