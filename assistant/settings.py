@@ -44,6 +44,9 @@ class LLMSettings(Section):
     )
     context: int = Field(4096, ge=512, description="tokens that one request may use, prompt and reply together")
     slots: int = Field(4, ge=1, le=32, description="requests that run side by side")
+    continuous: bool = Field(
+        True, description="whether transformers writes several people's replies side by side, or one after the other"
+    )
     threads: int = Field(0, ge=0, description="CPU threads; 0 = all cores")
 
 

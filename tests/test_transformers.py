@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -104,6 +106,49 @@ def test_what_prompts_share_is_read_once(bf16: Transformers, monkeypatch: pytest
     read.clear()
     bf16.complete([(system, Message("user", "Who eats it?"))], Options(1), Event())
     assert sum(read) < 40
+
+
+def test_a_short_reply_does_not_wait_for_a_long_one(bf16: Transformers) -> None:
+    long = bf16.stream(ask("Tell me a long story of a ship."), Options(400), Event())
+    next(long)
+    assert run(bf16, "Say hi.", max_tokens=3)[-1].finish
+    rest = list(long)
+    assert rest[0].finish == ""
+    assert rest[-1].finish
+
+
+def test_replies_that_are_written_in_turn_are_the_same(smollm_folder: Path, bf16: Transformers) -> None:
+    in_turn = Transformers(smollm_folder, LLMSettings(context=2048, continuous=False))
+    assert in_turn._together is None
+    assert bf16._together is not None
+    assert run(in_turn, QUESTIONS[0], max_tokens=8)[-1].text == run(bf16, QUESTIONS[0], max_tokens=8)[-1].text
+
+
+def test_a_batch_that_fails_is_told_and_the_next_reply_is_written(
+    bf16: Transformers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(**_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(bf16._model, "forward", failing)
+        with pytest.raises(ModelError, match="ask again"):
+            run(bf16, "Say hi.", max_tokens=3)
+    assert run(bf16, "Say hi.", max_tokens=3)[-1].text
+
+
+def test_a_process_ends_though_nobody_closed_the_model(smollm_folder: Path) -> None:
+    script = f"""
+from pathlib import Path
+from threading import Event
+from assistant.llm.transformers import Transformers
+from assistant.settings import LLMSettings
+from assistant.types import Message, Options
+llm = Transformers(Path({str(smollm_folder)!r}), LLMSettings(context=512))
+print(list(llm.stream((Message("user", "Hi"),), Options(2), Event()))[-1].finish)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "length"), ended.stderr
 
 
 def test_a_batch_too_large_for_the_memory_is_halved(bf16: Transformers, monkeypatch: pytest.MonkeyPatch) -> None:

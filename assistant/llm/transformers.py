@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -23,6 +24,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 from transformers.utils import logging
 
 from assistant.errors import ModelError
+from assistant.llm.continuous import SideBySide
 from assistant.llm.control import defuse
 from assistant.llm.queue import FairQueue
 from assistant.llm.words import first_tokens, normalised
@@ -41,8 +43,10 @@ _SHRINK = {"none": 1.0, "int8": 0.55, "nf4": 0.35}
 
 
 class Transformers:
-    """One loaded model that all users share, fairly queued: a batch gives way between its chunks of `settings.slots`.
+    """One loaded model that all users share.
 
+    Replies that are streamed without sampling are written side by side, by continuous batching. All else is fairly
+    queued, a batch giving way between its chunks of `settings.slots`, and each pass of it stops those for its time.
     Sampling draws from the whole distribution at the temperature; `logprobs` are the model's own. Also a `Scorer`.
 
     Raises:
@@ -65,6 +69,7 @@ class Transformers:
         self._tokenizer = self._load_tokenizer(folder)
         self._model = self._load_model(folder, quantisation)
         self._ends = _ends(self._model, self._tokenizer)
+        self._together = self._side_by_side(settings.continuous)
         longest = getattr(self._model.config.get_text_config(), "max_position_embeddings", self.context)
         if self.context > longest:
             raise ModelError(f"{self.name} reads {longest} tokens at most; lower llm.context from {self.context}.")
@@ -76,6 +81,9 @@ class Transformers:
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The completion as it grows; see `assistant.types.LLM`."""
         tokens, owner = self._fitting(messages), object()
+        if self._together and not options.temperature:
+            yield from _growing(self._written(self._together, tokens, options, stop))
+            return
         if not self._queue.enter(owner, stop):
             yield Completion("", finish="cancelled")
             return
@@ -125,6 +133,9 @@ class Transformers:
 
     def close(self) -> None:
         """Unload the model."""
+        if self._together:
+            self._together.close()
+            self._together = None
         self._kept.clear()
         del self._model
 
@@ -198,7 +209,7 @@ class Transformers:
             if stop.is_set():
                 return False
             end = min(start + piece, ids.shape[1])
-            with torch.inference_mode():
+            with torch.inference_mode(), self._alone():
                 out = self._model(
                     input_ids=ids[:, start:end],
                     attention_mask=state.mask[:, : before + end],
@@ -242,7 +253,7 @@ class Transformers:
             return state.logits[:0]
         row = torch.tensor([ids], device=self._model.device)
         state.mask = torch.cat([state.mask, torch.ones_like(row)], dim=1)
-        with torch.inference_mode():
+        with torch.inference_mode(), self._alone():
             out = self._model(
                 input_ids=row, attention_mask=state.mask, past_key_values=state.cache, use_cache=True,
                 position_ids=(state.mask.cumsum(1) - 1)[:, -len(ids) :],
@@ -287,10 +298,31 @@ class Transformers:
             row.finish = "cancelled"
         yield rows
 
+    def _written(self, together: SideBySide, prompt: list[int], options: Options, stop: Event) -> Iterator[list[_Row]]:
+        """The row after every token, written beside those of other people."""
+        row = _Row(self, prompt, options)
+        for token, logprob in together.tokens(prompt, row.room, stop):
+            row.take(token, logprob)
+            yield [row]
+            if row.finish:
+                return
+        row.finish = "cancelled"
+        yield [row]
+
+    def _alone(self) -> AbstractContextManager[None]:
+        return self._together.pause() if self._together else nullcontext()
+
     def _step(self, state: _State, tokens: list[int]) -> None:
         ids = torch.tensor([[token] for token in tokens], device=self._model.device)
         state.mask = torch.cat([state.mask, torch.ones_like(ids)], dim=1)
         self._feed(state, ids, Event())
+
+    def _side_by_side(self, wanted: bool) -> SideBySide | None:
+        # its pages lie on one device, so a model that is spread over several is shared by the queue alone
+        if not wanted or len(set(getattr(self._model, "hf_device_map", {}).values())) > 1:
+            return None
+        piece = _PIECE.get(self._model.device.type, 128)
+        return SideBySide(self._model, self._ends, self.context, self._slots, piece)
 
     # --- loading -------------------------------------------------------------------------------------------------
 
@@ -356,7 +388,7 @@ class _Row:
     def __init__(self, llm: Transformers, prompt: list[int], options: Options) -> None:
         self._llm, self._options = llm, options
         self._prompt_tokens = len(prompt)
-        self._room = min(options.max_tokens, llm.context - len(prompt))
+        self.room = min(options.max_tokens, llm.context - len(prompt))
         self._random = torch.Generator().manual_seed(options.seed)
         self.ids: list[int] = []
         self.logprobs: list[float] = []
@@ -364,15 +396,19 @@ class _Row:
         self.finish: Literal["", "stop", "length", "cancelled"] = ""
 
     def add(self, logits: Tensor) -> None:
-        """Draw the next token from logits (vocabulary) and see whether the reply is over."""
+        """Draw the next token from logits (vocabulary)."""
         token = self._draw(logits)
+        self.take(token, float(logits.log_softmax(-1)[token]))
+
+    def take(self, token: int, logprob: float) -> None:
+        """Add a token and see whether the reply is over."""
         self.ids.append(token)
-        self.logprobs.append(float(logits.log_softmax(-1)[token]))
+        self.logprobs.append(logprob)
         whole = self._llm._tokenizer.decode(self.ids, skip_special_tokens=True)
         cut = min((at for at in (whole.find(text) for text in self._options.stop if text) if at >= 0), default=-1)
         if cut >= 0 or token in self._llm._ends:
             self.finish = "stop"
-        elif len(self.ids) >= self._room:
+        elif len(self.ids) >= self.room:
             self.finish = "length"
         self.text = self._shown(whole if cut < 0 else whole[:cut])
 
