@@ -39,7 +39,10 @@ def app(smollm_path: Path, embedder: object, tmp_path_factory: pytest.TempPathFa
     environment = {**os.environ, "SEQUITUR_DATA_DIR": str(folder), "SEQUITUR_LLM__MODEL": "smollm2-135m"}
     began = time.perf_counter()
     command = [sys.executable, "app.py", "--port", "0"]
+    # where the tests run in the background Ctrl-C is ignored, and a process inherits that, but not a handler
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, before)
     line = process.stderr.readline()
     found = re.search(r"http://\S+", line)
     assert found, line
