@@ -12,6 +12,7 @@ from assistant.commands import (
     bench_llm,
     evaluate,
     evaluate_gates,
+    evaluate_groundedness,
     evaluate_ptkb,
     evaluate_relevance,
     facts,
@@ -43,6 +44,7 @@ app.add_typer(evaluate.app, name="evaluate")
 for command in (evaluate_gates.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
     evaluate.app.command()(command)
 evaluate.app.command()(evaluate_relevance.relevance)
+evaluate.app.command()(evaluate_groundedness.groundedness)
 app.add_typer(train.app, name="train")
 train.app.command()(train_quality.quality)
 app.command("ikat")(ikat.ikat)

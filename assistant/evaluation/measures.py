@@ -63,6 +63,16 @@ def paired_difference(ours: Sequence[float], theirs: Sequence[float], seed: int 
     return mean([our - their for our, their in zip(ours, theirs, strict=True)], seed)
 
 
+def ratio(parts: Sequence[float], wholes: Sequence[float], seed: int = 0) -> Estimate:
+    """The sum of `parts` by that of `wholes` (0 where that is 0), with its bootstrap interval over questions.
+
+    Raises:
+        ValueError: the two differ in length, or are empty.
+    """
+    columns = np.array(list(zip(parts, wholes, strict=True)), dtype=float)
+    return _bootstrap(columns, lambda sums, _: _ratio(sums[..., 0], sums[..., 1]), seed)
+
+
 def unknown_scores(said: Sequence[bool], unanswerable: Sequence[bool], seed: int = 0) -> dict[str, Estimate]:
     """Precision, recall and F1 of saying "unknown", where the unanswerable questions are those it should be said to.
 

@@ -213,6 +213,21 @@ def rewriting_table(summary: Summary) -> str:
     return "\n\n".join(tables)
 
 
+def groundedness_table(summary: Summary) -> str:
+    """The shares of sentences and citations, and how the check agrees with a person where one has read some."""
+    tables = [_measures_table("", {"": summary["measures"]})]
+    if "agreement" in summary:
+        of = summary["agreement"]
+        heads = list(next(iter(of.values())))
+        rows = [[what, *(_count(found[name]) for name in heads)] for what, found in of.items()]
+        tables.append(_grid(["against a person's reading", *heads], rows))
+    return "\n\n".join(tables)
+
+
+def _count(found: float | None) -> str:
+    return "" if found is None else f"{found:.2f}" if isinstance(found, float) else str(found)
+
+
 def doubts_table(ways: Mapping[str, Summary]) -> str:
     """Ways to tell that an answer is not known, a line each, with their best thresholds."""
     heads = ["way", "AUC", "threshold (F1)", "F1", "unknown", "threshold (J)", "J", "unknown", "right of the others"]

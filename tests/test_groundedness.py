@@ -1,0 +1,170 @@
+"""`evaluate groundedness`: its counts on scripted turns, labels and agreement, bad files, and the command for real."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from assistant.commands.evaluate import app
+from assistant.errors import DataError
+from assistant.evaluation import groundedness as measured
+from assistant.evaluation.data import read_questions
+from assistant.evaluation.groundedness import Plan, agreement, is_meta_talk, open_run, read_labels, summarise, to_read
+from assistant.evaluation.runs import Run
+from assistant.types import Choices, Parts, Passage
+from tests.scripted import FixedRetriever, ScriptedLLM
+from tests.test_evaluate_answers import files  # noqa: F401 - a fixture
+from tests.test_evaluation_data import lines
+
+pytest_plugins = ["tests.fixtures_models"]
+
+LENTILS = "Lentils hold iron and protein in good amounts."
+MILK = "Milk holds lactose and some calcium as well."
+PASSAGES = [Passage("p1", "Lentils", LENTILS), Passage("p2", "Milk", MILK)]
+YES, NO = {"yes": 0.9, "no": 0.1}, {"yes": 0.2, "no": 0.8}
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    return lines(tmp_path / "q.jsonl", {"id": "q1", "question": "What holds iron?"})
+
+
+def run_of(plan: Plan, folder: Path, parts: Parts, replies: list[object], choices: list[dict[str, float]]) -> Run[str]:
+    run = open_run(folder, plan, "m")
+    llm = ScriptedLLM(replies, choices)
+    parts = replace(parts, llm=llm, retriever=FixedRetriever(PASSAGES))
+    measured.measure(read_questions(plan.questions), plan, run, parts, lambda done, total: None)
+    assert (llm.replies, llm.choices) == ([], [])
+    return run
+
+
+def plan_of(questions: Path, **changes: object) -> Plan:
+    choices = Choices(strategy="concat", loop="retrieve_then_generate", k=2)
+    return replace(Plan(questions, "test", choices, "extractive", 0.5), **changes)
+
+
+def values(summary: dict[str, object]) -> dict[str, float]:
+    return {name: of["value"] for name, of in summary["measures"].items()}
+
+
+def test_citations_and_support_are_counted_by_asking_whole_passages(questions: Path, parts: Parts, tmp_path) -> None:
+    plan = plan_of(questions)
+    answer = "Lentils hold iron. Milk holds calcium. Both are quite cheap. Right?"
+    # Two rounds: the first passage supports the first sentence, none the others.
+    turn = [YES, NO, NO, NO, NO]
+    # The cited passage, read whole, says it not; p1 says nothing of the others; p2 says the second.
+    check = [NO, NO, NO, NO, YES, NO]
+    run = run_of(plan, tmp_path / "out", parts, [answer], [*turn, *check])
+    [row] = run.rows.values()
+    first, second, third = row["claims"]
+    assert (first["cited"], first["asked"]) == (["p1"], {"p1": 0.2, "p2": 0.2})
+    assert (second["cited"], second["asked"]) == ([], {"p1": 0.2, "p2": 0.9})
+    assert third["asked"] == {"p1": 0.2, "p2": 0.2}
+    summary = summarise(read_questions(questions), plan, run, seed=0)
+    assert values(summary) == {
+        "answered": 1,
+        "supported": pytest.approx(1 / 3),
+        "citation precision": 0,
+        "citation recall": 0,
+    }
+    assert (summary["claims"], summary["citations"]) == (3, 1)
+
+
+def test_an_answer_that_is_cited_rightly(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    plan = plan_of(questions)
+    run = run_of(plan, tmp_path / "out", parts, ["Lentils hold iron."], [YES, YES])
+    summary = summarise(read_questions(questions), plan, run, seed=0)
+    assert set(values(summary).values()) == {1.0}
+
+
+def test_a_run_goes_on_and_only_as_it_was_begun(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    plan = plan_of(questions)
+    run_of(plan, tmp_path / "out", parts, ["Lentils hold iron."], [YES, YES])
+    run_of(plan, tmp_path / "out", parts, [], [])
+    with pytest.raises(DataError, match="another digest"):
+        open_run(tmp_path / "out", replace(plan, digest="llm"), "m")
+
+
+def test_nothing_answered_is_told(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    plan = plan_of(questions)
+    run = run_of(plan, tmp_path / "out", parts, ["unknown"], [])
+    with pytest.raises(DataError, match="None of the questions was answered"):
+        summarise(read_questions(questions), plan, run, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "meta"),
+    [
+        ("This passage explains how lentils are cooked.", True),
+        ("The text describes three diets.", True),
+        ("According to the following short article, iron helps.", True),
+        ("Here is a summary of the passage.", True),
+        ("Lentils hold iron and protein.", False),
+        ("The passage of time heals wounds.", True),
+        ("Read the label before you buy it.", False),
+    ],
+)
+def test_meta_talk_is_told_by_its_words(text: str, meta: bool) -> None:
+    # "The passage of time" is taken for it too; summaries of passages on time are rare.
+    assert is_meta_talk(text) is meta
+
+
+def test_meta_talk_is_counted_where_passages_are_summarised(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    plan = plan_of(questions, digest="llm")
+    settings = parts.settings
+    turn = settings.turn.model_copy(update={"digest": "llm"})
+    parts = replace(parts, settings=settings.model_copy(update={"turn": turn}))
+    summaries = ["This passage is about lentils.", "Milk holds lactose."]
+    run = run_of(plan, tmp_path / "out", parts, [*summaries, "Lentils hold iron."], [YES, YES])
+    assert values(summarise(read_questions(questions), plan, run, seed=0))["meta talk"] == 0.5
+
+
+def test_agreement_with_a_reading(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    plan = plan_of(questions)
+    answer = "Lentils hold iron. Milk holds calcium."
+    run = run_of(plan, tmp_path / "out", parts, [answer], [YES, YES, YES, YES])
+    asked = to_read(read_questions(questions), run, 9, seed=0)
+    assert {row["id"] for row in asked} == {"q1/0", "q1/1"}
+    assert "asked" not in asked[0]
+    assert [one["id"] for one in asked[0]["passages"]] == ["p1", "p2"]
+    said = {"q1/0": ["p1"], "q1/1": []}
+    file = lines(tmp_path / "l.jsonl", *({**row, "supporting": said[row["id"]]} for row in asked))
+    found = agreement(read_labels(file), run, plan.threshold)
+    assert found["sentences"]["agree"] == 1
+    assert found["sentences"]["supported by the check alone"] == 1
+    assert found["citations"]["read"] == 2
+    assert found["citations"]["kappa"] == 0
+
+
+def test_labels_that_do_not_fit_are_refused(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    run = run_of(plan_of(questions), tmp_path / "out", parts, ["Lentils hold iron."], [YES, YES])
+    other = lines(tmp_path / "other.jsonl", {"id": "q1/0", "sentence": "Another one.", "supporting": []})
+    with pytest.raises(DataError, match="'q1/0' is of a sentence that this run does not have"):
+        agreement(read_labels(other), run, 0.5)
+    with pytest.raises(DataError, match=r"open.jsonl, line 1, is no label"):
+        read_labels(lines(tmp_path / "open.jsonl", {"id": "q1/0", "sentence": "x", "supporting": None}))
+    with pytest.raises(DataError, match="no labels"):
+        read_labels(lines(tmp_path / "empty.jsonl"))
+
+
+@pytest.mark.model
+@pytest.mark.lucene
+def test_the_command_end_to_end(files, smollm_path, embedder, tmp_path: Path) -> None:  # noqa: F811
+    import assistant.__main__  # noqa: F401 - registers the command
+
+    corpus, questions = files
+    words = ["groundedness", "--questions", questions, "--corpus", corpus, "--out", tmp_path / "g", "--limit", 1]
+    words += ["--model", "smollm2-135m", "--strategy", "concat", "--loop", "retrieve_then_generate", "--read", 5]
+    result = CliRunner().invoke(app, [str(word) for word in [*words, "--json"]])
+    rows = (tmp_path / "g" / "rows.jsonl").read_text().splitlines()
+    assert len(rows) == 1
+    if json.loads(rows[0])["unknown"]:  # the tiny model may find nothing to say
+        assert isinstance(result.exception, DataError)
+    else:
+        assert result.exit_code == 0
+        assert 0 <= json.loads(result.stdout)["measures"]["supported"]["value"] <= 1
+        assert (tmp_path / "g" / "reading.jsonl").exists()
