@@ -104,6 +104,23 @@ def test_one_passage_always_stays(parts: Parts, path: Path) -> None:
     assert (ids(alone), alone.dropped, alone.events) == (["junk"], (), (NONE_RELIABLE,))
 
 
+def test_the_places_of_those_left_out_go_to_the_ones_ranked_next(parts: Parts, path: Path) -> None:
+    more = [replace(GOOD, id=f"good {n}") for n in range(3)]
+    turn = replace(ASKED, choices=replace(ASKED.choices, k=3))
+    found = asked(judging(parts, path, SPAM, more[0], CHAT, more[1], more[2], replace(SPAM, id="below")), turn)
+    assert ids(found) == [digest.passage_id for digest in found.digests] == ["good 0", "good 1", "good 2"]
+    assert [one.passage.id for one in found.dropped] == ["junk", "unreliable"]
+    assert all(passage.found_by == ("question", "draft") for passage in found.passages)
+
+
+def test_no_more_than_the_depth_is_looked_at(parts: Parts, path: Path) -> None:
+    parts = judging(parts, path, SPAM, CHAT, GOOD)
+    shallow = parts.settings.retrieve.model_copy(update={"depth": 2})
+    parts = replace(parts, settings=parts.settings.model_copy(update={"retrieve": shallow}))
+    found = asked(parts, replace(ASKED, choices=replace(ASKED.choices, k=1)))
+    assert (ids(found), found.events) == (["junk"], (NONE_RELIABLE,))
+
+
 def test_nothing_found_is_no_event(parts: Parts, path: Path) -> None:
     turn = asked(judging(parts, path))
     assert (turn.passages, turn.dropped, turn.events) == ((), (), ())

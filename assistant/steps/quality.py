@@ -1,28 +1,34 @@
-"""Leaves out passages that read unlike a reliable source (Generate-Retrieve-Generate, section 2.2.4)."""
+"""Leaves out passages that read unlike a reliable source (Generate-Retrieve-Generate, section 2.2.4).
+
+The places of those left out go to the passages ranked next, so that a turn still reads as many as it was told to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Event
 
 from assistant.errors import ModelError
 from assistant.quality import Classifier
-from assistant.types import Dropped, Parts, Turn
+from assistant.retrieve.search import look
+from assistant.types import Dropped, Parts, Passage, Turn
 
 NONE_RELIABLE = "None of the passages was judged reliable, so only the best match was kept."
 NOT_JUDGED = "Unreliable passages were not left out: "
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Takes what is not judged reliable from `passages` and adds it as `dropped`.
+    """Puts the best passages that are judged reliable into `passages`, and what they were preferred to into `dropped`.
 
-    Where nothing is reliable, the passage ranked first stays, with an event: a well-written one on something else would
-    answer nothing. Without a usable classifier all stay, with an event that says why.
+    As many as the turn wants are kept, from the `retrieve.depth` that its queries find. Where nothing is reliable, the
+    passage ranked first stays, with an event: one that is on something else would answer nothing, however well it is
+    written. Without a usable classifier all stay, with an event that says why.
     """
     found = classifier(Path(parts.settings.turn.quality))
-    yield _sifted(turn, found) if isinstance(found, Classifier) else _with_event(turn, NOT_JUDGED + found)
+    yield _sifted(turn, found, parts) if isinstance(found, Classifier) else _with_event(turn, NOT_JUDGED + found)
 
 
 def classifier(path: Path) -> Classifier | str:
@@ -42,13 +48,28 @@ def _loaded(path: Path, changed: int) -> Classifier | str:  # noqa: ARG001 - tel
         return str(error)
 
 
-def _sifted(turn: Turn, found: Classifier) -> Turn:
-    judged = list(zip(turn.passages, found.judge([one.text for one in turn.passages]), strict=True))
-    kept = tuple(passage for passage, judgement in judged if judgement.label == "reliable")
-    if judged and not kept:
-        turn, kept = _with_event(turn, NONE_RELIABLE), turn.passages[:1]
-    dropped = tuple(Dropped(one, said.label, said.probability) for one, said in judged if one not in kept)
-    return turn.grow(passages=kept, dropped=dropped)
+def _sifted(turn: Turn, found: Classifier, parts: Parts) -> Turn:
+    ranked = _ranked(turn, parts)
+    kept: list[Passage] = []
+    dropped: list[Dropped] = []
+    for passage, judgement in zip(ranked, found.judge([one.text for one in ranked]), strict=True):
+        if len(kept) == turn.choices.k:
+            break
+        if judgement.label == "reliable":
+            kept.append(passage)
+        else:
+            dropped.append(Dropped(passage, judgement.label, judgement.probability))
+    if dropped and not kept:
+        turn, kept, dropped = _with_event(turn, NONE_RELIABLE), [dropped[0].passage], dropped[1:]
+    return turn.grow(passages=tuple(kept), dropped=tuple(dropped))
+
+
+def _ranked(turn: Turn, parts: Parts) -> list[Passage]:
+    """The turn's passages, then what else its queries find."""
+    deeper = replace(turn.choices, k=parts.settings.retrieve.depth)
+    seen = {passage.id for passage in turn.passages}
+    found = look(turn.grow(choices=deeper), parts, *turn.queries).passages
+    return [*turn.passages, *(passage for passage in found if passage.id not in seen)]
 
 
 def _with_event(turn: Turn, event: str) -> Turn:
