@@ -17,6 +17,10 @@ class ModelError(SequiturError):
     """A model that can't be found, fetched, trusted, loaded or run."""
 
 
+class ChoiceError(ModelError):
+    """Words to choose from that begin with the same token, so that the first one can't tell them apart."""
+
+
 class LibraryError(SequiturError):
     """An index or a document that can't be read or written."""
 

@@ -98,6 +98,13 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     filter_known: Annotated[
         bool, typer.Option("--filter-known", help="Leave out what the model answers without passages.")
     ] = False,
+    replies: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the model's replies are kept, and found again; runs of one model and backend may share it.",
+            show_default="in the folder of --out",
+        ),
+    ] = None,
     limit: Limit = None,
     seed: Seed = 0,
     skip: Skip = 0,
@@ -117,8 +124,9 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     )
     knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
     experiment = measured.Experiment(
-        corpus, questions, names, varied, loop, limit, seed, skip, filter_known, iterations, _searched(knobs)
-    )
+        corpus, questions, names, varied, loop, limit, seed, skip, filter_known, iterations, _searched(knobs),
+        measured.told(knobs.turn), replies,
+    )  # fmt: skip
     material = measured.prepare(experiment)
     run = measured.open_run(into, experiment, knobs.llm.model)
     parts = with_models(knobs, _retriever(knobs, corpus))

@@ -8,7 +8,8 @@ All strategies get the same questions and the same passages. One row, as it is w
      "unanswerable": false, "shots": 0, "iterations": [], "error": ""}
 
 A strategy may name its own loop: "itrg_refresh/document" answers from what that loop found and wrote. Tokens and
-seconds include the loop's. `iterations` holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
+seconds include the loop's; of a reply that was kept (see `Memo`) they are what it took when it was given. `iterations`
+holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
 """
 
 from __future__ import annotations
@@ -36,13 +37,17 @@ from assistant.evaluation.data import (
     sample,
 )
 from assistant.evaluation.measures import answer_recall, exact_match, lost_vote, token_f1
+from assistant.evaluation.memo import Memo
 from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.evaluation.shots import Demonstrator, draw
 from assistant.llm.meter import Meter
+from assistant.settings import TurnSettings
 from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
 
 CLOSED_BOOK = "closed_book"
+WORD = "word"
+REPLIES = "replies.jsonl"
 Key = tuple[str, int, str, int, int, str]
 
 
@@ -62,7 +67,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is to be measured, on what."""
+    """What is to be measured, on what. `uncertainty` is how "unknown" is told, with its threshold where it has one.
+
+    `replies` is where the model's replies are kept, by default in the run's folder; several runs of one model, with
+    the same backend and weights, may share them.
+    """
 
     corpus: Path
     questions: Path
@@ -75,6 +84,8 @@ class Experiment:
     filter_known: bool = False
     iterations: int = ITERATIONS
     retriever: str = BM25
+    uncertainty: str = WORD
+    replies: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +138,8 @@ def measure(experiment: Experiment, material: Material, run: Run[Key], parts: Pa
     Returns:
         The material; with `filter_known`, without the questions that the model answers from its own knowledge.
     """
-    asker = _Asker(experiment, material, parts)
+    memo = Memo(parts.llm, experiment.replies or run.folder / REPLIES)
+    asker = _Asker(experiment, material, replace(parts, llm=memo), memo)
     if experiment.filter_known:
         material = _filtered(material, run, asker, progress)
     jobs = [
@@ -156,6 +168,8 @@ def claim(experiment: Experiment, model: str) -> Row:
     unusual: Row = {} if experiment.iterations == ITERATIONS else {"iterations": experiment.iterations}
     if experiment.retriever != BM25:
         unusual["retriever"] = experiment.retriever
+    if experiment.uncertainty != WORD:
+        unusual["uncertainty"] = experiment.uncertainty
     return {
         "corpus": fingerprint(experiment.corpus),
         "questions": fingerprint(experiment.questions),
@@ -165,6 +179,11 @@ def claim(experiment: Experiment, model: str) -> Row:
         "loop": experiment.loop,
         **unusual,
     }
+
+
+def told(knobs: TurnSettings) -> str:
+    """How "unknown" is told: the way, and its threshold where it has one."""
+    return WORD if knobs.uncertainty == WORD else f"{knobs.uncertainty} < {knobs.unknown_threshold}"
 
 
 def key_of(strategy: str, setting: Setting, question: str) -> Key:
@@ -256,10 +275,11 @@ class Passages:
 
 
 class _Asker:
-    def __init__(self, experiment: Experiment, material: Material, parts: Parts) -> None:
+    def __init__(self, experiment: Experiment, material: Material, parts: Parts, memo: Memo) -> None:
         self._experiment = experiment
         self._material = material
         self._parts = parts
+        self._memo = memo
         self._passages = Passages(experiment, material.corpus, parts)
 
     def job(self, name: str, setting: Setting, question: Question) -> Callable[[], Row]:
@@ -267,14 +287,17 @@ class _Asker:
         return lambda: self._row(name, setting, question)
 
     def _row(self, name: str, setting: Setting, question: Question) -> Row:
+        saved = self._memo.saved
         turn, error = self._answered(name, setting, question)
+        row = row_of(question, turn)
         return {
             "strategy": name,
             "k": setting.k,
             "placement": setting.placement,
             "samples": setting.samples,
             "shots": setting.shots,
-            **row_of(question, turn),
+            **row,
+            "seconds": round(row["seconds"] + self._memo.saved - saved, 3),
             "error": error,
         }
 

@@ -68,17 +68,9 @@ class Run(Generic[T]):
             )
 
     def _read(self) -> Iterator[Row]:
-        """The rows so far. A last line that was cut off by a kill is taken away, and its row is made anew."""
-        if not self._path.exists():
-            return
-        kept = 0
-        with self._path.open("rb+") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    break
-                kept += len(line)
-                yield self._parsed(number, line)
-            file.truncate(kept)
+        """The rows so far; one that was cut off by a kill is made anew."""
+        if self._path.exists():
+            yield from (self._parsed(number, line) for number, line in enumerate(whole_lines(self._path), 1))
 
     def _parsed(self, number: int, line: bytes) -> Row:
         try:
@@ -86,3 +78,15 @@ class Run(Generic[T]):
         except ValueError as error:
             raise DataError(f"{self._path}, line {number}, is broken; remove that line and run again.") from error
         return row
+
+
+def whole_lines(path: Path) -> Iterator[bytes]:
+    """A file's lines. A last line that was cut off by a kill is taken away, so that the file can be added to."""
+    kept = 0
+    with path.open("rb+") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            kept += len(line)
+            yield line
+        file.truncate(kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from assistant.errors import ModelError
+from assistant.errors import ChoiceError
 from assistant.types import Choice
 
 
@@ -14,13 +14,13 @@ def first_tokens(words: tuple[str, ...], tokenize: Callable[[str], list[int]]) -
     A token that begins two of the words counts for neither.
 
     Raises:
-        ModelError: no token is left that tells a word from the others.
+        ChoiceError: no token is left that tells a word from the others.
     """
     found = {word: {tokenize(form)[0] for form in _forms(word)} for word in words}
     own = {word: sorted(tokens - _others(word, found)) for word, tokens in found.items()}
     for word, tokens in own.items():
         if not tokens:
-            raise ModelError(
+            raise ChoiceError(
                 f"The model can't choose between {', '.join(words)}: '{word}' begins like another of them."
             )
     return own

@@ -1,0 +1,101 @@
+"""Replies that are kept: asked once, found again, and with the seconds that they took."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from assistant.errors import DataError
+from assistant.evaluation.memo import Memo
+from assistant.types import Completion, Message, Messages, Options
+from tests.scripted import ScriptedLLM
+
+
+class Slow(ScriptedLLM):
+    """Takes a moment for every call, and answers with what it was asked."""
+
+    def _next(self, messages: Messages) -> str:
+        time.sleep(0.02)
+        return f"about {messages[-1].content}"
+
+
+def prompt(text: str) -> Messages:
+    return (Message("user", text),)
+
+
+def last(memo: Memo, text: str, stop: Event | None = None) -> Completion:
+    return list(memo.stream(prompt(text), Options(8), stop or Event()))[-1]
+
+
+def test_a_reply_is_asked_for_once_and_its_seconds_are_kept(tmp_path: Path) -> None:
+    first = Slow()
+    memo = Memo(first, tmp_path / "replies.jsonl")
+    written = last(memo, "bread")
+    assert memo.saved == 0
+    again = Slow()
+    reopened = Memo(again, tmp_path / "replies.jsonl")
+    assert last(reopened, "bread") == written
+    assert (len(first.prompts), len(again.prompts)) == (1, 0)
+    assert 0.01 < reopened.saved < 5
+
+
+def test_of_a_batch_only_what_is_missing_is_asked(tmp_path: Path) -> None:
+    llm = Slow()
+    memo = Memo(llm, tmp_path / "replies.jsonl")
+    streamed = last(memo, "bread")
+    batch = [prompt(text) for text in ("salt", "bread", "salt", "water")]
+    replies = memo.complete(batch, Options(8), Event())
+    assert [reply.text for reply in replies] == ["about salt", streamed.text, "about salt", "about water"]
+    assert [messages[-1].content for messages in llm.prompts] == ["bread", "salt", "water"]
+    assert memo.saved > 0
+
+
+def test_other_options_are_another_question(tmp_path: Path) -> None:
+    llm = Slow()
+    memo = Memo(llm, tmp_path / "replies.jsonl")
+    for options in (Options(8), Options(9), Options(8, temperature=0.7), Options(8, temperature=0.7, seed=1)):
+        memo.complete([prompt("bread")], options, Event())
+    assert len(llm.prompts) == 4
+
+
+def test_choices_are_kept_apart_from_completions(tmp_path: Path) -> None:
+    memo = Memo(Slow(), tmp_path / "replies.jsonl")
+    memo.complete([prompt("bread")], Options(8), Event())
+    (choice,) = memo.choose([prompt("bread")], ("yes", "no"), Event())
+    (again,) = Memo(ScriptedLLM(), tmp_path / "replies.jsonl").choose([prompt("bread")], ("yes", "no"), Event())
+    assert again == choice
+    assert sum(choice.probabilities.values()) == pytest.approx(1)
+
+
+def test_a_stopped_reply_is_not_kept(tmp_path: Path) -> None:
+    stop = Event()
+    memo = Memo(Slow(), tmp_path / "replies.jsonl")
+    stop.set()
+    last(memo, "bread", stop)
+    memo.complete([prompt("salt")], Options(8), stop)
+    assert memo.choose([prompt("salt")], ("yes", "no"), stop)[0].probabilities == {"yes": 0.5, "no": 0.5}
+    assert (tmp_path / "replies.jsonl").read_text() == ""
+
+
+def test_a_line_that_a_kill_cut_off_is_asked_anew(tmp_path: Path) -> None:
+    file = tmp_path / "replies.jsonl"
+    memo = Memo(Slow(), file)
+    last(memo, "bread")
+    last(memo, "salt")
+    file.write_bytes(file.read_bytes()[:-20])
+    llm = Slow()
+    reopened = Memo(llm, file)
+    last(reopened, "bread")
+    last(reopened, "salt")
+    assert [messages[-1].content for messages in llm.prompts] == ["salt"]
+    assert len(file.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("text", ["not JSON\n", "{}\n", "[1]\n"])
+def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "replies.jsonl").write_text(text)
+    with pytest.raises(DataError, match="can't be used"):
+        Memo(Slow(), tmp_path / "replies.jsonl")
