@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from assistant.errors import ModelError, SequiturError
 from assistant.settings import Settings
 from assistant.steps.intent import intent_of
-from assistant.types import LLM, Choices, Embedder, Parts, Progress, Retriever
+from assistant.types import LLM, Choices, Embedder, EstimatorOf, Parts, Progress, Retriever
 from ptkb.extract import offers
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Loader:
         self._finished = Event()
         self._llm: LLM | None = None
         self._embedder: Embedder | None = None
+        self._estimator: EstimatorOf | None = None
         self._dense: DenseShelves | None = None
         self._notice = ""
 
@@ -98,7 +99,8 @@ class Loader:
             raise ModelError(self.error)
         if not self._finished.is_set() or self._llm is None or self._embedder is None:
             raise ModelError("Sequitur is still loading; try again in a moment.")
-        return Parts(self.settings, self._llm, self._embedder, self._retriever(user, choices, PATIENCE))
+        retriever = self._retriever(user, choices, PATIENCE)
+        return Parts(self.settings, self._llm, self._embedder, retriever, self._estimator)
 
     def prepare(self, user: str, choices: Choices) -> str:
         """Begin to make what these choices need and is not there; the sentence that tells so, or ""."""
@@ -116,6 +118,8 @@ class Loader:
             self._stage("Starter library", self._load_starter)
             if self.settings.retrieve.retriever != "bm25":
                 self._stage("Search by meaning", self._encode_library)
+            if self.settings.relevance.estimator != "none":
+                self._estimator = self._stage("Relevance estimator", self._load_estimator)
             self._llm = self._stage("Language model", self._load_llm)
         except SequiturError:
             pass  # the stage holds the sentence, and whoever asks for parts is told
@@ -156,6 +160,9 @@ class Loader:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
         self._dense_shelves().make(shelf_names(self.settings.library, "me", self.settings), progress)
+
+    def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
+        return load_estimator(self.settings, progress)
 
     def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
         from assistant.library.shelves import open_shelves, shelf_names  # noqa: PLC0415 - starts the JVM
@@ -213,6 +220,16 @@ def _sentence_embedder(name: str, settings: Settings, progress: Progress) -> Emb
     from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
     return SentenceEmbedder(Catalogue.load().resolve(name, settings, progress))
+
+
+def load_estimator(settings: Settings, progress: Progress) -> EstimatorOf | None:
+    """The relevance estimator that the settings name, None for none.
+
+    One that can't be had fails when it is asked, in a turn that goes on without it and says why.
+    """
+    from assistant.relevance.load import chosen  # noqa: PLC0415
+
+    return chosen(settings, progress)
 
 
 def load_llm(settings: Settings, progress: Progress) -> LLM:

@@ -21,7 +21,8 @@ PREFIX = "SEQUITUR_"
 FILE_VARIABLE = "SEQUITUR_SETTINGS"
 
 
-Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds"]
+Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance"]
+EstimatorName = Literal["none", "llm", "cross_encoder", "seq2seq"]
 RetrieverName = Literal["bm25", "dense", "hybrid"]
 
 
@@ -79,6 +80,24 @@ class RetrieveSettings(Section):
     rrf: int = Field(60, ge=1, description="the constant of reciprocal rank fusion")
 
 
+class RelevanceSettings(Section):
+    """Whether the passages answer the question, and what follows if they don't (RE-RAG)."""
+
+    estimator: EstimatorName = Field("none", description="who tells: the language model, or a model trained for it")
+    model: str = Field("", description="its folder or hub id; empty = the cross-encoder that comes with Sequitur")
+    calibration: str = Field(
+        "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
+    )
+    threshold: float = Field(0.5, gt=0, lt=1, description="confidence under which the library counts as not knowing")
+    below: Literal["answer", "refuse", "own", "ask"] = Field(
+        "answer",
+        description="what happens under it: answer all the same, say that the library doesn't know, "
+        "answer from the model's own knowledge and say so, or ask you",
+    )
+    candidates: int = Field(20, ge=1, le=200, description="passages that are estimated, the best of each search, fused")
+    keep: int = Field(5, ge=1, le=100, description="the best of them, which re_rag weighs the answers of")
+
+
 class TurnSettings(Section):
     """The steps of a turn."""
 
@@ -125,6 +144,7 @@ class Settings(BaseSettings):
     embedder: EmbedderSettings = EmbedderSettings()
     facts: FactSettings = FactSettings()
     retrieve: RetrieveSettings = RetrieveSettings()
+    relevance: RelevanceSettings = RelevanceSettings()
     turn: TurnSettings = TurnSettings()
     web: WebSettings = WebSettings()
 

@@ -1,7 +1,7 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
-    facts -> intent -> glance -> question -> passages (draft inside) -> quality (if set) -> digests -> answer
-    (citations inside)
+    facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if set)
+    -> digests -> answer (citations inside)
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
@@ -17,7 +17,8 @@ from assistant import variants
 from assistant.clock import timed
 from assistant.errors import SequiturError, UtteranceError
 from assistant.llm.meter import Meter
-from assistant.steps import admit, converse, digest, facts, glance, intent, offers, quality, rewrite
+from assistant.steps import admit, converse, digest, facts, glance, intent, offers, quality, relevance, rewrite
+from assistant.steps.abstain import unless_supported
 from assistant.text import clean
 from assistant.types import Parts, Step, Turn
 
@@ -27,15 +28,19 @@ BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("offers", offers.run))
 
 
-def asked(turn: Turn, *, judged: bool = False) -> Flow:
-    """The flow of a question: the loop finds passages, which may be `judged`, and the strategy answers from them."""
+def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
+    """The flow of a question: the loop finds passages, and the strategy answers from them.
+
+    In between their relevance may be `estimated`, and their quality `judged`.
+    """
     return (
         ("glance", glance.run),
         ("question", rewrite.run),
         ("passages", variants.step("loops", turn.choices.loop)),
+        *((("relevance", relevance.run),) if estimated else ()),
         *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
-        ("answer", variants.step("strategies", turn.choices.strategy)),
+        ("answer", unless_supported(variants.step("strategies", turn.choices.strategy))),
         ("admit", admit.run),
         ("offers", offers.run),
     )
@@ -53,7 +58,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     turn = accept(turn, parts)
     parts = replace(parts, llm=Meter(parts.llm))
-    question = asked(turn, judged=bool(parts.settings.turn.quality))
+    question = asked(turn, estimated=parts.estimator is not None, judged=bool(parts.settings.turn.quality))
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn

@@ -6,9 +6,10 @@ the store and the evaluation read the same snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import exp, log
 from threading import Event
 from typing import Any, Literal, Protocol, runtime_checkable
 from uuid import uuid4
@@ -23,6 +24,7 @@ Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
 Intent = Literal["question", "small_talk", "conversation"]
 Origin = Literal["passages", "pool", "model", "conversation"]
+Support = Literal["well", "weak", "none"]
 
 
 def new_id() -> str:
@@ -133,7 +135,8 @@ class Passage:
     """One retrieved passage.
 
     `score` is the retriever's own (BM25: unbounded; dense: cosine; fused: reciprocal rank sum). `found_by` names the
-    queries that found it. `source` is the file or work it came from.
+    queries that found it. `source` is the file or work it came from. `confidence` is how sure the relevance estimator
+    is that it answers the question, in (0, 1); None where no estimator was asked.
     """
 
     id: str
@@ -142,6 +145,7 @@ class Passage:
     score: float = 0.0
     found_by: tuple[str, ...] = ()
     source: str = ""
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,64 @@ class Dropped:
     passage: Passage
     label: str
     probability: float
+
+
+# Confidences stay this far from 0 and 1, where the score would be infinite; well below what any estimator resolves.
+EDGE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """How relevant one passage is: `confidence` is r_j, in (0, 1); `score` is s_j, its log-odds, in nats."""
+
+    confidence: float
+    score: float
+
+    @staticmethod
+    def of_confidence(confidence: float) -> Relevance:
+        """From a probability (RE-RAG, equation 4: s = log(r / (1 - r))), kept off 0 and 1.
+
+        Raises:
+            ValueError: it is not a number in [0, 1].
+        """
+        if not 0 <= confidence <= 1:
+            raise ValueError(f"a confidence has to be in [0, 1], not {confidence}")
+        inside = min(max(confidence, EDGE), 1 - EDGE)
+        return Relevance(inside, log(inside / (1 - inside)))
+
+    @staticmethod
+    def of_score(score: float) -> Relevance:
+        """From log-odds, such as a cross-encoder's logit; kept off the ends.
+
+        Raises:
+            ValueError: it is not a number.
+        """
+        if score != score:  # noqa: PLR0124 - only NaN differs from itself
+            raise ValueError("a score has to be a number")
+        most = log((1 - EDGE) / EDGE)
+        inside = min(max(score, -most), most)
+        return Relevance(1 / (1 + exp(-inside)), inside)
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """How sure the relevance estimator is that the passages hold the answer (RE-RAG, section 5.1).
+
+    `value` is max_j r_j over all passages that were estimated, in (0, 1). Under `threshold` the library counts as not
+    holding the answer. `calibration` says how the number was made to mean what it says, "" if it was not.
+    """
+
+    value: float
+    threshold: float
+    estimator: str
+    calibration: str = ""
+
+    @property
+    def level(self) -> Support:
+        """In words for a person: "none" under the threshold, "well" in the upper half of what is left, else "weak"."""
+        if self.value < self.threshold:
+            return "none"
+        return "well" if self.value >= (1 + self.threshold) / 2 else "weak"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +243,20 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One answer in the pool of post-fusion: what one passage alone gave, and the votes its cluster got."""
+    """One answer in the pool of post-fusion: what one passage alone gave, and the votes its cluster got.
+
+    `group` numbers the cluster, so that candidates that voted for each other share it; -1 where nobody voted. Where
+    answers are weighed instead (re_rag), `weight` is P_RE of the passage and `probability` the cluster's share of all
+    answers' probability; both are in [0, 1].
+    """
 
     text: str
     passage_id: str
     votes: int = 0
     unknown: bool = False
+    group: int = -1
+    weight: float = 0.0
+    probability: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +332,10 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance and all that was made of it. Steps add to it with `grow`; nothing is ever changed in place."""
+    """One utterance and all that was made of it. Steps add to it with `grow`; nothing is ever changed in place.
+
+    `reserve` are the next best passages after `passages`, which weighted answers use as well.
+    """
 
     utterance: str
     history: tuple[Exchange, ...] = ()
@@ -280,6 +353,8 @@ class Turn:
     iterations: tuple[Iteration, ...] = ()
     queries: tuple[Query, ...] = ()
     passages: tuple[Passage, ...] = ()
+    reserve: tuple[Passage, ...] = ()
+    confidence: Confidence | None = None
     dropped: tuple[Dropped, ...] = ()
     digests: tuple[Digest, ...] = ()
     answer: Answer | None = None
@@ -407,14 +482,33 @@ class Progress(Protocol):
         ...
 
 
+class Estimator(Protocol):
+    """Tells how relevant passages are to a question. `name` is kept with what was calibrated for it.
+
+    `calibration` says how its confidences were calibrated, in a few words; "" if they were not.
+    """
+
+    name: str
+    calibration: str
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        """One estimate for each passage, in order. Passages that `stop` overtook get even odds (r = 0.5, s = 0)."""
+        ...
+
+
+# One that asks a language model is given the turn's own, which counts its tokens.
+EstimatorOf = Callable[[LLM], Estimator]
+
+
 @dataclass(frozen=True)
 class Parts:
-    """What a turn is run with."""
+    """What a turn is run with. Without an `estimator`, nobody says how relevant the passages are."""
 
     settings: Settings
     llm: LLM
     embedder: Embedder
     retriever: Retriever
+    estimator: EstimatorOf | None = None
 
 
 class Step(Protocol):

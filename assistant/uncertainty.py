@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from math import exp
 from threading import Event
 
+from assistant.errors import ChoiceError
 from assistant.prompt import render
 from assistant.settings import Uncertainty
-from assistant.types import LLM, Completion, Message, Messages, Parts
+from assistant.types import LLM, Completion, Message, Messages, Parts, Passage
 from assistant.unknown import says_unknown
 
 Way = Uncertainty
@@ -23,10 +24,11 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A prompt that asked for an answer or the word "unknown", and what the model wrote."""
+    """A prompt that asked for an answer or the word "unknown", what the model wrote, and from which passages."""
 
     messages: Messages
     completion: Completion
+    passages: tuple[Passage, ...] = ()
 
 
 def unknown(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[bool]:
@@ -43,7 +45,9 @@ def confidences(asked: Sequence[Asked], way: Way, llm: LLM, stop: Event) -> list
     - p_unknown: the probability of the answer's first word against that of "unknown" in its place;
     - mean_logprob: the geometric mean of the answer's token probabilities;
     - lowest_logprob: the probability of its least likely token;
-    - holds: asked afterwards whether the passages of the prompt state the answer, the probability of yes.
+    - holds: asked afterwards whether the passages of the prompt state the answer, the probability of yes;
+    - relevance: the relevance estimator's highest confidence in the passages, whatever was answered; 1 where there is
+      none.
     """
     known = [one for one in asked if not says_unknown(one.completion.text)]
     found = iter(_WAYS[way](known, llm, stop))
@@ -60,7 +64,10 @@ def _p_unknown(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:
 
 def _against_unknown(one: Asked, llm: LLM, stop: Event) -> float:
     first = one.completion.text.split()[0]
-    [choice] = llm.choose([one.messages], (first, UNKNOWN), stop)
+    try:
+        [choice] = llm.choose([one.messages], (first, UNKNOWN), stop)
+    except ChoiceError:  # "United" may begin with the token that "unknown" begins with
+        return 0.5
     return choice.probabilities[first]
 
 
@@ -83,11 +90,17 @@ def _holds(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:
     return [choice.probabilities["yes"] for choice in choices]
 
 
+def _relevance(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001
+    told = [[one.confidence for one in answer.passages if one.confidence is not None] for answer in asked]
+    return [max(confidences, default=1.0) for confidences in told]
+
+
 _WAYS: Mapping[Way, Callable[[Sequence[Asked], LLM, Event], list[float]]] = {
     "word": _word,
     "p_unknown": _p_unknown,
     "mean_logprob": _mean_logprob,
     "lowest_logprob": _lowest_logprob,
     "holds": _holds,
+    "relevance": _relevance,
 }
 WAYS: tuple[Way, ...] = tuple(_WAYS)

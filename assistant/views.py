@@ -1,11 +1,13 @@
-"""Views of a turn: as JSON for programs, whose keys are kept stable, and as one line for people."""
+"""Views of a turn: as JSON for programs, whose keys are kept stable, and in a few words for people."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from assistant.types import Turn
+from assistant.types import Candidate, Turn
+
+QUOTE_CHARS = 90
 
 # What a running step does, for a person who waits.
 DOING = {
@@ -16,6 +18,7 @@ DOING = {
     "passages": "Searching the library",
     "draft": "Thinking of what to look for",
     "document": "Writing down what was found",
+    "relevance": "Asking which passages answer",
     "quality": "Judging the passages",
     "digests": "Reading the passages",
     "answer": "Writing the answer",
@@ -41,6 +44,8 @@ def as_json(turn: Turn) -> dict[str, Any]:
         "iterations": [asdict(iteration) for iteration in turn.iterations],
         "queries": [asdict(query) for query in turn.queries],
         "passages": [asdict(passage) for passage in turn.passages],
+        "reserve": [asdict(passage) for passage in turn.reserve],
+        "confidence": {**asdict(turn.confidence), "level": turn.confidence.level} if turn.confidence else None,
         "dropped": [asdict(one) for one in turn.dropped],
         "digests": [asdict(digest) for digest in turn.digests],
         "pool": [asdict(candidate) for candidate in turn.pool],
@@ -71,6 +76,80 @@ def headline(turn: Turn) -> str:
     read, used = len(turn.passages), len(turn.used_facts)
     stopped = "Stopped. " if turn.status == "stopped" else ""
     return f"{stopped}Read {_count(read, 'passage')}, used {_count(used, 'fact')}, {seconds}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """An answer in the pool with the candidates that voted for it; `won` says whether the reply is this answer."""
+
+    text: str
+    voters: tuple[Candidate, ...]
+    won: bool
+
+
+def ballots(turn: Turn) -> list[Ballot]:
+    """The answers that passages gave when each was asked alone: the reply first, then those with most votes."""
+    groups: dict[object, list[Candidate]] = {}
+    for candidate in turn.pool:
+        if not candidate.unknown:
+            # Turns of before groups were kept: equal texts are known to have voted for each other.
+            groups.setdefault(candidate.group if candidate.group >= 0 else candidate.text, []).append(candidate)
+    reply = _said(turn)
+    found = [_ballot(tuple(voters), reply) for voters in groups.values()]
+    return sorted(found, key=lambda ballot: (not ballot.won, -len(ballot.voters)))
+
+
+def events(turn: Turn) -> list[str]:
+    """What happened in a turn that a person should know, and how the passages voted where they were asked alone."""
+    if not turn.pool:
+        return list(turn.events)
+    from assistant.strategies.concat_pf import FELL_BACK  # noqa: PLC0415 - what a strategy imports is slow
+
+    told = [event for event in turn.events if event != FELL_BACK]
+    asked = FELL_BACK if FELL_BACK in turn.events else "Each passage was asked alone."
+    return [*told, f"{asked.removesuffix('.')}: {_tally(turn)}."]
+
+
+def _tally(turn: Turn) -> str:
+    found, asked = ballots(turn), len(turn.pool)
+    if not found:
+        return "none of them gave an answer" if asked > 1 else "it gave no answer"
+    first, *others = found
+    votes, silent = len(first.voters), sum(candidate.unknown for candidate in turn.pool)
+    parts = [f"{votes} of {asked} {_verb(votes, 'say')} “{_short(first.text)}”"]
+    if differ := sum(len(one.voters) for one in others):
+        parts.append(f"{differ} {_verb(differ, 'say')} something else")
+    if silent:
+        parts.append(f"{silent} gave no answer")
+    unbacked = turn.status == "done" and turn.answer is not None and turn.answer.unknown
+    return ", ".join(parts) + ("; but no sentence of a passage backs that" if unbacked else "")
+
+
+def _ballot(voters: tuple[Candidate, ...], reply: str) -> Ballot:
+    texts = [_plain(voter.text) for voter in voters]
+    return Ballot(reply if reply in texts else texts[0], voters, won=reply in texts)
+
+
+def _said(turn: Turn) -> str:
+    """The reply as a candidate said it, "" where it is none of the pool's."""
+    answer = turn.answer
+    return "" if answer is None or answer.unknown or answer.origin != "pool" else _plain(answer.text)
+
+
+def _plain(text: str) -> str:
+    """On one line, without markers."""
+    from assistant.citations import read  # noqa: PLC0415 - as above
+
+    return " ".join(read(text).text.split())
+
+
+def _verb(n: int, verb: str) -> str:
+    return f"{verb}s" if n == 1 else verb
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split()).rstrip(".")
+    return line if len(line) <= QUOTE_CHARS else line[: QUOTE_CHARS - 1].rsplit(" ", 1)[0] + "…"
 
 
 def _count(n: int, noun: str) -> str:

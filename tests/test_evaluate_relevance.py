@@ -13,8 +13,7 @@ from assistant.errors import DataError, ModelError, UtteranceError
 from assistant.evaluation.relevance import Experiment, calibrated, measure, open_run, prepare, summarise
 from assistant.evaluation.relevance_report import table
 from assistant.relevance.calibration import Calibration
-from assistant.relevance.estimate import Relevance
-from assistant.types import Passage
+from assistant.types import Passage, Relevance
 from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_models", "tests.fixtures_relevance"]

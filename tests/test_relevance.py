@@ -17,9 +17,9 @@ from assistant.relevance.calibration import (
     reliability,
 )
 from assistant.relevance.cross_encoder import CrossEncoderEstimator
-from assistant.relevance.estimate import Relevance, reranked, set_confidence
+from assistant.relevance.estimate import reranked, set_confidence
 from assistant.relevance.weights import best, marginal, weights
-from assistant.types import Passage
+from assistant.types import Passage, Relevance
 from tests.scripted import ScriptedLLM
 
 pytest_plugins = ["tests.fixtures_relevance"]

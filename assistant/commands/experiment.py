@@ -14,7 +14,7 @@ import typer
 from assistant.commands.bars import bar
 from assistant.commands.common import out, talk
 from assistant.library.corpus import corpus_retriever
-from assistant.parts import load_embedder, load_llm
+from assistant.parts import load_embedder, load_estimator, load_llm
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
 from assistant.types import Parts, Retriever
@@ -46,8 +46,10 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
     """
     with bar("Sentence-BERT") as progress:
         embedder = load_embedder(settings, progress)
+    with bar("Relevance estimator") as progress:
+        estimator = load_estimator(settings, progress)
     with bar("Language model") as progress:
-        return Parts(settings, load_llm(settings, progress), embedder, retriever)
+        return Parts(settings, load_llm(settings, progress), embedder, retriever, estimator)
 
 
 def command_line() -> str:

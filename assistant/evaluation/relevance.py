@@ -27,8 +27,8 @@ from assistant.evaluation.measures import Estimate, mean, paired_difference, unk
 from assistant.evaluation.ranking import scores as ranking_scores
 from assistant.evaluation.runs import Row, Run
 from assistant.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
-from assistant.relevance.estimate import Estimator, Relevance, set_confidence
-from assistant.types import Passage, Progress, Retriever
+from assistant.relevance.estimate import set_confidence
+from assistant.types import Estimator, Passage, Progress, Relevance, Retriever
 
 Contexts = Literal["auto", "retrieved", "own"]
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)

@@ -95,7 +95,7 @@ def _row(question: Question, passages: Sequence[Passage], parts: Parts) -> Row:
     values = {"passages": passages, "facts": (), "question": question.text}
     messages, _ = fit("factoid/concat", parts.llm, FACTOID_ROOM, **values)
     [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), Event())
-    asked = [Asked(messages, completion)]
+    asked = [Asked(messages, completion, tuple(passages))]
     return {
         "id": question.id,
         "question": question.text,

@@ -8,15 +8,16 @@ from threading import Event
 
 from assistant.errors import UtteranceError
 from assistant.prompt import render
-from assistant.relevance.estimate import Relevance
 from assistant.text import shorten
-from assistant.types import LLM, Messages, Passage
+from assistant.types import LLM, Messages, Passage, Relevance
 
 WORDS = ("true", "false")
 
 
 class LlmEstimator:
     """Asks the model of each passage whether it answers the question. A passage too long for it is cut at its end."""
+
+    calibration = ""
 
     def __init__(self, llm: LLM) -> None:
         self._llm = llm

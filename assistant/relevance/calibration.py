@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
-from assistant.relevance.estimate import Estimator, Relevance
-from assistant.types import Passage
+from assistant.types import Estimator, Passage, Relevance
 
 Method = Literal["temperature", "platt", "isotonic"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -34,7 +33,8 @@ class Calibration:
     """A fitted curve from scores to confidences, for the estimator of this name.
 
     Of temperature and Platt the curve is sigmoid(slope * s + intercept), the temperature being 1 / slope. Isotonic is
-    linear between its knots (score, confidence), and flat outside: it makes ties, and never changes an order.
+    linear between its knots (score, confidence), and flat outside: it makes ties, and never changes an order. `data`
+    says in a few words what it was fitted on, for a person who wonders what the number means.
     """
 
     estimator: str
@@ -43,6 +43,7 @@ class Calibration:
     intercept: float = 0.0
     knots: tuple[tuple[float, float], ...] = ()
     pairs: int = 0
+    data: str = ""
     version: int = VERSION
 
     def apply(self, relevance: Relevance) -> Relevance:
@@ -51,6 +52,11 @@ class Calibration:
             return Relevance.of_score(self.slope * relevance.score + self.intercept)
         scores, confidences = zip(*self.knots, strict=True)
         return Relevance.of_confidence(float(np.interp(relevance.score, scores, confidences)))
+
+    @property
+    def about(self) -> str:
+        """What was done, in a few words: "platt, on 2,000 passages of NQ"."""
+        return f"{self.method}, on {self.pairs:,} passages{f' of {self.data}' if self.data else ''}"
 
     def save(self, path: Path) -> None:
         """Write it as JSON, in one step.
@@ -101,7 +107,7 @@ class Calibrated:
     """An `Estimator` whose confidences were calibrated; the name stays, since the scores' order does."""
 
     def __init__(self, estimator: Estimator, calibration: Calibration) -> None:
-        self.name = estimator.name
+        self.name, self.calibration = estimator.name, calibration.about
         self._estimator = estimator
         self._calibration = calibration
 

@@ -9,8 +9,7 @@ from threading import Event, Lock
 from typing import Any
 
 from assistant.errors import ModelError
-from assistant.relevance.estimate import Relevance
-from assistant.types import Passage
+from assistant.types import Passage, Relevance
 
 BATCH = 32
 
@@ -23,6 +22,8 @@ class CrossEncoderEstimator:
     Raises:
         ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded.
     """
+
+    calibration = ""
 
     def __init__(self, folder: Path, name: str = "") -> None:
         self.name = f"cross-encoder:{name or folder.name}"
@@ -87,12 +88,12 @@ def load(folder: Path) -> Any:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        return CrossEncoder(str(folder), local_files_only=True, model_kwargs={"dtype": _fastest()})
+        return CrossEncoder(str(folder), local_files_only=True, model_kwargs={"dtype": fastest()})
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no complete cross-encoder ({error}); get or train it again.") from error
 
 
-def _fastest() -> Any:
+def fastest() -> Any:
     """The type that this machine multiplies fastest in: bf16 takes a third of the time where there are units for it."""
     import torch  # noqa: PLC0415
 

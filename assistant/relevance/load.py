@@ -2,27 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Event
 
-from assistant.relevance.estimate import Estimator
+from assistant.errors import ModelError, SequiturError, SettingsError
+from assistant.relevance.calibration import Calibrated, Calibration
 from assistant.settings import Settings
-from assistant.types import LLM, Progress
+from assistant.types import LLM, Estimator, EstimatorOf, Passage, Progress, Relevance
 
 BY_LLM = "llm"
+SHIPPED = Path(__file__).parent / "shipped"
+CALIBRATION = "calibration.json"
 
 
 def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progress) -> Estimator:
-    """The chat model (`llm`), or a cross-encoder: a folder, a hub id or a name of the catalogue, fetched if need be.
+    """The chat model (`llm`), or a trained one: a folder, a hub id or a name of the catalogue, fetched if need be.
+
+    "shipped" is the cross-encoder that comes with Sequitur. What a folder holds is told by its configuration.
 
     Raises:
-        ModelError: it can't be had or loaded, or is no cross-encoder.
+        ModelError: it can't be had or loaded, or is neither a cross-encoder nor a T5.
     """
     if name == BY_LLM:
         from assistant.relevance.by_llm import LlmEstimator  # noqa: PLC0415
 
         return LlmEstimator(llm())
-    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
+    from assistant.relevance.cross_encoder import CrossEncoderEstimator  # noqa: PLC0415
+    from assistant.relevance.seq2seq import Seq2SeqEstimator, is_seq2seq  # noqa: PLC0415
+
+    folder = _folder("" if name == SHIPPED.name else name, settings, progress)
+    return (Seq2SeqEstimator if is_seq2seq(folder) else CrossEncoderEstimator)(folder, folder.name)
+
+
+def chosen(settings: Settings, progress: Progress) -> EstimatorOf | None:
+    """The estimator that the settings name, calibrated where there is a calibration; None for none.
+
+    One that can't be had does not end the program: it raises when it is asked, and a turn goes on without it.
+    """
+    if settings.relevance.estimator == "none":
+        return None
+    try:
+        return _chosen(settings, progress)
+    except SequiturError as error:
+        broken = Unavailable(str(error))
+        return lambda _: broken
+
+
+class Unavailable:
+    """Stands for an estimator that could not be loaded, and says why whenever it is asked."""
+
+    name, calibration = "unavailable", ""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:  # noqa: ARG002
+        """Never gives an estimate.
+
+        Raises:
+            ModelError: always.
+        """
+        raise ModelError(self._why)
+
+
+def _chosen(settings: Settings, progress: Progress) -> EstimatorOf:
+    knobs = settings.relevance
+    if knobs.estimator == "llm":
+        from assistant.relevance.by_llm import LlmEstimator  # noqa: PLC0415
+
+        return lambda llm: _calibrated(LlmEstimator(llm), knobs.calibration)
+    if knobs.estimator == "seq2seq" and not knobs.model:
+        raise SettingsError("No seq2seq estimator comes with Sequitur; set relevance.model to the folder of one.")
+    folder = _folder(knobs.model, settings, progress)
+    beside = folder / CALIBRATION
+    ready = _calibrated(
+        _trained(knobs.estimator, folder), knobs.calibration or (str(beside) if beside.exists() else "")
+    )
+    return lambda _: ready
+
+
+def _trained(kind: str, folder: Path) -> Estimator:
+    if kind == "seq2seq":
+        from assistant.relevance.seq2seq import Seq2SeqEstimator  # noqa: PLC0415
+
+        return Seq2SeqEstimator(folder)
     from assistant.relevance.cross_encoder import CrossEncoderEstimator  # noqa: PLC0415
 
-    folder = Catalogue.load().resolve(name, settings, progress)
-    return CrossEncoderEstimator(folder, folder.name)
+    return CrossEncoderEstimator(folder)
+
+
+def _calibrated(estimator: Estimator, calibration: str) -> Estimator:
+    return Calibrated(estimator, Calibration.load(Path(calibration), estimator.name)) if calibration else estimator
+
+
+def _folder(name: str, settings: Settings, progress: Progress) -> Path:
+    if not name:
+        return SHIPPED
+    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
+
+    return Catalogue.load().resolve(name, settings, progress)

@@ -33,6 +33,21 @@ def relevance_loss(scores: Tensor, log_likelihoods: Tensor, present: Tensor) -> 
     return each.sum(-1).mean()
 
 
+def token_loss(logits: Tensor, words: tuple[int, int], present: Tensor) -> Tensor:
+    """L_tok: what P_RE-model gives to first tokens other than "true" and "false" (equation 11), a scalar in [0, 1].
+
+    Args:
+        logits: of the first token that a seq2seq estimator writes, (questions, contexts, vocabulary).
+        words: the tokens of "true" and "false".
+        present: (questions, contexts).
+
+    Returns:
+        The mean over contexts, so that their number does not weigh; the paper leaves open how they are put together.
+    """
+    others = 1 - logits.softmax(-1)[..., list(words)].sum(-1)
+    return others[present].mean()
+
+
 def loss(scores: Tensor, log_likelihoods: Tensor, present: Tensor, weight: float = 1.0) -> Tensor:
     """L_gen + a1 L_re (equation 12) of an estimator with a single logit, which has no tokens for an L_tok."""
     parts = generation_loss(scores, log_likelihoods, present), relevance_loss(scores, log_likelihoods, present)

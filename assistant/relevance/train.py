@@ -1,7 +1,10 @@
 """Trains a cross-encoder as relevance estimator from what a generator makes of each passage (RE-RAG, section 2.3).
 
 No passage is labelled: the generator's log-likelihoods of the right answer say which passages help. The generator is
-frozen here, so that they are numbers given beforehand. After every epoch the model is saved if it weighs the passages
+frozen here, so that they are numbers given beforehand. A softmax over passages alone would leave open what a score of 0
+means; where the likelihood without any passage is known as well, it takes part with a score fixed at 0, so that a
+passage scores above 0 if it is better than none, and questions that no passage answers teach something too. This is our
+addition to the paper. After every epoch the model is saved if it weighs the passages
 of the development questions better than before; a killed training goes on where it last saved.
 """
 
@@ -13,7 +16,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from math import isfinite
+from math import inf, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +28,27 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging
 
 from assistant.errors import DataError, ModelError
-from assistant.relevance.cross_encoder import pair
+from assistant.relevance import checkpoint
+from assistant.relevance.cross_encoder import fastest, pair
 from assistant.relevance.losses import LEAST, generation_loss, loss
 from assistant.types import Passage, Progress
 
-MODEL, CHECKPOINT, HISTORY = "model", "checkpoint.pt", "history.json"
+MODEL, HISTORY = "model", "history.json"
+# Pairs that go through the model at once, of similar lengths so that little of it is padding.
+TOGETHER = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, its retrieved passages, and F_j = log P_G(a|q,c_j) for each of them, in nats."""
+    """A question, its retrieved passages, and F_j = log P_G(a|q,c_j) for each of them, in nats.
+
+    `without` is log P_G(a|q), the answer's likelihood without any passage; -inf where that is not known.
+    """
 
     question: str
     passages: tuple[Passage, ...]
     log_likelihoods: tuple[float, ...]
+    without: float = -inf
 
     @property
     def is_telling(self) -> bool:
@@ -50,7 +60,9 @@ class Example:
 class Plan:
     """How to train. `base` is a folder with a cross-encoder or any encoder, which then gets a head at random.
 
-    `batch` is in questions, `length` in tokens of question and passage together, `alpha` is a1 of equation 12.
+    `batch` is in questions, `length` in tokens of question and passage together, `alpha` is a1 of equation 12. The rate
+    rises for `warm_up` steps and then falls with the square root of the steps, so that it needs no end to aim at.
+    `frozen` leaves the word embeddings as they are: half of a small encoder's weights, which few examples won't better.
     """
 
     base: str
@@ -61,6 +73,8 @@ class Plan:
     alpha: float = 1.0
     length: int = 256
     seed: int = 0
+    warm_up: int = 0
+    frozen: bool = False
     save_every: int = 50
 
 
@@ -92,7 +106,10 @@ class Trainer:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._tokenizer, self._model = _base(plan)
         self._model.to(self._device)
-        self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=plan.rate, weight_decay=plan.decay)
+        if plan.frozen:
+            self._model.get_input_embeddings().weight.requires_grad_(False)
+        learned = [weight for weight in self._model.parameters() if weight.requires_grad]
+        self._optimizer = torch.optim.AdamW(learned, lr=plan.rate, weight_decay=plan.decay)
         self._step, self._sum, self._history = 0, 0.0, list[Epoch]()
         self._resume()
 
@@ -135,6 +152,7 @@ class Trainer:
         # every step has a seed of its own, so that a training that was resumed drops out the same
         torch.manual_seed(self._plan.seed * 1_000_003 + self._step)
         self._model.train()
+        self._optimizer.param_groups[0]["lr"] = self._rate()
         found = loss(*self._read(batch), self._plan.alpha)
         self._optimizer.zero_grad()
         found.backward()  # type: ignore[no-untyped-call]
@@ -142,21 +160,42 @@ class Trainer:
         self._optimizer.step()
         return found.item()
 
+    def _rate(self) -> float:
+        done, warm = self._step + 1, self._plan.warm_up
+        return self._plan.rate * (min(done / warm, sqrt(warm / done)) if warm else 1.0)
+
     def _read(self, batch: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
-        """Scores s_j, log-likelihoods F_j and presence, each (questions, contexts)."""
+        """Scores s_j, log-likelihoods F_j and presence, each (questions, contexts + 1); no passage is the last."""
         pairs = [pair(example.question, passage) for example in batch for passage in example.passages]
-        inputs = self._tokenizer(
-            [question for question, _ in pairs],
-            [text for _, text in pairs],
-            padding=True,
-            truncation=True,
-            return_tensors="pt",
-        ).to(self._device)
-        present = _padded([torch.ones(len(example.passages), dtype=torch.bool) for example in batch]).to(self._device)
-        scores = torch.zeros(present.shape, device=self._device)
-        scores = scores.masked_scatter(present, self._model(**inputs).logits[:, 0].float())
+        there = _padded([torch.ones(len(example.passages), dtype=torch.bool) for example in batch]).to(self._device)
+        scores = torch.zeros(there.shape, device=self._device).masked_scatter(there, self._scores(pairs))
         logs = _padded([torch.tensor(example.log_likelihoods) for example in batch]).to(self._device)
-        return scores, logs, present
+        without = torch.tensor([[example.without] for example in batch], device=self._device)
+        return (
+            torch.cat([scores, torch.zeros_like(without)], 1),
+            torch.cat([logs, without], 1),
+            torch.cat([there, without.isfinite()], 1),
+        )
+
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        """One logit a pair, in their order."""
+        order = sorted(range(len(pairs)), key=lambda n: len(pairs[n][0]) + len(pairs[n][1]))
+        logits = [
+            self._logits([pairs[n] for n in order[start : start + TOGETHER]])
+            for start in range(0, len(order), TOGETHER)
+        ]
+        places = torch.tensor(order, device=self._device).argsort()
+        return torch.cat(logits)[places]
+
+    def _logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        questions, texts = zip(*pairs, strict=True)
+        inputs = self._tokenizer(list(questions), list(texts), padding=True, truncation=True, return_tensors="pt").to(
+            self._device
+        )
+        kind = fastest()
+        with torch.autocast(self._device.type, dtype=kind, enabled=kind != torch.float32):
+            logits: Tensor = self._model(**inputs).logits[:, 0].float()
+        return logits
 
     # --- what is kept --------------------------------------------------------------------------------------------
 
@@ -177,34 +216,21 @@ class Trainer:
         partial.replace(final)
 
     def _save_checkpoint(self) -> None:
-        partial = self._folder / f"{CHECKPOINT}.partial"
         state = {
-            "plan": self._claim(),
             "step": self._step,
             "sum": self._sum,
             "model": self._model.state_dict(),
             "optimizer": self._optimizer.state_dict(),
             "history": [asdict(epoch) for epoch in self._history],
         }
-        torch.save(state, partial)
-        partial.replace(self._folder / CHECKPOINT)
-        text = json.dumps([asdict(epoch) for epoch in self._history], indent=2)
+        checkpoint.save(self._folder, self._claim(), state)
+        text = json.dumps(state["history"], indent=2)
         (self._folder / HISTORY).write_text(text + "\n", encoding="utf-8")
 
     def _resume(self) -> None:
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(f"{self._folder} can't be written to ({error.strerror}); choose another.") from error
-        path = self._folder / CHECKPOINT
-        if not path.exists():
+        state = checkpoint.load(self._folder, self._claim(), self._device)
+        if state is None:
             return
-        try:
-            state: dict[str, Any] = torch.load(path, map_location=self._device, weights_only=True)
-        except Exception as error:  # unpickling what is broken ends in any error
-            raise DataError(f"{path} can't be read ({error}); remove it to train from the start.") from error
-        if state["plan"] != self._claim():
-            raise DataError(f"{self._folder} holds a training by another plan or on other questions; choose another.")
         self._model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
         self._step, self._sum = state["step"], state["sum"]
@@ -234,7 +260,9 @@ def _base(plan: Plan) -> tuple[Any, Any]:
 
 
 def _digest(examples: Sequence[Example]) -> str:
-    facts = [(one.question, [passage.id for passage in one.passages], one.log_likelihoods) for one in examples]
+    facts = [
+        (one.question, [passage.id for passage in one.passages], one.log_likelihoods, one.without) for one in examples
+    ]
     return sha256(repr(facts).encode("utf-8", "replace")).hexdigest()
 
 

@@ -47,13 +47,19 @@ def _candidates(winner: Candidate, pool: Sequence[Candidate]) -> list[Candidate]
 
 def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
     """What each passage alone gives for an answer, in the order of the passages."""
+    return [candidate for candidate, _ in replies(turn, parts, stop)]
+
+
+def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Asked]]:
+    """What each passage alone gives for an answer, in the order of the passages, and how it was asked."""
     room = CHAT_ROOM if turn.choices.form == "chat" else FACTOID_ROOM
     prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
     completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
-    lost = unknown([Asked(*one) for one in zip(prompts, completions, strict=True)], parts, stop)
+    given = zip(prompts, completions, turn.shown, strict=True)
+    asked = [Asked(prompt, completion, (passage,)) for prompt, completion, passage in given]
     return [
-        Candidate(finished(completion, turn.choices.form), passage.id, unknown=is_lost)
-        for passage, completion, is_lost in zip(turn.shown, completions, lost, strict=True)
+        (Candidate(finished(one.completion, turn.choices.form), passage.id, unknown=is_lost), one)
+        for passage, one, is_lost in zip(turn.shown, asked, unknown(asked, parts, stop), strict=True)
     ]
 
 

@@ -1,0 +1,60 @@
+"""What happens when no passage seems to answer the question: by setting, an answer all the same, or none from them.
+
+The confidence of the set is that of its best passage; under the threshold the library counts as not holding the answer
+(RE-RAG, section 5.1), and answering from the model's own knowledge instead is the paper's mixed strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.budget import fit
+from assistant.strategies.concat import FACTOID_ROOM
+from assistant.text import finished
+from assistant.types import Answer, Options, Parts, Step, Turn
+
+OWN = "The library doesn't seem to hold an answer to this. From the model's own knowledge, without a source:"
+ASK = (
+    "The library doesn't seem to hold an answer to this. Shall I answer from what I know myself, without a source? "
+    "You can also add a document that tells it, or ask in other words."
+)
+
+
+def unless_supported(strategy: Step) -> Step:
+    """The strategy, run only where the passages are relevant enough, or where the settings say so all the same."""
+
+    def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+        """Adds what the strategy adds, or an `answer` without sources, and an event that says why."""
+        below = parts.settings.relevance.below
+        if turn.confidence is None or turn.confidence.level != "none" or below == "answer":
+            yield from strategy(turn, parts, stop)
+        else:
+            yield from _instead(below, turn.grow(events=(*turn.events, _why(turn))), parts, stop)
+
+    return run
+
+
+def _why(turn: Turn) -> str:
+    assert turn.confidence is not None  # noqa: S101 - only asked of turns that have one
+    value, threshold = turn.confidence.value, turn.confidence.threshold
+    return f"No passage seems to answer this (confidence {value:.2f}, below {threshold:.2f})."
+
+
+def _instead(below: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    if below == "own":
+        yield from _own(turn, parts, stop)
+    elif below == "ask" and turn.choices.form == "chat":
+        yield turn.grow(answer=Answer(ASK, origin="model"))
+    else:
+        yield turn.grow(answer=Answer("unknown", unknown=True))
+
+
+def _own(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    form = turn.choices.form
+    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
+    head = f"{OWN}\n\n" if form == "chat" else ""
+    messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.used_facts, question=turn.question)
+    turn = turn.grow(cuts=turn.cuts + cuts)
+    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+        yield turn.grow(answer=Answer(head + finished(completion, form), origin="model"))

@@ -1,0 +1,121 @@
+"""Each passage alone, and the answers weighed by how relevant their passages are (RE-RAG, equations 3 to 6).
+
+P(a|q) = sum_j P_RE(c_j|q) P_G(a|q,c_j), with P_RE a softmax over the relevance estimator's scores, where post-fusion
+counts every passage alike. Of short answers P_G is what the model gives for each answer after each passage, where its
+backend can tell ("thorough decoding" of RAG, Lewis et al. 2020, section 2.5); elsewhere an answer has no probability
+after passages that gave another ("fast decoding"), and of chat answers, whose lengths differ, P_G is the geometric mean
+of the tokens' probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import exp, inf
+from threading import Event
+
+from assistant import citations
+from assistant.pool import vote
+from assistant.relevance.weights import marginal, weights
+from assistant.steps.relevance import estimated
+from assistant.strategies.post_fusion import replies
+from assistant.types import Answer, Candidate, Completion, Parts, Passage, Relevance, Scorer, Turn
+from assistant.uncertainty import Asked
+
+# Passages that are asked at once; the pool is shown after each batch.
+BATCH = 4
+SPEAKERS = 2
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `pool`, with its weights, and `answer` with its citations; shows the likeliest answer so far meanwhile."""
+    if turn.confidence is None:
+        turn = estimated(turn, turn.passages, parts, stop)
+    passages = _weighed(turn, parts)
+    asked: list[tuple[Candidate, Asked]] = []
+    for start in range(0, len(passages), BATCH):
+        batch = turn.grow(passages=passages[start : start + BATCH])
+        asked += replies(batch, parts, stop)
+        turn = _pooled(turn, passages, asked, parts)
+        yield turn
+        if stop.is_set():
+            return
+    yield from _said(_thorough(turn, passages, asked, parts), parts, stop)
+
+
+def _weighed(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
+    """The passages whose answers are weighed: as many as are kept, those that are shown first."""
+    most = max(parts.settings.relevance.keep, len(turn.passages))
+    return (*turn.passages, *turn.reserve)[:most]
+
+
+def _scores(passages: Sequence[Passage]) -> list[float]:
+    """s_j of each passage; even where nobody estimated them."""
+    return [Relevance.of_confidence(0.5 if one.confidence is None else one.confidence).score for one in passages]
+
+
+def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts) -> Turn:
+    """The turn with the pool so far, weighed by fast decoding, and its likeliest answer."""
+    form = turn.choices.form
+    pool = vote([candidate for candidate, _ in asked], form, parts.embedder)
+    groups = list(dict.fromkeys(one.group for one in pool if not one.unknown))
+    own = [_likelihood(one.completion, form) for _, one in asked]
+    rows = [[log if one.group == group else -inf for one, log in zip(pool, own, strict=True)] for group in groups]
+    return _decided(turn, _shares(pool, groups, _scores(passages[: len(pool)]), rows))
+
+
+def _thorough(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts) -> Turn:
+    """The turn with its pool weighed by each answer's likelihood after each passage, where the backend can tell."""
+    texts = {one.group: one.text for one in reversed(turn.pool) if not one.unknown}
+    if turn.choices.form == "chat" or len(texts) < 2 or not isinstance(parts.llm, Scorer):
+        return turn
+    # passage by passage, so that each is read once
+    logs = parts.llm.score([(one.messages, text) for _, one in asked for text in texts.values()])
+    rows = [[min(log, 0.0) for log in logs[n :: len(texts)]] for n in range(len(texts))]
+    return _decided(turn, _shares(turn.pool, list(texts), _scores(passages), rows))
+
+
+def _shares(
+    pool: Sequence[Candidate], groups: Sequence[int], scores: Sequence[float], rows: Sequence[Sequence[float]]
+) -> tuple[Candidate, ...]:
+    """The pool with P_RE of each passage, and each group's share of the probability; `rows` has one a group."""
+    logs = marginal(scores, rows)
+    highest = max(logs, default=-inf)
+    odds = [exp(log - highest) if highest > -inf else 1.0 for log in logs]
+    shares = {group: one / sum(odds) for group, one in zip(groups, odds, strict=True)}
+    return tuple(
+        replace(one, weight=weight, probability=0.0 if one.unknown else shares[one.group])
+        for one, weight in zip(pool, weights(scores), strict=True)
+    )
+
+
+def _decided(turn: Turn, pool: tuple[Candidate, ...]) -> Turn:
+    best = _speakers(pool)
+    answer = Answer(best[0].text, origin="pool") if best else Answer("unknown", unknown=True, origin="pool")
+    return turn.grow(pool=pool, answer=answer)
+
+
+def _speakers(pool: Sequence[Candidate]) -> list[Candidate]:
+    """Who speaks for each group of answers, the likeliest group first: its member from the most relevant passage."""
+    known = sorted((one for one in pool if not one.unknown), key=lambda one: (-one.probability, -one.weight))
+    return list({one.group: one for one in reversed(known)}.values())[::-1]
+
+
+def _said(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """The likeliest answer with its citations; where no passage says what it says, the next."""
+    speakers = _speakers(turn.pool)
+    if not speakers:
+        yield turn
+    for candidate in speakers[:SPEAKERS]:
+        turn = turn.grow(answer=Answer(candidate.text, origin="pool"))
+        for turn in citations.settle(turn, parts, stop):
+            yield turn
+        if stop.is_set() or (turn.answer and not turn.answer.unknown):
+            return
+
+
+def _likelihood(completion: Completion, form: str) -> float:
+    """Log P_G of what was written, at most 0; 0 where the backend doesn't tell."""
+    logs = completion.logprobs
+    total = sum(logs) if form == "factoid" else sum(logs) / max(len(logs), 1)
+    return min(total, 0.0)
