@@ -15,7 +15,8 @@ from assistant.errors import DataError, ModelError, SettingsError
 from assistant.evaluation.data import Question
 from assistant.evaluation.likelihoods import examples, measure, open_run
 from assistant.relevance.cross_encoder import CrossEncoderEstimator
-from assistant.relevance.train import CHECKPOINT, MODEL, Example, Plan, Trainer
+from assistant.relevance.checkpoint import NAME as CHECKPOINT
+from assistant.relevance.train import MODEL, Example, Plan, Trainer
 from assistant.types import Passage
 from tests.fixtures_models import fetched
 from tests.scripted import FixedRetriever, ScriptedLLM
@@ -169,10 +170,11 @@ def test_likelihoods_are_scored_once_and_kept(corpus, tmp_path) -> None:
     llm, retriever = Knowing(), FixedRetriever(PASSAGES)
     run = open_run(tmp_path / "cache", corpus, 3, "m")
     measure(QUESTIONS[:2], run, llm, retriever, 3, silent)
-    assert llm.scored == ["paris"] * 3 + ["lima"] * 3
+    # after each passage, and without one
+    assert llm.scored == ["paris"] * 4 + ["lima"] * 4
     again = open_run(tmp_path / "cache", corpus, 3, "m")
     measure(QUESTIONS[:3], again, llm, retriever, 3, silent)
-    assert llm.scored[6:] == ["oslo"] * 3
+    assert llm.scored[8:] == ["oslo"] * 4
     found = examples(QUESTIONS[:3], again, {passage.id: passage for passage in PASSAGES})
     assert found[1] == Example("capital of peru ?", tuple(PASSAGES[:3]), (-inf, pytest.approx(log(0.8)), -inf))
     # the same id with another answer is another row

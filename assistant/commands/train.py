@@ -6,14 +6,14 @@ import json
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
 
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
-from assistant.commands.experiment import AsJson, Corpus, Limit, Questions, Seed, Skip, indexed
+from assistant.commands.experiment import AsJson, Limit, Seed, Skip, indexed
 from assistant.errors import DataError
 from assistant.evaluation.data import Question, fingerprint, read_corpus, read_questions, sample
 from assistant.parts import load_llm
@@ -21,6 +21,8 @@ from assistant.settings import Settings
 
 if TYPE_CHECKING:
     from assistant.relevance.train import Example
+
+Likelihoods = Literal["llm", "words"]
 
 app = typer.Typer(help="Train the parts that learn.", no_args_is_help=True)
 
@@ -33,17 +35,32 @@ def _group() -> None:
 @app.command()
 def relevance(  # noqa: PLR0913 - the training's knobs
     *,
-    corpus: Corpus,
-    questions: Questions,
+    corpus: Annotated[
+        list[Path], typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}; may be given again.")
+    ],
+    questions: Annotated[
+        list[Path],
+        typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers}; one for each --corpus."),
+    ],
     into: Annotated[Path, typer.Option("--out", help="The folder for the model; a training that is there goes on.")],
     base: Annotated[
         str, typer.Option(help="The encoder to start from: a name of the catalogue, a hub id or a folder.")
     ] = "all-MiniLM-L6-v2",
+    likelihoods: Annotated[
+        Likelihoods,
+        typer.Option(help="What tells which passages help: the language model, or (quick) the answer's words in them."),
+    ] = "llm",
     contexts: Annotated[int, typer.Option(min=2, max=100, help="BM25 passages of a question.")] = 20,
-    dev: Annotated[int, typer.Option(min=1, help="Questions that are kept apart to choose the best epoch.")] = 100,
+    dev: Annotated[
+        int, typer.Option(min=1, help="Questions of each file that are kept apart to choose the best epoch.")
+    ] = 100,
     epochs: Annotated[int, typer.Option(min=1, help="Times that all questions are gone through.")] = 3,
     batch: Annotated[int, typer.Option(min=1, help="Questions of a step.")] = 4,
-    rate: Annotated[float, typer.Option(min=0, help="AdamW's learning rate.")] = 5e-5,
+    rate: Annotated[float, typer.Option(min=0, help="AdamW's highest learning rate.")] = 5e-5,
+    warm_up: Annotated[int, typer.Option(min=0, help="Steps after which it is reached; it falls afterwards.")] = 100,
+    frozen: Annotated[
+        bool, typer.Option("--frozen/--unfrozen", help="Leave the word embeddings of the base as they are.")
+    ] = True,
     length: Annotated[int, typer.Option(min=16, help="Tokens read of question and passage together.")] = 256,
     limit: Limit = None,
     seed: Seed = 0,
@@ -55,18 +72,26 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Train a relevance estimator; the language model's likelihoods of the answers are computed once and kept."""
-    chosen = _chosen(questions, limit, seed, skip, dev)
-    read_corpus(corpus, set())
+    if len(corpus) != len(questions):
+        raise typer.BadParameter("give one --questions for each --corpus")
+    chosen = [_chosen(file, limit, seed, skip, dev) for file in questions]
+    for file in corpus:
+        read_corpus(file, set())
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
-    examples = _examples(chosen, corpus, contexts, knobs)
+    measured = _by_words if likelihoods == "words" else _by_llm
+    examples = [measured(some, file, contexts, knobs) for some, file in zip(chosen, corpus, strict=True)]
 
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
     from assistant.relevance.train import MODEL, Plan, Trainer  # noqa: PLC0415 - torch
 
     with bar("Encoder") as progress:
         folder = Catalogue.load().resolve(base, knobs, progress)
-    plan = Plan(str(folder), epochs=epochs, batch=batch, rate=rate, length=length, seed=seed)
-    trainer = Trainer(into, plan, examples[dev:], examples[:dev])
+    plan = Plan(
+        str(folder), epochs=epochs, batch=batch, rate=rate, length=length, seed=seed, warm_up=warm_up, frozen=frozen
+    )
+    trainer = Trainer(
+        into, plan, [one for some in examples for one in some[dev:]], [one for some in examples for one in some[:dev]]
+    )
     with bar("Steps") as progress:
         history = trainer.run(progress)
     if as_json:
@@ -87,7 +112,15 @@ def _chosen(path: Path, limit: int | None, seed: int, skip: int, dev: int) -> li
     return chosen
 
 
-def _examples(questions: list[Question], corpus: Path, contexts: int, knobs: Settings) -> list[Example]:
+def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings) -> list[Example]:
+    from assistant.evaluation import likelihoods  # noqa: PLC0415
+
+    retriever = indexed(corpus, knobs)
+    with bar("Likelihoods") as progress:
+        return likelihoods.by_words(questions, retriever, contexts, progress)
+
+
+def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Settings) -> list[Example]:
     from assistant.evaluation import likelihoods  # noqa: PLC0415
     from assistant.library.corpus import load_corpus  # noqa: PLC0415
 

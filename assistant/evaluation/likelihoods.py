@@ -1,25 +1,31 @@
 """What a generator makes of each passage: log P_G(a|q,c_j), kept on disk, to train relevance estimators with.
 
-One row: `{"id": "nqo0001", "passages": ["nq00001", ...], "log_likelihoods": [-1.25, ...], "error": ""}`; minus infinity
-is written as null, which JSON can hold.
+One row, where minus infinity is written as null, which JSON can hold:
+
+    {"id": "nqo0001", "passages": ["nq00001", ...], "log_likelihoods": [-1.25, ...], "without": -9.5, "error": ""}
+
+`by_words` needs no generator: an answer is likely where it stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from math import inf, isfinite
+from math import inf, isfinite, log
 from pathlib import Path
 
 from assistant.errors import SettingsError, UtteranceError
 from assistant.evaluation.data import Question, fingerprint
 from assistant.evaluation.runs import Row, Run
-from assistant.prompt import FOLDER
+from assistant.prompt import FOLDER, render
 from assistant.relevance.by_llm import fit_passage
 from assistant.relevance.train import Example
+from assistant.text import normalise
 from assistant.types import LLM, Passage, Progress, Retriever, Scorer
 
-PROMPT = "factoid/post_fusion"
+PROMPT, ALONE = "factoid/post_fusion", "factoid/closed_book"
+# What `by_words` holds likely: an answer that stands in the passage, one that doesn't, and one without any passage.
+STANDS, LACKS, WITHOUT = log(0.9), log(0.01), log(0.1)
 # Tokens that an answer may have; the prompt leaves them room.
 ROOM = 64
 
@@ -41,7 +47,7 @@ def open_run(folder: Path, corpus: Path, contexts: int, model: str) -> Run[str]:
     Raises:
         DataError: the folder holds those of another corpus, model, prompt or number of contexts.
     """
-    prompt = sha256((FOLDER / f"{PROMPT}.j2").read_bytes()).hexdigest()
+    prompt = sha256(b"".join((FOLDER / f"{name}.j2").read_bytes() for name in (PROMPT, ALONE))).hexdigest()
     asked = {"corpus": fingerprint(corpus), "model": model, "contexts": contexts, "prompt": prompt}
     return Run(folder, asked, lambda row: str(row["id"]))
 
@@ -68,17 +74,35 @@ def examples(questions: Sequence[Question], run: Run[str], corpus: Mapping[str, 
     return [_example(question, run.rows[_key(question)], corpus) for question in questions]
 
 
+def by_words(questions: Sequence[Question], retriever: Retriever, contexts: int, progress: Progress) -> list[Example]:
+    """The questions as examples, without a generator: a passage makes an answer likely if one of them stands in it."""
+    found = []
+    for done, question in enumerate(questions):
+        progress(done, len(questions))
+        passages = tuple(retriever.search(question.text, contexts))
+        logs = tuple(STANDS if _stands(question.answers, passage) else LACKS for passage in passages)
+        found.append(Example(question.text, passages, logs, WITHOUT))
+    progress(len(questions), len(questions))
+    return found
+
+
+def _stands(answers: Sequence[str], passage: Passage) -> bool:
+    text = f" {normalise(passage.title)} {normalise(passage.text)} "
+    return any(f" {answer} " in text for answer in map(normalise, answers) if answer)
+
+
 def _key(question: Question) -> str:
     """An id may stand for something else in another file: the question and the answer say what was scored."""
     return sha256(f"{question.id}\n{question.text}\n{question.answers[0]}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
-    error, found = "", [-inf] * len(passages)
+    error, found, without = "", [-inf] * len(passages), -inf
     try:
         prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage) for passage in passages]
+        prompts.append(render(ALONE, question=question.text))
         # the first of the accepted answers, as in the paper
-        found = scorer(llm).score([(prompt, question.answers[0]) for prompt in prompts])
+        *found, without = scorer(llm).score([(prompt, question.answers[0]) for prompt in prompts])
     except UtteranceError as refusal:
         error = str(refusal)
     return {
@@ -86,10 +110,12 @@ def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
         "question": question.text,
         "passages": [passage.id for passage in passages],
         "log_likelihoods": [one if isfinite(one) else None for one in found],
+        "without": without if isfinite(without) else None,
         "error": error,
     }
 
 
 def _example(question: Question, row: Row, corpus: Mapping[str, Passage]) -> Example:
     passages = tuple(corpus[one] for one in row["passages"])
-    return Example(question.text, passages, tuple(-inf if one is None else one for one in row["log_likelihoods"]))
+    logs = tuple(-inf if one is None else one for one in row["log_likelihoods"])
+    return Example(question.text, passages, logs, -inf if row["without"] is None else row["without"])
