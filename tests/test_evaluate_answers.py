@@ -94,6 +94,20 @@ def test_strategies_are_compared_on_the_same_questions_and_passages(files, parts
     assert (tmp_path / "out" / "em_and_unknown.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_what_strategies_ask_in_common_is_asked_once_and_counted_each_time(files, parts, tmp_path) -> None:
+    llm = Reader(together=False)
+    parts = replace(parts, llm=llm, retriever=FixedRetriever(passages("France", "Peru")))
+    settings = (Setting(k=2), Setting(k=2, placement="insert"))
+    _, run, _ = ran(Experiment(*files, ("post_fusion", "concat_pf"), settings), parts, tmp_path / "out")
+    prompts = [tuple(prompt) for prompt in llm.prompts]
+    assert len(prompts) == len(set(prompts))
+    after, before = (run.rows[name, 2, "none", 1, 0, "qPeru"] for name in ("concat_pf", "post_fusion"))
+    assert after["prompt_tokens"] > before["prompt_tokens"] > 0
+    told = replace(Experiment(*files, ("concat",), settings), uncertainty="holds < 0.5")
+    with pytest.raises(DataError, match="another uncertainty"):
+        open_run(tmp_path / "out", told, "scripted")
+
+
 def test_a_killed_run_goes_on_and_makes_the_same_rows(files, parts, tmp_path) -> None:
     experiment = Experiment(*files, ("concat",), (Setting(k=2, placement="insert"),))
     parts = replace(parts, llm=Reader(), retriever=FixedRetriever(passages("France", "Peru")))
@@ -102,6 +116,7 @@ def test_a_killed_run_goes_on_and_makes_the_same_rows(files, parts, tmp_path) ->
     path = tmp_path / "killed" / "rows.jsonl"
     written = path.read_bytes()
     path.write_bytes(written[: written.rindex(b'{"strategy"') + 40])
+    (tmp_path / "killed" / "replies.jsonl").unlink()
     again = Reader()
     _, run, _ = ran(experiment, replace(parts, llm=again), tmp_path / "killed")
     assert len(again.asked_for) == 1

@@ -5,7 +5,7 @@ from threading import Event
 import numpy as np
 import pytest
 
-from assistant.errors import DataError
+from assistant.errors import ChoiceError, DataError
 from assistant.evaluation.answers import Experiment, Setting, prepare
 from assistant.evaluation.uncertainty import at_threshold, measure, open_run, summarise
 from assistant.settings import Uncertainty
@@ -104,3 +104,11 @@ def test_all_right_or_all_wrong_tells_nothing(files, parts, tmp_path) -> None:  
     measure(experiment, material, run, parts, lambda done, total: None)
     with pytest.raises(DataError, match="All 1 answers are wrong"):
         summarise(material, run, seed=0)
+
+
+def test_an_answer_that_begins_like_unknown_can_not_be_told_from_it() -> None:
+    class Alike(ScriptedLLM):
+        def choose(self, batch, words, stop):
+            raise ChoiceError(f"'{words[0]}' begins like another of them.")
+
+    assert confidences([asked("United Kingdom")], "p_unknown", Alike(), Event()) == [0.5]
