@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -120,6 +121,8 @@ class Loader:
                 self._stage("Search by meaning", self._encode_library)
             if self.settings.relevance.estimator != "none":
                 self._estimator = self._stage("Relevance estimator", self._load_estimator)
+            if self.settings.turn.digest == "seq2seq":
+                self._stage("Summariser", self._load_summariser)
             self._llm = self._stage("Language model", self._load_llm)
         except SequiturError:
             pass  # the stage holds the sentence, and whoever asks for parts is told
@@ -184,9 +187,15 @@ class Loader:
 
     def _load_encoder(self, progress: Progress) -> Embedder:
         """The embedder serves where the settings name no other encoder."""
-        if self._embedder and self.settings.retrieve.encoder in {"", self.settings.embedder.model}:
-            return self._embedder
-        return load_encoder(self.settings, progress)
+        named = self.settings.retrieve.encoder in {"", self.settings.embedder.model}
+        return load_encoder(self.settings, progress, self._embedder if named else None)
+
+    def _load_summariser(self, progress: Progress) -> None:
+        """One that can't be had is told of in each turn, which goes on without it."""
+        from assistant.summariser import load  # noqa: PLC0415 - torch
+
+        with suppress(ModelError):
+            load(self.settings, progress)
 
     def _load_llm(self, progress: Progress) -> LLM:
         from assistant.llm.load import load_or_fall_back  # noqa: PLC0415
@@ -206,13 +215,18 @@ def load_embedder(settings: Settings, progress: Progress) -> Embedder:
     return _sentence_embedder(settings.embedder.model, settings, progress)
 
 
-def load_encoder(settings: Settings, progress: Progress) -> Embedder:
-    """What dense search encodes with, fetched if need be.
+def load_encoder(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> Embedder:
+    """What dense search encodes with, fetched if need be; `embedder` is that model where it is loaded already.
 
     Raises:
-        ModelError: it can't be had or loaded.
+        ModelError: it can't be had or loaded, or is half of a pair.
     """
-    return _sentence_embedder(settings.retrieve.encoder or settings.embedder.model, settings, progress)
+    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
+    from assistant.retrieve.encoders import open_encoder  # noqa: PLC0415
+
+    resolve, knobs = Catalogue.load().resolve, settings.retrieve
+    questions = resolve(knobs.question_encoder, settings, progress) if knobs.question_encoder else None
+    return open_encoder(resolve(knobs.encoder or settings.embedder.model, settings, progress), questions, embedder)
 
 
 def _sentence_embedder(name: str, settings: Settings, progress: Progress) -> Embedder:

@@ -70,9 +70,10 @@ class RetrieveSettings(Section):
     retriever: RetrieverName = Field("bm25", description="words (bm25), meaning (dense), or both, fused (hybrid)")
     encoder: str = Field(
         "",
-        description="what dense search encodes with: a sentence-transformers hub id or folder; "
-        "empty = the embedder's model",
+        description="what dense search encodes with: a hub id or folder of sentence-transformers, Contriever or DPR "
+        "(its encoder of passages); empty = the embedder's model",
     )
+    question_encoder: str = Field("", description="DPR's other half, which encodes questions; empty for all else")
     k: int = Field(4, ge=1, le=20, description="passages shown to the model")
     depth: int = Field(20, ge=1, le=100, description="passages taken from each query before fusion")
     k1: float = Field(0.9, gt=0, description="BM25 term saturation")
@@ -109,7 +110,15 @@ class TurnSettings(Section):
     early_stop: bool = Field(True, description="whether an ITRG loop ends when a round finds the passages of the last")
     answer_tokens: int = Field(160, ge=8, description="length of the answer")
     quality: str = Field("", description="a model of `train quality`, to leave out unreliable passages; empty = none")
-    digest: Literal["extractive", "llm"] = Field("extractive", description="how a passage is cut down")
+    digest: Literal["extractive", "llm", "seq2seq"] = Field(
+        "extractive", description="how a passage is cut down: its best sentences, or summed up by the model or another"
+    )
+    summariser: str = Field(
+        "lmsys/fastchat-t5-3b-v1.0", description="what sums up where digest is seq2seq: a hub id or a folder"
+    )
+    summariser_prompted: bool = Field(
+        True, description="whether it is told what to do; off for models trained on summaries alone, such as BART's"
+    )
     digest_chars: int = Field(512, ge=80, description="characters shown of each passage")
     uncertainty: Uncertainty = Field("word", description="how it is told that an answer is not known")
     unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which an answer counts as unknown")

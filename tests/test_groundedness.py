@@ -153,6 +153,19 @@ def test_labels_that_do_not_fit_are_refused(questions: Path, parts: Parts, tmp_p
 
 @pytest.mark.model
 @pytest.mark.lucene
+def test_a_summariser_that_cannot_be_had_is_no_evaluation(files, embedder, tmp_path, monkeypatch) -> None:  # noqa: F811
+    import assistant.__main__  # noqa: F401
+
+    monkeypatch.setenv("SEQUITUR_TURN__DIGEST", "seq2seq")
+    monkeypatch.setenv("SEQUITUR_TURN__SUMMARISER", "/no/such/model")
+    words = ["groundedness", "--questions", files[1], "--corpus", files[0], "--out", tmp_path / "g"]
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert "There is no model at /no/such/model" in str(result.exception)
+    assert '"digest": "seq2seq (/no/such/model)"' in (tmp_path / "g" / "run.json").read_text()
+
+
+@pytest.mark.model
+@pytest.mark.lucene
 def test_the_command_end_to_end(files, smollm_path, embedder, tmp_path: Path) -> None:  # noqa: F811
     import assistant.__main__  # noqa: F401 - registers the command
 

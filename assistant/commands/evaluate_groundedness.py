@@ -60,7 +60,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
         loops=loops,
     )
     flow.asked(Turn("", choices=choices))
-    plan = measured.Plan(questions, choices.library, choices, knobs.turn.digest, knobs.turn.support_threshold)
+    plan = measured.Plan(questions, choices.library, choices, _digest(knobs), knobs.turn.support_threshold)
     run = measured.open_run(into, plan, knobs.llm.model)
     if any(one.id not in run.rows for one in asked):
         parts = with_models(knobs, _retriever(knobs, corpus))
@@ -76,6 +76,12 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     where = run.write("report.md", f"    {command_line()}\n\n{tables}\n")
     tell(summary, tables, where.parent, as_json)
+
+
+def _digest(knobs: Settings) -> str:
+    """How passages are cut down, for a run to say."""
+    name = knobs.turn.digest
+    return f"{name} ({knobs.turn.summariser})" if name == "seq2seq" else name
 
 
 def _retriever(knobs: Settings, corpus: Path | None) -> Retriever:

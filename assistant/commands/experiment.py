@@ -48,6 +48,11 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
         embedder = load_embedder(settings, progress)
     with bar("Relevance estimator") as progress:
         estimator = load_estimator(settings, progress)
+    if settings.turn.digest == "seq2seq":
+        from assistant.summariser import load  # noqa: PLC0415 - torch
+
+        with bar("Summariser") as progress:
+            load(settings, progress)
     with bar("Language model") as progress:
         return Parts(settings, load_llm(settings, progress), embedder, retriever, estimator)
 

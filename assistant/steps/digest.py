@@ -2,33 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
 
 from assistant.budget import fit
+from assistant.errors import ModelError
+from assistant.prompt import render
+from assistant.settings import Settings
 from assistant.steps.sentences import best_sentences
+from assistant.text import finished, sentences, whole_sentences
 from assistant.types import Digest, Options, Parts, Passage, Turn
 
+NOT_SUMMED_UP = "The passages were not summed up, but cut to their best sentences: "
 _ROOM = 100
+_MOST_SENTENCES = 3
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `digests`, one for each passage and in their order (GRG, sections 2.2.3 and 2.2.5)."""
+    """Adds `digests`, one for each passage and in their order (GRG, sections 2.2.3 and 2.2.5).
+
+    Where the model that is to sum up can't be had, an event says why, and the best sentences stay as they are.
+    """
     knobs = parts.settings.turn
     digests = best_sentences(turn.passages, turn.contextual, parts.embedder, knobs.digest_chars)
+    short = [
+        Passage(passage.id, passage.title, digest.text) for passage, digest in zip(turn.passages, digests, strict=True)
+    ]
     if knobs.digest == "llm":
-        digests = _summaries(turn, digests, parts, stop)
+        digests = _replaced(digests, _by_chat(short, parts, stop))
+    elif knobs.digest == "seq2seq" and not stop.is_set():
+        try:
+            digests = _replaced(digests, _by_seq2seq(short, parts.settings, stop))
+        except ModelError as error:
+            turn = turn.grow(events=tuple(dict.fromkeys((*turn.events, NOT_SUMMED_UP + str(error)))))
     yield turn.grow(digests=digests)
 
 
-def _summaries(turn: Turn, digests: tuple[Digest, ...], parts: Parts, stop: Event) -> tuple[Digest, ...]:
-    prompts = [
-        fit("digest", parts.llm, _ROOM, passage=Passage(passage.id, passage.title, digest.text))[0]
-        for passage, digest in zip(turn.passages, digests, strict=True)
-    ]
-    completions = parts.llm.complete(prompts, Options(max_tokens=_ROOM), stop)
+def _by_chat(passages: Sequence[Passage], parts: Parts, stop: Event) -> list[str]:
+    prompts = [fit("digest", parts.llm, _ROOM, passage=passage)[0] for passage in passages]
+    return [finished(one, "chat") for one in parts.llm.complete(prompts, Options(max_tokens=_ROOM), stop)]
+
+
+def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) -> list[str]:
+    """What a model that was trained for nothing but summaries is given is the passage alone.
+
+    Raises:
+        ModelError: the model can't be had or loaded.
+    """
+    from assistant.summariser import load  # noqa: PLC0415 - torch
+
+    prompts = [render("digest", passage=passage) for passage in passages]
+    told = prompts if settings.turn.summariser_prompted else [prompt[-1:] for prompt in prompts]
+    texts = ["\n\n".join(message.content for message in prompt) for prompt in told]
+    return [whole_sentences(text) for text in load(settings).summarise(texts, _ROOM, stop)]
+
+
+def _replaced(digests: Sequence[Digest], summaries: Sequence[str]) -> tuple[Digest, ...]:
+    """The digests with these texts, each cut to its first sentences; an empty one leaves the digest as it is."""
     return tuple(
-        replace(digest, text=completion.text.strip() or digest.text)
-        for digest, completion in zip(digests, completions, strict=True)
+        replace(digest, text=_first(summary) or digest.text) for digest, summary in zip(digests, summaries, strict=True)
     )
+
+
+def _first(text: str) -> str:
+    spans = sentences(text)[:_MOST_SENTENCES]
+    return text[: spans[-1].end].strip() if spans else ""
