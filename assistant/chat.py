@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant import turn as flow
+from assistant import variants
 from assistant.citations import read
-from assistant.conversation import Conversations
-from assistant.errors import SequiturError
+from assistant.conversation import Conversation, Conversations, Version
+from assistant.errors import SequiturError, SettingsError
 from assistant.types import Choices, Exchange, Parts, Turn
 from ptkb.store import Ptkb
 
 _LOG = logging.getLogger(__name__)
 BROKEN = "Something went wrong inside Sequitur; the log has the details. Nothing you wrote is lost: try again."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a turn is kept: in a user's conversation, at its end or as a version of an earlier turn."""
+
+    user: str
+    conversation: str
+    version: Version | None = None
 
 
 class Chat:
@@ -35,45 +46,80 @@ class Chat:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         earlier = self._conversations.get(user, conversation).turns
-        return self._run(user, conversation, utterance, earlier, choices, stop)
+        return self._run(Place(user, conversation), utterance, earlier, choices, stop)
 
     def again(self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event) -> Iterator[Turn]:
-        """Answer an earlier utterance anew, as if what followed had not been said.
+        """Answer an earlier utterance anew, as if what followed had not been said; what followed stays as it is.
 
-        The old turn goes once the new one is done.
+        The new reply is a version of the old one. It is shown instead once it is done, or stopped with something
+        written; one that fails, or is stopped before that, leaves the old one where it is.
         """
-        turns = self._conversations.get(user, conversation).turns
-        place = next((n for n, one in enumerate(turns) if one.id == turn_id), None)
-        if place is None:
-            raise SequiturError("This reply is no longer part of the conversation; reload the page.")
-        for turn in self._run(user, conversation, turns[place].utterance, turns[:place], choices, stop):
+        talk, place = self._find(user, conversation, turn_id)
+        where = Place(user, conversation, Version(turn_id))
+        for turn in self._run(where, talk.turns[place].utterance, talk.turns[:place], choices, stop):
             yield turn
-        if turn.status == "done":
-            self._conversations.remove_turn(user, conversation, turn_id)
+        if not _written(turn):
+            self._conversations.discard(user, conversation, turn.id)
+        elif turn.status != "failed":
+            self._conversations.choose(user, conversation, turn.id)
+
+    def compare(
+        self, user: str, conversation: str, turn_id: str, strategies: Sequence[str], choices: Choices, stop: Event
+    ) -> Iterator[Turn]:
+        """Answer an earlier utterance anew by two strategies, one after the other; the reply to it stays shown.
+
+        Both are kept as versions of that reply, and as compared to each other until one version is chosen.
+
+        Raises:
+            SettingsError: before the first snapshot, if there is no such strategy or both are the same.
+        """
+        _check(strategies)
+        talk, place = self._find(user, conversation, turn_id)
+        asked, earlier = talk.turns[place], talk.turns[:place]
+        if asked.id in talk.compared:
+            self._conversations.choose(user, conversation, asked.id)
+        for side, strategy in enumerate(strategies, start=1):
+            where, way = Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
+            for turn in self._run(where, asked.utterance, earlier, way, stop):
+                yield turn
+            if not _written(turn) and not turn.error:
+                self._conversations.discard(user, conversation, turn.id)
+            if stop.is_set():
+                return
+
+    def _find(self, user: str, conversation: str, turn_id: str) -> tuple[Conversation, int]:
+        talk = self._conversations.get(user, conversation)
+        place = talk.place(turn_id)
+        if place < 0:
+            raise SequiturError("This reply is no longer part of the conversation; reload the page.")
+        return talk, place
 
     def _run(
-        self, user: str, conversation: str, utterance: str, earlier: Sequence[Turn], choices: Choices, stop: Event
+        self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices, stop: Event
     ) -> Iterator[Turn]:
-        parts = self._parts_for(user, choices)
-        turn = Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(user)), choices)
+        parts = self._parts_for(place.user, choices)
+        turn = Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(place.user)), choices)
         stream, saved_at = flow.run(turn, parts, stop), None
         try:
             for turn in stream:
                 if turn.step != saved_at:
-                    self._conversations.save_turn(user, conversation, turn)
+                    self._save(place, turn)
                     saved_at = turn.step
                 yield turn
         except SequiturError:
             raise
         except GeneratorExit:
             stop.set()
-            self._conversations.save_turn(user, conversation, turn.grow(status="stopped", step=""))
+            self._save(place, turn.grow(status="stopped", step=""))
             raise
         except Exception:  # noqa: BLE001 - the conversation outlives any bug, and the log tells of it
             _LOG.exception("turn %s failed", turn.id)
             turn = turn.grow(status="failed", step="", error=BROKEN)
-            self._conversations.save_turn(user, conversation, turn)
+            self._save(place, turn)
             yield turn
+
+    def _save(self, place: Place, turn: Turn) -> None:
+        self._conversations.save_turn(place.user, place.conversation, turn, place.version)
 
 
 def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
@@ -83,3 +129,14 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
         for turn in turns
         if turn.answer is not None and turn.answer.text
     )
+
+
+def _written(turn: Turn) -> bool:
+    return turn.answer is not None and bool(turn.answer.text)
+
+
+def _check(strategies: Sequence[str]) -> None:
+    for name in strategies:
+        variants.step("strategies", name)
+    if len(set(strategies)) != 2:
+        raise SettingsError("Choose two different ways to answer to compare them.")

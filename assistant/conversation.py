@@ -1,13 +1,15 @@
 """Keeps conversations, their turns, feedback and each user's choices in a database.
 
 A turn is stored whole, as the JSON of `Turn.to_json`, so that an old turn shows all that it showed when it was new.
+A message that was answered again has several turns, versions of one reply, of which one is shown: the conversation goes
+on from that one, and the others are kept.
 Users see only their own things: every method takes the user, and an id of another's is "not found".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -27,6 +29,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    case,
     delete,
     func,
     insert,
@@ -71,6 +74,16 @@ _TURNS = Table(
     Column("turn", Text, nullable=False),
     Index("turns_of", "conversation", "n"),
 )
+_VERSIONS = Table(
+    "versions",
+    _METADATA,
+    Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
+    # The turn that answered first; it is a version, too, and gives all of them their place.
+    Column("original", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), nullable=False, index=True),
+    Column("shown", Integer, nullable=False),
+    Column("side", Integer, nullable=False),
+)
+_VERSION_OF = _VERSIONS.c.turn == _TURNS.c.id
 _PREFERENCES = Table(
     "preferences", _METADATA, Column("user", String(200), primary_key=True), Column("choices", Text, nullable=False)
 )
@@ -88,8 +101,20 @@ class ConversationSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """Says that a turn is another answer to the message of turn `of`; `side` is 1 or 2 while two are compared."""
+
+    of: str
+    side: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation with its turns, oldest first; `feedback` maps turn ids to 1 or -1, where there is any."""
+    """A conversation with its turns, oldest first; `feedback` maps turn ids to 1 or -1, where there is any.
+
+    Of a reply with several versions `turns` holds the one that is shown. `versions` maps its id to the ids of all of
+    them, in the order in which they were written; `compared` to those that are being compared, at most two.
+    """
 
     id: str
     title: str
@@ -97,6 +122,13 @@ class Conversation:
     changed: datetime
     turns: tuple[Turn, ...] = ()
     feedback: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    compared: Mapping[str, tuple[Turn, ...]] = field(default_factory=dict)
+
+    def place(self, turn_id: str) -> int:
+        """Where the reply stands that this turn is, or is a version of: an index of `turns`, -1 for none."""
+        places = enumerate(self.turns)
+        return next((n for n, one in places if turn_id in (one.id, *self.versions.get(one.id, ()))), -1)
 
 
 class Conversations:
@@ -120,7 +152,9 @@ class Conversations:
 
     def list(self, user: str, search: str = "") -> list[ConversationSummary]:
         """The user's conversations, the one changed last first; with `search`, those that have it in title or text."""
-        count = select(func.count()).where(_TURNS.c.conversation == _CONVERSATIONS.c.id).scalar_subquery()
+        first = _VERSIONS.c.original.is_(None) | (_VERSIONS.c.original == _TURNS.c.id)
+        replies = select(func.count()).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).where(first)
+        count = replies.where(_TURNS.c.conversation == _CONVERSATIONS.c.id).scalar_subquery()
         query = select(_CONVERSATIONS, count.label("turns")).where(_CONVERSATIONS.c.user == user)
         wanted = clean(search).casefold()
         with self._engine.connect() as connection:
@@ -132,12 +166,10 @@ class Conversations:
         """The conversation with its turns. Turns that a killed process left running are given as stopped."""
         with self._engine.connect() as connection:
             row = _owned(connection, user, conversation_id)
-            query = select(_TURNS).where(_TURNS.c.conversation == conversation_id).order_by(_TURNS.c.n)
-            turns = connection.execute(query).all()
-        summary = _summary(row)
-        feedback = {turn.id: turn.feedback for turn in turns if turn.feedback}
-        read = tuple(_turn(turn) for turn in turns)
-        return Conversation(summary.id, summary.title, summary.created, summary.changed, read, feedback)
+            columns = (_TURNS, _VERSIONS.c.original, _VERSIONS.c.shown, _VERSIONS.c.side)
+            query = select(*columns).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).order_by(_TURNS.c.n)
+            turns = connection.execute(query.where(_TURNS.c.conversation == conversation_id)).all()
+        return _conversation(row, turns)
 
     def rename(self, user: str, conversation_id: str, title: str) -> None:
         """Give the conversation another title, cut at 60 characters.
@@ -158,22 +190,49 @@ class Conversations:
             gone = connection.execute(delete(_CONVERSATIONS).where(_mine(user, conversation_id)))
             _expect(gone.rowcount, "conversation")
 
-    def save_turn(self, user: str, conversation_id: str, turn: Turn) -> None:
-        """Store a turn, or put it in the place of the one with its id; the conversation becomes the newest."""
+    def save_turn(self, user: str, conversation_id: str, turn: Turn, version: Version | None = None) -> None:
+        """Store a turn, or put it in the place of the one with its id; the conversation becomes the newest.
+
+        As a `version` it is kept beside the turn that it answers again, which goes on being shown: see `choose`.
+        """
         values = _values(turn)
         with self._engine.begin() as connection:
             touched = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(changed=_stamp(now()))
             _expect(connection.execute(touched).rowcount, "conversation")
             _upsert(connection, conversation_id, turn.id, values)
+            if version:
+                _note_version(connection, conversation_id, turn.id, version)
             untitled = _mine(user, conversation_id) & (_CONVERSATIONS.c.title == "")
             connection.execute(update(_CONVERSATIONS).where(untitled).values(title=_shortened(turn.utterance)))
 
     def remove_turn(self, user: str, conversation_id: str, turn_id: str) -> None:
-        """Take a turn out of the conversation, as undo does."""
+        """Take a turn out of the conversation with all its versions, as undo does."""
+        original = select(_VERSIONS.c.original).where(_VERSIONS.c.turn == turn_id).scalar_subquery()
+        versions = select(_VERSIONS.c.turn).where(_VERSIONS.c.original == original)
+        one = (_TURNS.c.id == turn_id) | _TURNS.c.id.in_(versions)
         with self._engine.begin() as connection:
             _owned(connection, user, conversation_id)
-            one = (_TURNS.c.id == turn_id) & (_TURNS.c.conversation == conversation_id)
-            _expect(connection.execute(delete(_TURNS).where(one)).rowcount, "turn")
+            gone = connection.execute(delete(_TURNS).where(one, _TURNS.c.conversation == conversation_id))
+            _expect(gone.rowcount, "turn")
+
+    def choose(self, user: str, conversation_id: str, turn_id: str) -> None:
+        """Show this version of a reply; if two were being compared, that is over, and those without a text go."""
+        with self._engine.begin() as connection:
+            _owned(connection, user, conversation_id)
+            original = _original(connection, conversation_id, turn_id)
+            these = _VERSIONS.c.original == original
+            sides = select(_VERSIONS.c.turn).where(these, _VERSIONS.c.side > 0, _VERSIONS.c.turn != turn_id)
+            connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(sides), _TURNS.c.reply == ""))
+            shown = case((_VERSIONS.c.turn == turn_id, 1), else_=0)
+            connection.execute(update(_VERSIONS).where(these).values(shown=shown, side=0))
+
+    def discard(self, user: str, conversation_id: str, turn_id: str) -> None:
+        """Forget a version that came to nothing; one that is shown stays."""
+        hidden = select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == turn_id, _VERSIONS.c.shown == 0)
+        with self._engine.begin() as connection:
+            _owned(connection, user, conversation_id)
+            of_this = _TURNS.c.conversation == conversation_id
+            connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(hidden), of_this))
 
     def feedback(self, user: str, turn_id: str, value: Feedback) -> None:
         """Keep what the user thinks of a turn: 1 good, -1 bad, 0 nothing."""
@@ -212,6 +271,46 @@ def _upsert(connection: Connection, conversation_id: str, turn_id: str, values: 
         connection.execute(insert(_TURNS).values(id=turn_id, conversation=conversation_id, **values))
     except IntegrityError as error:
         raise StoreError("This turn belongs to another conversation and was not saved again.") from error
+
+
+def _note_version(connection: Connection, conversation_id: str, turn_id: str, version: Version) -> None:
+    """Make a turn a version of another, if it isn't one yet; the first version is shown until one is chosen."""
+    if connection.scalar(select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == turn_id)):
+        return
+    original = _original(connection, conversation_id, version.of)
+    if not connection.scalar(select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == original)):
+        connection.execute(insert(_VERSIONS).values(turn=original, original=original, shown=1, side=0))
+    connection.execute(insert(_VERSIONS).values(turn=turn_id, original=original, shown=0, side=version.side))
+
+
+def _original(connection: Connection, conversation_id: str, turn_id: str) -> str:
+    """The first version of a reply."""
+    original = func.coalesce(_VERSIONS.c.original, _TURNS.c.id)
+    query = select(original).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF))
+    found = connection.scalar(query.where(_TURNS.c.id == turn_id, _TURNS.c.conversation == conversation_id))
+    if found is None:
+        raise _missing("reply")
+    return str(found)
+
+
+def _conversation(row: Row[Any], turns: Sequence[Row[Any]]) -> Conversation:
+    """A conversation, from its row and those of its turns in their order. Versions that aren't shown are not parsed."""
+    replies: dict[str, list[Row[Any]]] = {}
+    for turn in turns:
+        replies.setdefault(turn.original or turn.id, []).append(turn)
+    shown = {next((one.id for one in group if one.shown), first): group for first, group in replies.items()}
+    sides = {turn: tuple(_turn(one) for one in group if one.side) for turn, group in shown.items()}
+    summary = _summary(row)
+    return Conversation(
+        summary.id,
+        summary.title,
+        summary.created,
+        summary.changed,
+        turns=tuple(_turn(one) for turn, group in shown.items() for one in group if one.id == turn),
+        feedback={turn.id: turn.feedback for turn in turns if turn.feedback},
+        versions={turn: tuple(one.id for one in group) for turn, group in shown.items() if len(group) > 1},
+        compared={turn: pair for turn, pair in sides.items() if pair},
+    )
 
 
 def _values(turn: Turn) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from sqlalchemy import (
     insert,
     make_url,
     select,
+    update,
 )
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
@@ -30,7 +31,8 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from assistant.errors import SettingsError, StoreError
 
-VERSION = 1
+# 2: a reply may have several versions, which programs of schema 1 would show as turns of their own.
+VERSION = 2
 BUSY_SECONDS = 10
 
 _METADATA = MetaData()
@@ -49,6 +51,8 @@ _ADVICE = (
 
 def connect(url: str) -> Engine:
     """An engine for `url` that many threads may share, its schema stamped with `VERSION`.
+
+    A database of an older version is taken over as it is: every version so far only added tables.
 
     Raises:
         SettingsError: `url` is not a SQLAlchemy URL, or its driver is not installed.
@@ -147,6 +151,9 @@ def _check_version(engine: Engine) -> None:
             f"The database {_name(engine.url)} was written by a newer version of the program "
             f"(schema {found}, this one knows {VERSION}); update the program or choose another with 'database'."
         )
+    elif found < VERSION:
+        with engine.begin() as connection:
+            connection.execute(update(_SCHEMA).where(_SCHEMA.c.id == 1).values(version=VERSION))
 
 
 def _stamp(engine: Engine) -> None:

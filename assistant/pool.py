@@ -20,11 +20,16 @@ SAME = 0.75
 
 
 def vote(pool: Sequence[Candidate], form: str, embedder: Embedder) -> tuple[Candidate, ...]:
-    """The pool with `votes`: how many candidates, itself included, say the same. Unknown ones have none."""
+    """The pool with `votes`, how many candidates, itself included, say the same, and `group`, which do.
+
+    Unknown ones have neither.
+    """
     groups = _groups(pool, form, embedder)
     sizes = Counter(groups)
+    known = [group for candidate, group in zip(pool, groups, strict=True) if not candidate.unknown]
+    numbers = {group: n for n, group in enumerate(dict.fromkeys(known))}
     return tuple(
-        candidate if candidate.unknown else replace(candidate, votes=sizes[group])
+        candidate if candidate.unknown else replace(candidate, votes=sizes[group], group=numbers[group])
         for candidate, group in zip(pool, groups, strict=True)
     )
 

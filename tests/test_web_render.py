@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 
 import jinja2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.conversation import Conversation
 from assistant.parts import Stage
 from assistant.types import (
     Answer,
     Candidate,
+    Choices,
     Citation,
     Dropped,
     Fact,
@@ -22,12 +26,20 @@ from assistant.types import (
     Passage,
     RankedFact,
     Sentence,
+    Tokens,
     Turn,
     now,
 )
 from assistant.web import render
 from assistant.web.highlight import pieces, sources
 from assistant.web.library import Document
+from assistant.web.runs import Place, Run
+
+
+def shown(*turns: Turn, known: set[str] = frozenset(), **more: object) -> str:
+    """The HTML of a conversation with these turns."""
+    return render.transcript(Conversation("i", EVIL, now(), now(), turns, **more), known)
+
 
 EVIL = '<img src=x onerror="x">${x}{{x}}'
 
@@ -83,10 +95,12 @@ def evil_turn() -> Turn:
 
 def test_no_template_lets_html_through() -> None:
     turn = evil_turn()
+    compared = Run(iter([turn]), Event(), Place(turn.id, (EVIL, EVIL)))
     summary = {"id": "i", "title": EVIL, "changed": now()}
-    shown = [
-        render.transcript("i", EVIL, [turn], {turn.id: 1}, set()),
+    rendered = [
+        shown(turn, feedback={turn.id: 1}, compared={turn.id: (turn, turn)}),
         render.answering("i", turn),
+        render.running("i", compared),
         render.notice(EVIL),
         render.render("sources", turn=turn),
         render.render("facts", facts=[Fact("f", EVIL, now(), now())], relevance={"f": turn.facts[0]}),
@@ -100,16 +114,16 @@ def test_no_template_lets_html_through() -> None:
         render.render("loading", ready=False, error="", stages=[Stage(EVIL)]),
         render.render("welcome", examples=[EVIL]),
     ]
-    for html in shown:
+    for html in rendered:
         assert "onerror" in html
         assert "<img" not in html
         assert 'onerror="' not in html
 
 
 def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
-    parts = {"turn", "steps", "icons"}
+    parts = {"turn", "steps", "icons", "comparison"}
     rendered = {
-        "transcript", "answering", "notice", "sources", "facts", "conversations", "documents", "composer",
+        "transcript", "answering", "comparing", "notice", "sources", "facts", "conversations", "documents", "composer",
         "download", "header", "loading", "welcome",
     }  # fmt: skip
     assert {file.name.removesuffix(".html.j2") for file in Path(render.FOLDER).iterdir()} == parts | rendered
@@ -122,14 +136,14 @@ def test_a_missing_variable_is_an_error() -> None:
 
 def test_an_offer_taken_up_is_shown_as_such() -> None:
     turn = Turn("I'm vegan", status="done", offers=(FactOffer("I'm vegan."),), answer=Answer("Ok"))
-    assert "Remember “I&#39;m vegan.”?" in render.transcript("i", "", [turn], {}, set())
-    assert "Remembered: “I&#39;m vegan.”" in render.transcript("i", "", [turn], {}, {"im vegan"})
+    assert "Remember “I&#39;m vegan.”?" in shown(turn)
+    assert "Remembered: “I&#39;m vegan.”" in shown(turn, known={"im vegan"})
 
 
 def test_a_replacement_names_both_facts_and_a_forgotten_one_is_no_replacement() -> None:
     old = Fact("f", "I'm vegetarian.", now(), now())
     turn = Turn("?", status="done", known=(old,), offers=(FactOffer("I'm vegan.", "f"), FactOffer("I run.", "gone")))
-    html = render.transcript("i", "", [turn], {}, set())
+    html = shown(turn)
     assert "Replace “I&#39;m vegetarian.” with “I&#39;m vegan.”?" in html
     assert "Remember “I run.”?" in html
 
@@ -138,24 +152,60 @@ def test_iterations_are_a_timeline_that_says_what_is_new() -> None:
     one, two = Passage("p", "Ada", "x"), Passage("q", "Anne", "y")
     rounds = (Iteration("who", (one,), "Ada."), Iteration("who Ada.", (one, two), "Anne."))
     turn = Turn("who", status="done", iterations=(*rounds, Iteration("who Anne.", (one, two), "Anne.")))
-    html = " ".join(render.transcript("i", "", [turn], {}, set()).split())
+    html = " ".join(shown(turn).split())
     assert html.count('<p class="dim">Searched for</p>') == 3
     assert "who Ada.</p>" in html
     assert '<span dir="auto">Anne</span><span class="figure">new</span>' in html
     assert html.count(">new<") == 1
     assert '<blockquote dir="auto">Anne.</blockquote>' in html
     assert html.count("Nothing new was written") == 1
-    assert "Searched and written, round by round" not in render.transcript("i", "", [Turn("who")], {}, set())
+    assert "Searched and written, round by round" not in shown(Turn("who"))
 
 
-def test_only_the_last_turn_can_be_undone_or_answered_again() -> None:
-    html = render.transcript("i", "", [Turn("a", status="done"), Turn("b", status="done")], {}, set())
-    assert (
-        html.count('data-event="undo"')
-        == html.count('aria-label="Answer again"')
-        == html.count('details class="pop way')
-        == 1
-    )
+def test_any_reply_can_be_answered_again_but_only_the_last_be_undone() -> None:
+    html = shown(Turn("a", status="done"), Turn("b", status="done"), Turn("Hi", status="done", intent="small_talk"))
+    assert html.count('data-event="undo"') == 1
+    assert html.count('aria-label="Answer again"') == 3
+    assert html.count('details class="pop way') == html.count('data-event="compare"') == 2
+
+
+def test_a_reply_with_versions_says_which_it_is() -> None:
+    html = shown(Turn("a", id="two", status="done"), versions={"two": ("one", "two", "three")})
+    assert '<span class="figure">2/3</span>' in html
+    assert re.findall(r'data-event="choose" data-turn="(\w*)"', html) == ["one", "three"]
+    assert "disabled" not in html
+    last = shown(Turn("a", id="two", status="done"), versions={"two": ("one", "two")})
+    assert re.search(r'aria-label="Later version" disabled', last)
+
+
+def test_what_is_written_again_leaves_its_place_open_wherever_it_stands() -> None:
+    turns = tuple(Turn(name, id=name, status="done") for name in ("one", "two"))
+    talk = Conversation("i", "", now(), now(), turns, versions={"two": ("old", "two")})
+    html = render.transcript(talk, set(), Place("old"))
+    assert 'id="place-old" data-place' in html
+    assert 'id="turn-one"' in html
+    assert 'id="turn-two"' not in html
+    compared = render.transcript(talk, set(), Place("old", ("concat", "post_fusion")))
+    assert 'id="turn-two"' in compared
+
+
+def test_what_is_compared_shows_answers_sources_votes_and_costs() -> None:
+    passages = (Passage("p", "Lentils", "Lentils hold protein."), Passage("q", "Tofu", "Tofu."))
+    one = Turn("?", id="one", status="done", choices=Choices("concat"), answer=Answer("A. [1]"), passages=passages)
+    one = one.grow(citations=(at(0, 7),), timings={"answer": 2.5}, spent={"answer": Tokens(1200, 30)})
+    pool = (Candidate("B.", "p", 2, group=0), Candidate("B!", "q", 2, group=0))
+    other = one.grow(id="other", choices=Choices("post_fusion"), pool=pool, citations=(), answer=Answer("B."))
+    html = " ".join(shown(Turn("?", id="t", status="done"), compared={"t": (one, other)}).split())
+    assert html.count('class="solid keep"') == 2
+    assert html.index("By concat") < html.index("By post_fusion")
+    assert '<span class="number">1</span><span dir="auto">Lentils</span>' in html
+    assert html.count("<dd>2.5 s</dd>") == html.count("<dd>1,200</dd>") == 2
+    assert html.count('<div class="ballots">') == 1
+    assert '<li dir="auto">Tofu: “B!”</li>' in html
+    alone = shown(Turn("?", id="t", status="done"), compared={"t": (one.grow(answer=None, error="No memory."),)})
+    assert "stopped before there was a second reply" in alone
+    assert "No memory." in alone
+    assert "solid keep" not in alone
 
 
 def test_days_and_percents() -> None:

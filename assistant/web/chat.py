@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
+from threading import Event
 from typing import cast
 
 import gradio as gr
@@ -14,7 +15,7 @@ from assistant.conversation import Feedback
 from assistant.errors import SequiturError, StoreError
 from assistant.types import Choices, Turn
 from assistant.web import render
-from assistant.web.runs import Answering, Run, Watchers, watch
+from assistant.web.runs import Place, Run, Watchers, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
 
@@ -39,6 +40,8 @@ class Talk:
         shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
         on_stream(pieces.composer, "ask", self.ask, [*shown, pieces.composer], pieces.notice)
         on_stream(pieces.transcript, "again", self.again, shown, pieces.notice)
+        on_stream(pieces.transcript, "compare", self.compare, shown, pieces.notice)
+        on(pieces.transcript, "choose", self.choose, shown, pieces.notice)
         on(pieces.composer, "stop", self.stop, [], pieces.notice)
         on(pieces.transcript, "undo", self.undo, [*shown, pieces.composer], pieces.notice)
         on(pieces.transcript, "judge", self.judge, shown, pieces.notice)
@@ -58,17 +61,35 @@ class Talk:
             yield {self._view.pieces.notice: "", **updates}
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Answer the last message anew, by another strategy where one was picked."""
+        """Answer an earlier message anew, by another strategy where one was picked."""
         turn_id, choices = tab.text("turn"), self._choices(tab.user)
         if strategy := tab.text("strategy"):
             choices = replace(choices, strategy=strategy)
 
-        def answering() -> Run:
-            ask: Answering = lambda stop: self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)  # noqa: E731
-            return self._runs.start(tab.user, tab.conversation, ask, replaces=turn_id)
+        def answering(stop: Event) -> Iterator[Turn]:
+            return self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)
 
-        async for updates in self.show(tab, await asyncio.to_thread(answering)):
+        run = await asyncio.to_thread(self._runs.start, tab.user, tab.conversation, answering, Place(turn_id))
+        async for updates in self.show(tab, run):
             yield updates
+
+    async def compare(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Answer an earlier message anew by two strategies, shown side by side."""
+        turn_id, choices = tab.text("turn"), self._choices(tab.user)
+        pair = (tab.text("first"), tab.text("second"))
+
+        def answering(stop: Event) -> Iterator[Turn]:
+            return self._chat.compare(tab.user, tab.conversation, turn_id, pair, choices, stop)
+
+        run = await asyncio.to_thread(self._runs.start, tab.user, tab.conversation, answering, Place(turn_id, pair))
+        async for updates in self.show(tab, run):
+            yield updates
+
+    def choose(self, tab: Tab) -> Updates:
+        """Show another version of a reply, or keep one of those that were compared."""
+        self._conversations.choose(tab.user, tab.conversation, tab.text("turn"))
+        conversation, run = self._view.conversation(tab), self._runs.of(tab.user, tab.conversation)
+        return {**self._view.talk(tab, conversation, run), **self._view.panel(tab, self._own(tab))}
 
     async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
         """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
@@ -84,12 +105,12 @@ class Talk:
         """A run as it goes on, then what is stored of it. Sources are sent when they change."""
         pieces, passages = self._view.pieces, None
         async for turn in watch(run):
-            updates: Updates = {pieces.answering: render.answering(tab.conversation, turn)}
+            updates: Updates = {pieces.answering: render.running(tab.conversation, run)}
             if turn.passages != passages or turn.citations:
                 passages = turn.passages
                 updates |= {pieces.sources: render.render("sources", turn=turn)}
             yield updates
-        yield await asyncio.to_thread(self._finished, tab, run.turn)
+        yield await asyncio.to_thread(self._finished, tab, run)
 
     def stop(self, tab: Tab) -> Updates:
         """Stop the answer being written."""
@@ -146,13 +167,18 @@ class Talk:
             raise
         return tab, run
 
-    def _finished(self, tab: Tab, turn: Turn) -> Updates:
+    def _finished(self, tab: Tab, run: Run) -> Updates:
         """What is stored; an answer that could not be stored stays on the page as it is."""
-        updates = self._view.all(tab)
+        pieces, turn = self._view.pieces, run.turn
+        try:
+            updates = self._view.all(tab)
+        except StoreError as error:  # the conversation was deleted meanwhile
+            return {**self._view.all(replace(tab, conversation="")), pieces.notice: render.notice(str(error))}
+        if run.place.of:
+            updates |= self._view.panel(tab, self._view.turn(tab, turn.id)) if self._view.turn(tab, turn.id) else {}
+            return updates | ({pieces.notice: render.notice(turn.error)} if turn.error else {})
         kept = any(one.id == turn.id for one in self._view.conversation(tab).turns)
-        if not kept or turn.error:
-            updates |= {self._view.pieces.answering: "" if kept else render.answering(tab.conversation, turn)}
-        return updates
+        return updates if kept else updates | {pieces.answering: render.answering(tab.conversation, turn)}
 
     def _own(self, tab: Tab) -> Turn:
         turn = self._view.turn(tab, tab.text("turn"))

@@ -19,20 +19,20 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A passage as the sources panel shows it. `n` is its number in the answer, 0 where it is not cited."""
+    """A passage as the sources panel shows it. `n` is its number in the answer, 0 where it is not cited.
+
+    `place` is the place of its first citation in the turn's citations, -1 where it is not cited.
+    """
 
     n: int
     passage: Passage
     pieces: tuple[Piece, ...]
+    place: int = -1
 
 
 def sources(turn: Turn) -> list[Source]:
     """The passages of a turn: the cited ones by their numbers, then the others as they were ranked."""
-    numbers = {citation.passage_id: citation.n for citation in reversed(turn.citations)}
-    found = [
-        Source(numbers.get(passage.id, 0), passage, tuple(pieces(passage.text, _of(turn, passage.id))))
-        for passage in turn.passages
-    ]
+    found = [_source(passage, _of(turn, passage.id)) for passage in turn.passages]
     return sorted(found, key=lambda source: source.n or len(turn.passages) + 1)
 
 
@@ -43,6 +43,11 @@ def pieces(text: str, cited: Mapping[int, Citation]) -> Iterator[Piece]:
     for start, end in pairwise(cuts):
         here = tuple(place for place, one in cited.items() if one.start <= start and end <= one.end)
         yield Piece(text[start:end], here)
+
+
+def _source(passage: Passage, cited: Mapping[int, Citation]) -> Source:
+    place, first = next(iter(cited.items()), (-1, None))
+    return Source(first.n if first else 0, passage, tuple(pieces(passage.text, cited)), place)
 
 
 def _of(turn: Turn, passage_id: str) -> dict[int, Citation]:

@@ -5,6 +5,7 @@ window.sequitur ??= (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const phone = () => matchMedia("(max-width: 1099px)").matches;
   const triggers = new WeakMap(); // root element of a live piece -> its trigger function
+  let showAnswering = () => {}; // shows what is being written once more
 
   // --- patching -----------------------------------------------------------------------------------------------
 
@@ -49,7 +50,9 @@ window.sequitur ??= (() => {
       if (name === "value" && old !== document.activeElement) old.value = value;
     }
     if (old.type === "checkbox") old.checked = fresh.hasAttribute("checked");
-    if (old.tagName !== "TEXTAREA") patch(old, fresh);
+    // What is being written fills a place; the transcript around it only says where that is. What was picked stays.
+    const filled = fresh.dataset.place !== undefined || old.tagName === "TEXTAREA" || old.tagName === "SELECT";
+    if (!filled) patch(old, fresh);
   }
 
   // --- live pieces: HTML in, events out -----------------------------------------------------------------------
@@ -62,10 +65,17 @@ window.sequitur ??= (() => {
       // A frame of an answer that belongs to another conversation came too late.
       const only = find("[data-only]", fresh)?.dataset.only;
       if (only && only !== here().conversation) return;
-      const atEnd = nearEnd();
-      patch(element, fresh);
+      const into = find("[data-into]", fresh);
+      const place = into && document.getElementById(into.dataset.into);
+      if (into && !place) return; // the transcript that has this place comes next
+      const atEnd = nearEnd() && (!place || !place.nextElementSibling);
+      const begins = place && !place.firstChild;
+      if (place) patch(place, into);
+      patch(element, place ? document.createElement("div") : fresh);
+      if (begins) place.scrollIntoView({ block: "nearest" });
       after(element, atEnd);
     };
+    if (element.closest("#answering")) showAnswering = show;
     watch("value", show);
     show();
   }
@@ -89,7 +99,11 @@ window.sequitur ??= (() => {
   function after(element, atEnd) {
     const root = element.closest(".block").id;
     if (root === "transcript" || root === "answering") {
-      if (root === "transcript") remember();
+      if (root === "transcript") {
+        remember();
+        showAnswering();
+        focusAgain();
+      }
       running();
       if (atEnd && find("#talk article")) toEnd();
     }
@@ -117,9 +131,20 @@ window.sequitur ??= (() => {
   function act(button) {
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
     if (button.dataset.event === "look") openPanel("sources");
+    toFocus = button.dataset.focus ?? "";
     if (button.dataset.closes !== undefined) closeDrawers();
     send(button, button.dataset.event, { ...button.dataset });
     if (button.dataset.event === "open") box()?.focus();
+  }
+
+  let toFocus = ""; // the id of what takes the focus once the transcript has changed
+
+  // After a step to the first or last version, its button can't be pressed, and the other one takes the focus.
+  function focusAgain() {
+    const target = toFocus && document.getElementById(toFocus);
+    if (!target) return;
+    toFocus = "";
+    (target.disabled ? find("button:enabled", target.parentElement) : target)?.focus();
   }
 
   document.addEventListener("submit", async (event) => {
@@ -132,6 +157,9 @@ window.sequitur ??= (() => {
     if (form.dataset.event === "store") form.reset();
     form.closest("details")?.removeAttribute("open");
   });
+
+  const opened = (event) => event.target.matches?.("details.way[open]") && find(".ways", event.target).scrollIntoView({ block: "nearest" });
+  document.addEventListener("toggle", opened, true);
 
   document.addEventListener("change", (event) => {
     const box = event.target;
@@ -153,7 +181,9 @@ window.sequitur ??= (() => {
       event.target.form.requestSubmit();
     }
     if (event.key !== "Escape") return;
-    if (closeDrawers() || closePops(document.body)) return;
+    const menu = event.target.closest?.("details.pop[open]");
+    if (closeDrawers()) return;
+    if (closePops(document.body)) return void (menu && find("summary", menu).focus());
     if (document.body.classList.contains("answering")) find("#composer .stop")?.click();
   });
 
@@ -197,11 +227,12 @@ window.sequitur ??= (() => {
 
   function running() {
     const was = document.body.classList.contains("answering");
-    const is = Boolean(find("#answering .turn.running"));
+    const is = Boolean(find(":is(#answering, [data-place]) .running"));
     document.body.classList.toggle("answering", is);
     const active = document.activeElement;
     if (was && !is && (active === document.body || active?.closest("#composer"))) box()?.focus();
-    const line = find("#answering .steps summary")?.textContent.trim() ?? (was ? "Answered" : "");
+    const lines = all(":is(#answering, [data-place]) .running .steps > summary");
+    const line = lines.at(-1)?.textContent.trim() ?? (was ? "Answered" : "");
     const said = find("#spoken");
     if (said && said.textContent !== line) said.textContent = line;
   }

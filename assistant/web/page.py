@@ -80,7 +80,9 @@ def build(house: House) -> gr.Blocks:
             notice, loading = live("notice"), live("loading")
             download = live("download")
             with gr.Column(elem_id="talk"):
-                transcript = live("transcript", "open", "again", "undo", "judge", "remember", "look")
+                transcript = live(
+                    "transcript", "open", "again", "compare", "choose", "undo", "judge", "remember", "look"
+                )
                 answering = live("answering", "look")
             composer = live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id()))
         with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -12,9 +12,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from assistant import variants
+from assistant.conversation import Conversation
 from assistant.types import Turn, new_id, now
-from assistant.views import headline
+from assistant.views import ballots, events, headline
 from assistant.web import highlight, reply
+from assistant.web.runs import END, Place, Run
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -31,16 +33,26 @@ def render(name: str, /, **values: Any) -> Markup:
     return Markup(_environment().get_template(f"{name}.html.j2").render(**values))  # noqa: S704 - autoescaped
 
 
-def transcript(
-    conversation: str, title: str, turns: list[Turn], feedback: Mapping[str, int], known: set[str]
-) -> Markup:
-    """A conversation. `known` are the keys of the facts stored, so that offers taken up are shown as such."""
-    return render("transcript", conversation=conversation, title=title, turns=turns, feedback=feedback, known=known)
+def transcript(conversation: Conversation, known: set[str], place: Place = END) -> Markup:
+    """A conversation. `known` are the keys of the facts stored, so that offers taken up are shown as such.
+
+    Where `place` is that of a turn, it is left open for what is being written there.
+    """
+    at = conversation.place(place.of) if place.of else -1
+    return render("transcript", conversation=conversation, known=known, place=place, at=at)
 
 
-def answering(conversation: str, turn: Turn) -> Markup:
-    """The turn that is being written."""
-    return render("answering", conversation=conversation, turn=turn, known=set())
+def answering(conversation: str, turn: Turn, into: str = "") -> Markup:
+    """The turn that is being written, at the end or `into` the place of the turn that it answers again."""
+    return render("answering", conversation=conversation, turn=turn, into=into, known=set())
+
+
+def running(conversation: str, run: Run) -> Markup:
+    """What is being written, where it belongs."""
+    if not run.place.compared:
+        return answering(conversation, run.turn, run.place.of)
+    sides = tuple(run.turns.values())
+    return render("comparing", conversation=conversation, place=run.place, sides=sides)
 
 
 def notice(text: str, kind: str = "error") -> Markup:
@@ -70,8 +82,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(headline=headline, day=day, percent=percent, plain=reply.plain, reply=reply.html)
+    environment.filters.update(ballots=ballots, events=events)
     environment.globals.update(
-        sources=highlight.sources, query_names=QUERY_NAMES, with_id=_with_id, key=_key, ways=_ways
+        sources=highlight.sources, query_names=QUERY_NAMES, with_id=_with_id, key=_key, ways=_ways, summary=_summary
     )
     return environment
 
@@ -82,7 +95,12 @@ def _with_id(things: Iterable[Any], wanted: str) -> Any:
 
 def _ways() -> list[tuple[str, str]]:
     """The strategies, and what each does."""
-    return [(name, variants.summary("strategies", name)) for name in variants.names("strategies")]
+    return [(name, _summary(name)) for name in variants.names("strategies")]
+
+
+def _summary(strategy: str) -> str:
+    """What a strategy does; "" of one that is no longer there."""
+    return variants.summary("strategies", strategy) if strategy in variants.names("strategies") else ""
 
 
 def _key(text: str) -> str:

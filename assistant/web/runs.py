@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from threading import Event, Lock, Thread
 
 from assistant.chat import BROKEN
@@ -20,18 +21,38 @@ Answering = Callable[[Event], Iterator[Turn]]
 _LOG = logging.getLogger(__name__)
 
 
-class Run:
-    """One answer being written in a thread of its own; `turn` is its newest snapshot.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where on the page a run is shown: at the end, or where turn `of` stands, which it answers again.
 
-    `replaces` is the id of the turn that is answered again, or "".
+    With two strategies to compare it is shown beneath that turn's reply, otherwise instead of it.
     """
 
-    def __init__(self, turns: Iterator[Turn], stop: Event, replaces: str = "") -> None:
-        self.turn = next(turns)
-        self.replaces = replaces
+    of: str = ""
+    compared: tuple[str, ...] = ()
+
+
+END = Place()
+
+
+class Run:
+    """An answer, or two to compare, being written in a thread of its own.
+
+    `turns` holds the newest snapshot of each turn by its id, in the order in which they were begun.
+    """
+
+    def __init__(self, turns: Iterator[Turn], stop: Event, place: Place = END) -> None:
+        first = next(turns)
+        self.turns = {first.id: first}
+        self.place = place
         self.stop = stop
         self._turns = turns
         self._thread = Thread(target=self._consume, name=f"turn-{self.turn.id}", daemon=True)
+
+    @property
+    def turn(self) -> Turn:
+        """The newest snapshot of the turn that is being written, or was written last."""
+        return next(reversed(self.turns.values()))
 
     @property
     def over(self) -> bool:
@@ -50,38 +71,51 @@ class Run:
     def _consume(self) -> None:
         try:
             for turn in self._turns:
-                self.turn = turn
+                self._show(turn)
         except SequiturError as error:
-            self.turn = self.turn.grow(status="failed", step="", error=str(error))
+            self._show(self.turn.grow(status="failed", step="", error=str(error)))
         except Exception:  # noqa: BLE001 - the page must be told, and the log has the details
             _LOG.exception("turn %s failed", self.turn.id)
-            self.turn = self.turn.grow(status="failed", step="", error=BROKEN)
+            self._show(self.turn.grow(status="failed", step="", error=BROKEN))
         finally:
             self._after()
+
+    def _show(self, turn: Turn) -> None:
+        # A new mapping: whoever reads the old one meanwhile is not disturbed.
+        self.turns = {**self.turns, turn.id: turn}
 
 
 class Runs:
     """All answers being written, at most one a conversation. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._runs: dict[tuple[str, str], Run] = {}
+        self._runs: dict[tuple[str, str], Run | None] = {}  # None: one that is about to begin
         self._lock = Lock()
 
-    def start(self, user: str, conversation: str, answering: Answering, replaces: str = "") -> Run:
+    def start(self, user: str, conversation: str, answering: Answering, place: Place = END) -> Run:
         """Begin an answer and wait for its first snapshot.
 
         Raises:
             StoreError: one is being written in this conversation already.
             SequiturError: the message can't be answered as it stands.
         """
-        if self.of(user, conversation):
-            raise StoreError("An answer is being written in this conversation; wait for it or stop it first.")
+        self._reserve(user, conversation)
         stop = Event()
-        run = Run(answering(stop), stop, replaces)
+        try:
+            run = Run(answering(stop), stop, place)
+        except BaseException:
+            self._forget(user, conversation)
+            raise
         with self._lock:
             self._runs[user, conversation] = run
         run.start(after=lambda: self._forget(user, conversation))
         return run
+
+    def _reserve(self, user: str, conversation: str) -> None:
+        with self._lock:
+            if (user, conversation) in self._runs:
+                raise StoreError("An answer is being written in this conversation; wait for it or stop it first.")
+            self._runs[user, conversation] = None
 
     def of(self, user: str, conversation: str) -> Run | None:
         """What is being written in a conversation."""
@@ -97,7 +131,7 @@ class Runs:
     def close(self, seconds: float = 5.0) -> None:
         """Stop everything and wait until it is saved."""
         with self._lock:
-            runs = list(self._runs.values())
+            runs = [run for run in self._runs.values() if run]
         for run in runs:
             run.stop.set()
         for run in runs:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from assistant.conversation import Conversation, Conversations
 from assistant.errors import StoreError
 from assistant.types import Turn, new_id, now
 from assistant.web import render
 from assistant.web.live import Live
-from assistant.web.runs import Run, Runs
+from assistant.web.runs import END, Run, Runs
 from assistant.web.tab import Tab, Updates
 from ptkb.store import Ptkb, key
 
@@ -60,15 +61,15 @@ class View:
 
     def talk(self, tab: Tab, conversation: Conversation, run: Run | None) -> Updates:
         """The transcript, and the answer that is being written."""
-        hidden = {run.turn.id, run.replaces} if run else set()
-        turns = [turn for turn in conversation.turns if turn.id not in hidden]
         known = {key(fact.text) for fact in self.ptkb.facts(tab.user)}
-        if turns or run:
-            shown = render.transcript(conversation.id, conversation.title, turns, conversation.feedback, known)
-        else:
-            shown = render.transcript(conversation.id, conversation.title, [], {}, known) + self._welcome()
-        answering = render.answering(conversation.id, run.turn) if run else ""
-        return {self.pieces.transcript: shown, self.pieces.answering: answering}
+        place = run.place if run else END
+        shown = render.transcript(_settled(conversation, run), known, place)
+        if not conversation.turns and not run:
+            shown += self._welcome()
+        return {
+            self.pieces.transcript: shown,
+            self.pieces.answering: render.running(conversation.id, run) if run else "",
+        }
 
     def sidebar(self, tab: Tab) -> Updates:
         """The list of conversations, as searched for."""
@@ -103,11 +104,13 @@ class View:
         return self.conversations.get(tab.user, tab.conversation) if tab.conversation else EMPTY
 
     def turn(self, tab: Tab, turn_id: str) -> Turn | None:
-        """A turn of the tab's conversation."""
+        """A turn of the tab's conversation that is shown, compared or being written."""
         run = self.runs.of(tab.user, tab.conversation)
-        if run and run.turn.id == turn_id:
-            return run.turn
-        return _first(self.conversation(tab).turns, lambda turn: turn.id == turn_id)
+        if run and turn_id in run.turns:
+            return run.turns[turn_id]
+        conversation = self.conversation(tab)
+        seen = (*conversation.turns, *chain.from_iterable(conversation.compared.values()))
+        return next((turn for turn in seen if turn.id == turn_id), None)
 
     def looked(self, tab: Tab) -> Turn | None:
         """The turn whose sources the tab shows."""
@@ -120,5 +123,13 @@ class View:
         return render.render("welcome", examples=EXAMPLES)
 
 
-def _first(turns: Sequence[Turn], wanted: Callable[[Turn], bool]) -> Turn | None:
-    return next((turn for turn in turns if wanted(turn)), None)
+def _settled(conversation: Conversation, run: Run | None) -> Conversation:
+    """The conversation without what is being written, which is shown apart; what nobody writes on has stopped."""
+    written = run.turns if run else {}
+
+    def settled(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+        kept = (turn for turn in turns if turn.id not in written)
+        return tuple(turn.grow(status="stopped") if turn.status == "running" else turn for turn in kept)
+
+    compared = {turn: settled(sides) for turn, sides in conversation.compared.items()}
+    return replace(conversation, turns=settled(conversation.turns), compared=compared)

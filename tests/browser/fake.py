@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
-from assistant.chat import Chat, exchanges
+from assistant.chat import Chat, Place, exchanges
 from assistant.conversation import Conversations
 from assistant.database import connect
 from assistant.errors import LibraryError, ModelError, UtteranceError
 from assistant.parts import Stage
 from assistant.settings import Settings, WebSettings
+from assistant.strategies.concat_pf import FELL_BACK
 from assistant.text import clean
 from assistant.types import (
     Answer,
@@ -125,7 +126,7 @@ class ScriptedChat(Chat):
         self.loading, self.script = loading, script
 
     def _run(
-        self, user: str, conversation: str, utterance: str, earlier: Sequence[Turn], choices: Choices, stop: Event
+        self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices, stop: Event
     ) -> Iterator[Turn]:
         if not self.loading.ready:
             raise ModelError("Sequitur is still loading; it answers as soon as the bars above are full.")
@@ -134,11 +135,11 @@ class ScriptedChat(Chat):
             raise UtteranceError("The message is empty; type a question first.")
         if len(utterance) > 20_000:
             raise UtteranceError("The message has too many characters; shorten it.")
-        turn = Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(user)), choices, model="scripted")
+        turn = Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(place.user)), choices, model="scripted")
         saved = None
         for turn in scripted(turn, self.script, stop):
             if turn.step != saved:
-                self._conversations.save_turn(user, conversation, turn)
+                self._save(place, turn)
                 saved = turn.step
             yield turn
 
@@ -188,6 +189,10 @@ def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
         )
     elif "unknown" in said:
         yield from _unknown(turn, script, stop)
+    elif "fall back" in said:
+        yield from _voted(turn.grow(step="fallback", events=(FELL_BACK,)), script, stop)
+    elif turn.choices.strategy == "post_fusion":
+        yield from _voted(turn, script, stop)
     elif "hostile" in said:
         passage = replace(PASSAGES[0], title=HOSTILE, text=HOSTILE, source=HOSTILE)
         turn = turn.grow(passages=(passage,), draft=HOSTILE, events=(HOSTILE,), own_answer=HOSTILE)
@@ -223,14 +228,32 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
 
 
 def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
-    event = "The passages together gave no answer, so each was asked alone."
-    pool = tuple(
-        Candidate("unknown" if n else "Perhaps 42.", p.id, 0 if n else 1, bool(n)) for n, p in enumerate(PASSAGES)
-    )
-    yield turn.grow(step="fallback", events=(event,))
+    yield turn.grow(step="fallback", events=(FELL_BACK,))
+    pool = tuple(Candidate("Perhaps 42." if n == 0 else "unknown", p.id, n == 0, n > 0) for n, p in enumerate(PASSAGES))
     answer = Answer("The library doesn't hold an answer to this.", unknown=True, origin="pool")
     yield turn.grow(
-        step="admit", events=(event,), pool=pool, answer=answer, own_answer="It may be **42**, as far as I recall."
+        step="admit", events=(FELL_BACK,), pool=pool, answer=answer, own_answer="It may be **42**, as far as I recall."
+    )
+
+
+def _voted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
+    """Post-fusion, as a fallback or by itself: two passages agree, one says something else, one gives no answer."""
+    said = "Lentils, beans, tofu and eggs are rich in protein."
+    like, other = "Beans, lentils, tofu and eggs hold protein.", "Fibre slows digestion."
+    texts = ((said, 2, 0), (like, 2, 0), (other, 1, 1), ("unknown", 0, -1))
+    pool = tuple(Candidate(t, p.id, v, g < 0, g) for (t, v, g), p in zip(texts, PASSAGES, strict=True))
+    for turn in _written(turn.grow(pool=pool), said, "pool", script, stop):
+        yield turn
+    if stop.is_set():
+        return
+    start = PASSAGES[0].text.index(said)
+    yield turn.grow(
+        step="offers",
+        answer=Answer(f"{said} [1]", origin="pool"),
+        citations=(Citation(1, PASSAGES[0].id, start, start + len(said), said, said, 0.97),),
+        sentences=(Sentence(said, True, 0.97, (1,)),),
+        spent={**turn.spent, "answer": Tokens(640, 31)},
+        timings={**turn.timings, "answer": 6.4},
     )
 
 

@@ -144,7 +144,7 @@ def test_an_unknown_answer_says_so_and_offers_the_models_own(page: Page, ask) ->
     expect(own).to_contain_text("It may be 42")
     expect(own.locator(".label")).to_contain_text("No passage backs it")
     last(page).locator(".steps summary").click()
-    expect(last(page).locator(".inside")).to_contain_text("1 vote")
+    expect(last(page).locator(".inside")).to_contain_text("1 of 4 votes")
 
 
 def test_nothing_is_remembered_without_a_click(page: Page, site, ask) -> None:
