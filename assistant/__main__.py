@@ -10,6 +10,7 @@ from assistant.commands import (
     ask,
     bench,
     bench_llm,
+    bench_relevance,
     evaluate,
     evaluate_gates,
     evaluate_groundedness,
@@ -52,6 +53,7 @@ app.command("ikat-validate")(ikat.validate)
 app.command("ikat-index")(ikat.index)
 app.add_typer(bench.app, name="bench")
 bench.app.command("llm")(bench_llm.llm)
+bench.app.command()(bench_relevance.relevance)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A cross-encoder with random weights, small enough to be made and trained in a test."""
+"""A cross-encoder and a T5 with random weights, small enough to be made and trained in a test."""
 
 from __future__ import annotations
 
@@ -33,4 +33,34 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     BertForSequenceClassification(config).save_pretrained(folder)
     BertTokenizerFast(vocab={word: n for n, word in enumerate(WORDS)}, model_max_length=64).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a T5 of one layer, whose tokenizer knows a few words, "true" and "false" among them."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+    words = ["<pad>", "</s>", "<unk>", "true", "false", "question", "context", *WORDS[5:]]
+    tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    folder = tmp_path_factory.mktemp("models") / "tiny-t5"
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = T5Config(
+        vocab_size=len(words),
+        d_model=32,
+        d_kv=16,
+        d_ff=64,
+        num_layers=1,
+        num_heads=2,
+        dropout_rate=0.0,
+        decoder_start_token_id=0,
+    )
+    T5ForConditionalGeneration(config).save_pretrained(folder)
     return folder

@@ -232,14 +232,14 @@ def test_the_command_with_a_cross_encoder(files, tiny_cross_encoder, tmp_path) -
 def test_the_command_with_a_real_chat_model(files, smollm_path, tmp_path) -> None:
     corpus, questions, *_ = files
     asked = ["--corpus", corpus, "--questions", questions, "--depth", 2, "--k", 2, "--limit", 2, "--json"]
-    result = evaluate(*asked, "--model", "smollm2-135m", "--out", tmp_path / "out")
+    result = evaluate(*asked, "--estimator", "llm", "--model", "smollm2-135m", "--out", tmp_path / "out")
     summary = json.loads(result.stdout)
     assert summary["estimator"] == "llm:smollm2-135m"
     assert {"unanswerable_precision", "unanswerable_recall", "unanswerable_f1", "ece", "R@1"} <= set(summary)
 
 
 def test_bad_input_is_told_before_anything_is_loaded(files, tmp_path) -> None:
-    asked = [*on(files, tmp_path), "--model", "there-is-no-such-model"]
+    asked = [*on(files, tmp_path), "--estimator", "llm", "--model", "there-is-no-such-model"]
     with pytest.raises(ModelError, match="can't be read"):
         evaluate(*asked, "--calibration", tmp_path / "none.json")
     with pytest.raises(DataError, match="raise the depth"):

@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 
 from assistant.errors import DataError, ModelError, UtteranceError
+from assistant.relevance.by_cosine import CosineEstimator
 from assistant.relevance.by_llm import LlmEstimator
 from assistant.relevance.calibration import (
     METHODS,
@@ -20,7 +21,7 @@ from assistant.relevance.cross_encoder import CrossEncoderEstimator
 from assistant.relevance.estimate import reranked, set_confidence
 from assistant.relevance.weights import best, marginal, weights
 from assistant.types import Passage, Relevance
-from tests.scripted import ScriptedLLM
+from tests.scripted import WORDS, ScriptedLLM
 
 pytest_plugins = ["tests.fixtures_relevance"]
 PASSAGES = [Passage("a", "Lentils", "Rich in protein."), Passage("b", "", "Milk."), Passage("c", "Walks", "Good.")]
@@ -79,6 +80,14 @@ def test_a_real_model_gives_probabilities(smollm) -> None:
     assert len(found) == 3
     assert all(0 < one.confidence < 1 for one in found)
     assert len({one.confidence for one in found}) == 3
+
+
+def test_likeness_is_a_baseline() -> None:
+    found = CosineEstimator(WORDS).estimate("rich in protein", PASSAGES, Event())
+    # three of the passage's four words, and no word of the others
+    assert found[0].confidence == pytest.approx(3 / (3**0.5 * 4**0.5))
+    assert found[1].confidence == pytest.approx(0, abs=1e-5)
+    assert CosineEstimator(WORDS).estimate("?", [], Event()) == []
 
 
 # --- cross-encoders ----------------------------------------------------------------------------------------------

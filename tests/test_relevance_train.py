@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from assistant.commands import train as command
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.evaluation.data import Question
-from assistant.evaluation.likelihoods import examples, measure, open_run
-from assistant.relevance.cross_encoder import CrossEncoderEstimator
+from assistant.evaluation.likelihoods import by_words, examples, measure, open_run
 from assistant.relevance.checkpoint import NAME as CHECKPOINT
+from assistant.relevance.cross_encoder import CrossEncoderEstimator
 from assistant.relevance.train import MODEL, Example, Plan, Trainer
 from assistant.types import Passage
 from tests.fixtures_models import fetched
@@ -103,6 +103,48 @@ def test_a_killed_training_goes_on_to_the_same_weights(tiny_cross_encoder, tmp_p
     assert len(json.loads((tmp_path / "killed" / "history.json").read_text())) == 4
 
 
+def test_a_training_may_end_within_an_epoch_and_go_on_later(tiny_cross_encoder, tmp_path) -> None:
+    whole = trainer(tmp_path / "whole", tiny_cross_encoder, epochs=2).run(silent)
+    history = trainer(tmp_path / "part", tiny_cross_encoder, epochs=2, most=1).run(silent)
+    assert len(history) == 1
+    assert (tmp_path / "part" / MODEL / "config.json").exists()
+    assert trainer(tmp_path / "part", tiny_cross_encoder, epochs=2, most=1).run(silent) == history
+    later = trainer(tmp_path / "part", tiny_cross_encoder, epochs=2).run(silent)
+    assert later[-1].dev == pytest.approx(whole[-1].dev)
+    assert [epoch.number for epoch in later] == [1, 2, 3]
+
+
+def test_the_rate_rises_and_falls_and_frozen_words_stay(tiny_cross_encoder, tmp_path) -> None:
+    training = trainer(tmp_path, tiny_cross_encoder, epochs=4, warm_up=4, frozen=True)
+    before = training._model.get_input_embeddings().weight.clone()
+    rates = []
+    for step in range(16):
+        training._step = step
+        rates.append(training._rate())
+    assert rates[:4] == pytest.approx([0.75e-3, 1.5e-3, 2.25e-3, 3e-3])
+    assert rates[15] == pytest.approx(1.5e-3)
+    training._step = 0
+    head = training._model.classifier.weight.clone()
+    training.run(silent)
+    assert torch.equal(before, training._model.get_input_embeddings().weight)
+    assert not torch.equal(head, training._model.classifier.weight)
+
+
+def test_no_passage_takes_part_with_a_score_of_nothing(tiny_cross_encoder, tmp_path) -> None:
+    # of a question that no passage helps, every score has to fall below 0; of another, one passage has to rise above
+    useless = [replace(example(one), log_likelihoods=(log(0.01),) * 4, without=log(0.5)) for one in TOWNS]
+    plan = Plan(str(tiny_cross_encoder), epochs=15, batch=2, rate=3e-3, length=48)
+    Trainer(tmp_path / "none", plan, useless, useless).run(silent)
+    asked = "capital of peru ?"
+    found = CrossEncoderEstimator(tmp_path / "none" / MODEL).estimate(asked, PASSAGES, Event())
+    assert all(one.score < -1 for one in found)
+    helped = [replace(example(one), without=log(0.05)) for one in TOWNS]
+    Trainer(tmp_path / "one", plan, helped, helped).run(silent)
+    scores = [one.score for one in CrossEncoderEstimator(tmp_path / "one" / MODEL).estimate(asked, PASSAGES, Event())]
+    assert scores[1] > 1
+    assert max(scores[0], *scores[2:]) < 0
+
+
 def test_what_can_not_be_trained_is_refused(tiny_cross_encoder, tmp_path) -> None:
     plan, hopeless = Plan(str(tiny_cross_encoder), length=48), [example("peru", possible=False)]
     with pytest.raises(DataError, match="to any training question possible"):
@@ -182,6 +224,18 @@ def test_likelihoods_are_scored_once_and_kept(corpus, tmp_path) -> None:
     assert llm.scored[-1] == "rome"
     with pytest.raises(DataError, match="another contexts"):
         open_run(tmp_path / "cache", corpus, 4, "m")
+
+
+def test_words_alone_tell_which_passages_help() -> None:
+    asked = [*QUESTIONS[:2], Question("none", "capital of mars ?", ("nowhere", ""), ())]
+    found = by_words(asked, FixedRetriever(PASSAGES), 3, silent)
+    assert found[1].log_likelihoods == pytest.approx((log(0.01), log(0.9), log(0.01)))
+    assert found[1].without == pytest.approx(log(0.1))
+    assert found[2].log_likelihoods == pytest.approx((log(0.01),) * 3)
+    assert found[0].passages == tuple(PASSAGES[:3])
+    # part of a word is not the word
+    part = by_words([Question("p", "?", ("lim",), ())], FixedRetriever(PASSAGES), 2, silent)
+    assert part[0].log_likelihoods == pytest.approx((log(0.01),) * 2)
 
 
 def test_a_backend_that_can_not_score_is_refused_and_a_long_question_kept_out(corpus, tmp_path) -> None:

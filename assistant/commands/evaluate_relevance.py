@@ -25,8 +25,8 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     corpus: Corpus,
     questions: Questions,
     estimator: Annotated[
-        str, typer.Option(help="'llm', or a cross-encoder: a folder, a hub id or a name of the catalogue.")
-    ] = "llm",
+        str, typer.Option(help="'shipped', 'llm', 'cosine', or a cross-encoder or T5: a folder or a hub id.")
+    ] = "shipped",
     depth: Annotated[int, typer.Option(min=1, max=100, help="BM25 candidates that are estimated.")] = 20,
     k: Annotated[int, typer.Option("--k", min=1, help="The best of them, which make the context set.")] = 20,
     contexts: Annotated[

@@ -55,6 +55,7 @@ def relevance(  # noqa: PLR0913 - the training's knobs
         int, typer.Option(min=1, help="Questions of each file that are kept apart to choose the best epoch.")
     ] = 100,
     epochs: Annotated[int, typer.Option(min=1, help="Times that all questions are gone through.")] = 3,
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many.", show_default="all epochs")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Questions of a step.")] = 4,
     rate: Annotated[float, typer.Option(min=0, help="AdamW's highest learning rate.")] = 5e-5,
     warm_up: Annotated[int, typer.Option(min=0, help="Steps after which it is reached; it falls afterwards.")] = 100,
@@ -87,8 +88,9 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     with bar("Encoder") as progress:
         folder = Catalogue.load().resolve(base, knobs, progress)
     plan = Plan(
-        str(folder), epochs=epochs, batch=batch, rate=rate, length=length, seed=seed, warm_up=warm_up, frozen=frozen
-    )
+        str(folder), epochs=epochs, batch=batch, rate=rate, length=length, seed=seed, warm_up=warm_up, frozen=frozen,
+        most=steps,
+    )  # fmt: skip
     trainer = Trainer(
         into, plan, [one for some in examples for one in some[dev:]], [one for some in examples for one in some[:dev]]
     )
@@ -102,6 +104,19 @@ def relevance(  # noqa: PLR0913 - the training's knobs
             table.add_row(str(epoch.number), f"{epoch.loss:.4f}", f"{epoch.dev:.4f}", "yes" if epoch.best else "")
         out.print(table)
     talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
+
+
+@app.command()
+def pack(
+    *,
+    model: Annotated[Path, typer.Option(help="The folder of a cross-encoder that `train relevance` made.")],
+    into: Annotated[Path, typer.Option("--out", help="The folder for its packed form.")],
+) -> None:
+    """Pack a trained relevance estimator into a quarter of its size: int8 weights, read back when it is loaded."""
+    from assistant.relevance import packed  # noqa: PLC0415 - torch
+
+    size = packed.pack(model, into)
+    talk.print(f"The packed model is {into}, {size / 1e6:.1f} MB.", soft_wrap=True)
 
 
 def _chosen(path: Path, limit: int | None, seed: int, skip: int, dev: int) -> list[Question]:

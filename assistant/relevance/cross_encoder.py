@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
@@ -11,13 +12,16 @@ from typing import Any
 from assistant.errors import ModelError
 from assistant.types import Passage, Relevance
 
-BATCH = 32
+BATCH = 8
+# Tokens read of question and passage together: all of most passages, and what is over costs time with its square.
+LENGTH = 256
 
 
 class CrossEncoderEstimator:
     """A sentence-transformers cross-encoder in a local folder, on the CPU or the GPU. Threads take turns.
 
-    What is longer than the model reads is cut by its tokenizer, the longer of question and passage first.
+    What is longer than the model reads, 256 tokens at most, is cut by its tokenizer, the longer of question and passage
+    first. Passages of similar lengths are read together, so that little time goes into padding.
 
     Raises:
         ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded.
@@ -32,11 +36,15 @@ class CrossEncoderEstimator:
         self._model = load(folder)
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-        """One estimate for each passage; see `Estimator`. `stop` is looked at between batches of 32."""
-        found: list[Relevance] = []
-        for start in range(0, len(passages), BATCH):
-            batch = passages[start : start + BATCH]
-            found += [Relevance.of_score(0.0)] * len(batch) if stop.is_set() else self._batch(question, batch)
+        """One estimate for each passage; see `Estimator`. `stop` is looked at between batches of 8."""
+        found = [Relevance.of_score(0.0)] * len(passages)
+        order = sorted(range(len(passages)), key=lambda n: len(passages[n].text))
+        for start in range(0, len(order), BATCH):
+            if stop.is_set():
+                break
+            places = order[start : start + BATCH]
+            for place, one in zip(places, self._batch(question, [passages[n] for n in places]), strict=True):
+                found[place] = one
         return found
 
     def _batch(self, question: str, passages: Sequence[Passage]) -> list[Relevance]:
@@ -86,11 +94,16 @@ def load(folder: Path) -> Any:
     from sentence_transformers import CrossEncoder  # noqa: PLC0415 - takes seconds to import
     from transformers.utils import logging  # noqa: PLC0415
 
+    from assistant.relevance.packed import is_packed, unpacked  # noqa: PLC0415 - torch
+
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        return CrossEncoder(str(folder), local_files_only=True, model_kwargs={"dtype": fastest()})
+        with unpacked(folder) if is_packed(folder) else nullcontext(folder) as plain:
+            model = CrossEncoder(str(plain), local_files_only=True, model_kwargs={"dtype": fastest()})
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no complete cross-encoder ({error}); get or train it again.") from error
+    model.max_seq_length = min(model.max_seq_length or LENGTH, LENGTH)
+    return model
 
 
 def fastest() -> Any:

@@ -144,7 +144,7 @@ class JointTrainer:
     def _log_likelihoods(self, inputs: Any, answer: str) -> Tensor:
         """F_j = log P_G(a|q,c_j) of one answer after each passage, (passages,), in nats (equation 8)."""
         ids = self._writer(answer, truncation=True, max_length=ANSWER, return_tensors="pt")["input_ids"]
-        labels = ids.to(self._device).expand(len(inputs["input_ids"]), -1)
+        labels = ids.to(self._device).repeat(len(inputs["input_ids"]), 1)
         odds = self._generator(**inputs, labels=labels).logits.float().log_softmax(-1)
         found: Tensor = odds.gather(-1, labels[..., None])[..., 0].sum(-1)
         return found

@@ -11,7 +11,7 @@ from assistant.relevance.calibration import Calibrated, Calibration
 from assistant.settings import Settings
 from assistant.types import LLM, Estimator, EstimatorOf, Passage, Progress, Relevance
 
-BY_LLM = "llm"
+BY_LLM, BY_COSINE = "llm", "cosine"
 SHIPPED = Path(__file__).parent / "shipped"
 CALIBRATION = "calibration.json"
 
@@ -19,7 +19,8 @@ CALIBRATION = "calibration.json"
 def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progress) -> Estimator:
     """The chat model (`llm`), or a trained one: a folder, a hub id or a name of the catalogue, fetched if need be.
 
-    "shipped" is the cross-encoder that comes with Sequitur. What a folder holds is told by its configuration.
+    "cosine" compares embeddings, for measuring against; "shipped" is the cross-encoder that comes with Sequitur. What a
+    folder holds is told by its configuration.
 
     Raises:
         ModelError: it can't be had or loaded, or is neither a cross-encoder nor a T5.
@@ -28,6 +29,11 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
         from assistant.relevance.by_llm import LlmEstimator  # noqa: PLC0415
 
         return LlmEstimator(llm())
+    if name == BY_COSINE:
+        from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
+        from assistant.relevance.by_cosine import CosineEstimator  # noqa: PLC0415
+
+        return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
     from assistant.relevance.cross_encoder import CrossEncoderEstimator  # noqa: PLC0415
     from assistant.relevance.seq2seq import Seq2SeqEstimator, is_seq2seq  # noqa: PLC0415
 

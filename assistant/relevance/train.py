@@ -62,7 +62,8 @@ class Plan:
 
     `batch` is in questions, `length` in tokens of question and passage together, `alpha` is a1 of equation 12. The rate
     rises for `warm_up` steps and then falls with the square root of the steps, so that it needs no end to aim at.
-    `frozen` leaves the word embeddings as they are: half of a small encoder's weights, which few examples won't better.
+    `most` ends it after so many steps; what was begun of an epoch then counts as one. `frozen` leaves the word
+    embeddings as they are: half of a small encoder's weights, which few examples won't better.
     """
 
     base: str
@@ -75,6 +76,7 @@ class Plan:
     seed: int = 0
     warm_up: int = 0
     frozen: bool = False
+    most: int | None = None
     save_every: int = 50
 
 
@@ -110,13 +112,14 @@ class Trainer:
             self._model.get_input_embeddings().weight.requires_grad_(False)
         learned = [weight for weight in self._model.parameters() if weight.requires_grad]
         self._optimizer = torch.optim.AdamW(learned, lr=plan.rate, weight_decay=plan.decay)
-        self._step, self._sum, self._history = 0, 0.0, list[Epoch]()
+        self._step, self._sum, self._measured, self._history = 0, 0.0, 0, list[Epoch]()
         self._resume()
 
     @property
     def steps(self) -> int:
         """Steps of the whole training."""
-        return self._plan.epochs * self._per_epoch
+        every = self._plan.epochs * self._per_epoch
+        return every if self._plan.most is None else min(every, self._plan.most)
 
     def run(self, progress: Progress) -> list[Epoch]:
         """Train what is left, and say what every epoch came to."""
@@ -128,6 +131,9 @@ class Trainer:
                 self._end_epoch()
             if self._step % self._per_epoch == 0 or self._step % self._plan.save_every == 0:
                 self._save_checkpoint()
+        if self._measured < self._step:
+            self._end_epoch()
+            self._save_checkpoint()
         progress(self.steps, self.steps)
         return list(self._history)
 
@@ -202,8 +208,8 @@ class Trainer:
     def _end_epoch(self) -> None:
         dev = self.dev_loss()
         best = all(dev < epoch.dev for epoch in self._history)
-        self._history.append(Epoch(len(self._history) + 1, self._sum / self._per_epoch, dev, best))
-        self._sum = 0.0
+        self._history.append(Epoch(len(self._history) + 1, self._sum / (self._step - self._measured), dev, best))
+        self._sum, self._measured = 0.0, self._step
         if best:
             self._save_model()
 
@@ -219,6 +225,7 @@ class Trainer:
         state = {
             "step": self._step,
             "sum": self._sum,
+            "measured": self._measured,
             "model": self._model.state_dict(),
             "optimizer": self._optimizer.state_dict(),
             "history": [asdict(epoch) for epoch in self._history],
@@ -233,12 +240,12 @@ class Trainer:
             return
         self._model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
-        self._step, self._sum = state["step"], state["sum"]
+        self._step, self._sum, self._measured = state["step"], state["sum"], state["measured"]
         self._history = _EPOCHS.validate_python(state["history"])
 
     def _claim(self) -> dict[str, Any]:
         """What a training that goes on has to share. More epochs may be added, and it may be saved at other times."""
-        plan = {key: value for key, value in asdict(self._plan).items() if key not in ("epochs", "save_every")}
+        plan = {key: value for key, value in asdict(self._plan).items() if key not in ("epochs", "most", "save_every")}
         return {**plan, "train": _digest(self._train), "dev": _digest(self._dev)}
 
 

@@ -1,0 +1,68 @@
+"""`bench relevance`: the seconds that scoring passages takes, on this machine as it is."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from statistics import median
+from threading import Event
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from assistant.commands.bars import bar
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of
+from assistant.errors import DataError
+from assistant.evaluation.data import read_questions, sample
+from assistant.library.corpus import load_corpus
+from assistant.parts import load_llm
+from assistant.types import Passage
+
+
+def relevance(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    corpus: Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")],
+    questions: Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers}.")],
+    estimator: Annotated[str, typer.Option(help="'llm', 'shipped', a folder, or a hub id.")] = "shipped",
+    passages: Annotated[int, typer.Option(min=1, help="Passages scored for each question.")] = 25,
+    runs: Annotated[int, typer.Option(min=1, help="Questions; the first is not counted.")] = 12,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+    model: Model = None,
+    backend: Backend = None,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Time a relevance estimator on real passages, drawn from the corpus, as long as they come."""
+    from assistant.relevance.load import load  # noqa: PLC0415 - torch
+
+    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    asked = sample(read_questions(questions), runs + 1, 0)
+    pool = sample(load_corpus(corpus), passages * (runs + 1), 0)
+    if len(asked) <= runs or len(pool) < passages * (runs + 1):
+        raise DataError(f"{runs + 1} questions with {passages} passages each are needed; give larger files.")
+    with bar("Estimator") as progress:
+        scorer = load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
+
+    def seconds(question: str, shown: list[Passage]) -> float:
+        begun = perf_counter()
+        scorer.estimate(question, shown, Event())
+        return perf_counter() - begun
+
+    batches = [pool[n * passages : (n + 1) * passages] for n in range(runs + 1)]
+    _, *timed = [seconds(question.text, shown) for question, shown in zip(asked, batches, strict=True)]
+    words = median(len(passage.text.split()) for passage in pool)
+    found = {
+        "estimator": scorer.name, "machine": platform.processor() or platform.machine(), "passages": passages,
+        "words": words, "runs": runs, "median": median(timed), "fastest": min(timed), "slowest": max(timed),
+    }  # fmt: skip
+    if as_json:
+        out.print_json(json.dumps(found))
+        return
+    out.print(
+        f"{scorer.name}: {passages} passages of {words:.0f} words (median) in {median(timed):.2f} s (median of {runs};"
+        f" fastest {min(timed):.2f} s, slowest {max(timed):.2f} s)",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,136 @@
+"""Estimators as the settings name them, packed into a quarter of their size, and those that can't be used."""
+
+import json
+import shutil
+from pathlib import Path
+from threading import Event
+
+import pytest
+from safetensors.torch import load_file, save_file
+from typer.testing import CliRunner
+
+from assistant.commands import train as command
+from assistant.errors import DataError, ModelError, SettingsError
+from assistant.parts import load_estimator
+from assistant.relevance import packed
+from assistant.relevance.calibration import Calibration
+from assistant.relevance.cross_encoder import CrossEncoderEstimator
+from assistant.relevance.load import CALIBRATION, load
+from assistant.settings import RelevanceSettings, Settings
+from assistant.settings import load as load_settings
+from assistant.types import Passage
+from tests.scripted import ScriptedLLM
+
+pytest_plugins = ["tests.fixtures_relevance"]
+PASSAGES = [Passage("a", "Lentils", "Rich in protein."), Passage("b", "", "Milk."), Passage("c", "Walks", "Good.")]
+
+
+def silent(done: int, total: int) -> None:
+    pass
+
+
+def chosen(settings: Settings, **knobs: object):
+    found = load_estimator(settings.model_copy(update={"relevance": RelevanceSettings(**knobs)}), silent)
+    return found(ScriptedLLM()) if found else None
+
+
+def confidences(estimator) -> list[float]:
+    return [one.confidence for one in estimator.estimate("what holds protein", PASSAGES, Event())]
+
+
+# --- packed ------------------------------------------------------------------------------------------------------
+
+
+def test_a_packed_model_says_nearly_the_same(tiny_cross_encoder, tmp_path) -> None:
+    size = packed.pack(tiny_cross_encoder, tmp_path / "small")
+    assert size == sum(file.stat().st_size for file in (tmp_path / "small").iterdir())
+    before, after = (CrossEncoderEstimator(one) for one in (tiny_cross_encoder, tmp_path / "small"))
+    for one, other in zip(
+        before.estimate("what holds protein", PASSAGES, Event()),
+        after.estimate("what holds protein", PASSAGES, Event()),
+        strict=True,
+    ):
+        assert other.score == pytest.approx(one.score, abs=0.05)
+    weights = load_file(tmp_path / "small" / packed.WEIGHTS)
+    name = "bert.encoder.layer.0.attention.self.query.weight"
+    assert str(weights[name].dtype) == "torch.int8"
+    plain = load_file(tiny_cross_encoder / "model.safetensors")[name]
+    restored = weights[name].float() * weights[f"{name}.scale"]
+    assert (plain - restored).abs().max() <= weights[f"{name}.scale"].max() / 2 + 1e-6
+
+
+def test_packed_files_that_can_not_be_read(tiny_cross_encoder, tmp_path) -> None:
+    small = tmp_path / "small"
+    packed.pack(tiny_cross_encoder, small)
+    weights = load_file(small / packed.WEIGHTS)
+    save_file(weights, small / packed.WEIGHTS, metadata={"version": "2"})
+    with pytest.raises(ModelError, match=r"is of version 2, not 1"):
+        CrossEncoderEstimator(small)
+    (small / packed.WEIGHTS).write_bytes(b"broken")
+    with pytest.raises(ModelError, match="can't be read"):
+        CrossEncoderEstimator(small)
+    with pytest.raises(ModelError, match="no weights that can be packed"):
+        packed.pack(small, tmp_path / "again")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="can't be written"):
+        packed.pack(tiny_cross_encoder, tmp_path / "file")
+
+
+def test_the_command_packs(tiny_cross_encoder, tmp_path) -> None:
+    words = ["pack", "--model", str(tiny_cross_encoder), "--out", str(tmp_path / "small")]
+    result = CliRunner().invoke(command.app, words, catch_exceptions=False)
+    assert "MB" in result.stderr
+    assert CrossEncoderEstimator(tmp_path / "small").estimate("?", PASSAGES, Event())
+
+
+# --- by the settings ---------------------------------------------------------------------------------------------
+
+
+def test_none_is_none(settings) -> None:
+    assert chosen(settings, estimator="none") is None
+
+
+def test_each_kind_is_had_by_its_name(settings, tiny_cross_encoder, tiny_t5) -> None:
+    assert chosen(settings, estimator="llm").name == "llm:scripted"
+    assert chosen(settings, estimator="cross_encoder", model=str(tiny_cross_encoder)).name.startswith("cross-encoder:")
+    assert chosen(settings, estimator="seq2seq", model=str(tiny_t5)).name == "seq2seq:tiny-t5"
+    for folder, name in ((tiny_cross_encoder, "cross-encoder:tiny-cross-encoder"), (tiny_t5, "seq2seq:tiny-t5")):
+        assert load(str(folder), ScriptedLLM, settings, silent).name == name
+    assert load("llm", ScriptedLLM, settings, silent).name == "llm:scripted"
+
+
+def test_a_calibration_beside_the_model_is_used(settings, tiny_cross_encoder, tmp_path) -> None:
+    folder = tmp_path / "tiny"
+    shutil.copytree(tiny_cross_encoder, folder)
+    plain = confidences(chosen(settings, estimator="cross_encoder", model=str(folder)))
+    curve = Calibration("cross-encoder:tiny", "platt", slope=1.0, intercept=-3.0, pairs=1200, data="NQ")
+    curve.save(folder / CALIBRATION)
+    found = chosen(settings, estimator="cross_encoder", model=str(folder))
+    assert found.calibration == "platt, on 1,200 passages of NQ"
+    assert all(after < before / 5 for before, after in zip(plain, confidences(found), strict=True))
+    Calibration("cross-encoder:tiny", "platt", intercept=3.0).save(tmp_path / "other.json")
+    other = chosen(settings, estimator="cross_encoder", model=str(folder), calibration=str(tmp_path / "other.json"))
+    assert all(after > before for before, after in zip(plain, confidences(other), strict=True))
+
+
+def test_one_that_can_not_be_had_says_so_when_it_is_asked(settings, tiny_cross_encoder, tmp_path) -> None:
+    other = tmp_path / "tiny"
+    shutil.copytree(tiny_cross_encoder, other)
+    text = json.dumps({"estimator": "cross-encoder:tiny", "method": "platt", "version": 2})
+    (other / CALIBRATION).write_text(text)
+    for knobs, error, says in (
+        ({"estimator": "cross_encoder", "model": str(tmp_path / "none")}, ModelError, "none"),
+        ({"estimator": "cross_encoder", "model": str(other)}, ModelError, "version 2, not 1"),
+        ({"estimator": "seq2seq"}, ModelError, "set relevance.model"),
+        ({"estimator": "llm", "calibration": str(tmp_path / "no.json")}, ModelError, "can't be read"),
+    ):
+        with pytest.raises(error, match=says):
+            chosen(settings, **knobs).estimate("?", PASSAGES, Event())
+
+
+@pytest.mark.parametrize("threshold", [0, 1, -0.5, 1.5, "nan"])
+def test_thresholds_outside_of_0_and_1_are_refused(threshold, tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(f"[relevance]\nthreshold = {threshold}\n")
+    with pytest.raises(SettingsError, match=r"relevance\.threshold"):
+        load_settings(file)

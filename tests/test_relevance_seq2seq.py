@@ -1,0 +1,187 @@
+"""The paper's estimator and its training with a generator, by T5s that are made here."""
+
+import json
+import shutil
+from dataclasses import replace
+from math import exp, log
+from pathlib import Path
+from threading import Event
+
+import pytest
+import torch
+
+from assistant.errors import DataError, ModelError
+from assistant.relevance.joint import ESTIMATOR, GENERATOR, Asked, JointPlan, JointTrainer
+from assistant.relevance.losses import generation_loss, relevance_loss, token_loss
+from assistant.relevance.seq2seq import Seq2SeqEstimator, first_logits, word_ids
+from assistant.types import Passage
+
+pytest_plugins = ["tests.fixtures_relevance"]
+TOWNS = {"france": "paris", "peru": "lima", "norway": "oslo", "kenya": "nairobi"}
+PASSAGES = tuple(Passage(one, one, f"the capital of {one} is {town} .") for one, town in TOWNS.items())
+ASKED = [Asked(f"where is {town} ?", (one,), PASSAGES) for one, town in TOWNS.items()]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """For a model this small, threads only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def silent(done: int, total: int) -> None:
+    pass
+
+
+def trainer(folder: Path, base: Path, **changes) -> JointTrainer:
+    plan = replace(JointPlan(str(base), str(base), epochs=2, batch=2, rate=3e-3, length=32), **changes)
+    return JointTrainer(folder, plan, ASKED, ASKED)
+
+
+# --- the estimator -----------------------------------------------------------------------------------------------
+
+
+def test_confidence_is_true_against_false(tiny_t5) -> None:
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    found = Seq2SeqEstimator(tiny_t5).estimate("where is lima ?", list(PASSAGES) * 3, Event())
+    tokenizer, model = AutoTokenizer.from_pretrained(tiny_t5), AutoModelForSeq2SeqLM.from_pretrained(tiny_t5).eval()
+    read = tokenizer("question: where is lima ? context: peru: the capital of peru is lima .", return_tensors="pt")
+    with torch.inference_mode():
+        odds = model(**read, decoder_input_ids=torch.tensor([[0]])).logits[0, 0].softmax(-1)
+    true, false = (float(odds[tokenizer(word)["input_ids"][0]]) for word in ("true", "false"))
+    assert found[1].confidence == pytest.approx(true / (true + false), abs=1e-5)
+    assert found[1].score == pytest.approx(log(true / false), abs=1e-4)
+    assert len(found) == 12
+    assert found[9].score == pytest.approx(found[1].score, abs=1e-4)
+
+
+def test_it_stops_and_takes_odd_texts(tiny_t5) -> None:
+    estimator = Seq2SeqEstimator(tiny_t5, "tiny")
+    odd = [Passage("x", "", ""), Passage("y", "\ud800", "word " * 3000)]
+    assert all(0 < one.confidence < 1 for one in estimator.estimate("where " * 900, odd, Event()))
+    assert estimator.estimate("?", [], Event()) == []
+    stop = Event()
+    stop.set()
+    assert [one.score for one in estimator.estimate("?", PASSAGES, stop)] == [0] * 4
+    assert estimator.name == "seq2seq:tiny"
+
+
+def test_what_is_no_t5_is_refused(tiny_t5, tiny_cross_encoder, tmp_path) -> None:
+    for folder in (tmp_path, tiny_cross_encoder):
+        with pytest.raises(ModelError, match="holds no encoder-decoder"):
+            Seq2SeqEstimator(folder)
+    broken = tmp_path / "broken"
+    shutil.copytree(tiny_t5, broken)
+    (broken / "model.safetensors").write_bytes(b"broken")
+    with pytest.raises(ModelError, match="no complete encoder-decoder"):
+        Seq2SeqEstimator(broken)
+    with pytest.raises(ModelError, match="can't tell 'true' from 'false'"):
+        word_ids(lambda word, add_special_tokens: {"input_ids": [7]})
+
+
+# --- losses ------------------------------------------------------------------------------------------------------
+
+
+def test_token_loss_and_its_gradients() -> None:
+    # three contexts, a vocabulary of five, of which 1 is "true" and 3 is "false"
+    rows = [[0.1, 1.0, -0.5, 0.3, 0.0], [2.0, 0.0, 0.0, -1.0, 1.0], [0.0, 3.0, -2.0, 2.0, -1.0]]
+    logits = torch.tensor([rows], dtype=torch.float64, requires_grad=True)
+    found = token_loss(logits, (1, 3), torch.ones(1, 3, dtype=torch.bool))
+    found.backward()
+    odds = [[exp(v) / sum(map(exp, row)) for v in row] for row in rows]
+    others = [sum(p for t, p in enumerate(row) if t not in (1, 3)) for row in odds]
+    assert found.item() == pytest.approx(sum(others) / 3)
+    # d/dz_t of the others' sum S: p_t (1 - S) for another token, -p_t S for the two
+    by_hand = [
+        [(p * (1 - s) if t not in (1, 3) else -p * s) / 3 for t, p in enumerate(row)]
+        for row, s in zip(odds, others, strict=True)
+    ]
+    for got, wanted in zip(logits.grad[0].tolist(), by_hand, strict=True):
+        assert got == pytest.approx(wanted)
+
+
+def test_contexts_that_are_missing_have_no_tokens() -> None:
+    logits = torch.zeros(1, 2, 4)
+    logits[0, 1, 0] = 50
+    assert token_loss(logits, (1, 3), torch.tensor([[True, False]])).item() == pytest.approx(0.5)
+
+
+def test_the_whole_loss_is_the_sum_of_its_parts_and_reaches_both_models(tiny_t5, tmp_path) -> None:
+    training = trainer(tmp_path, tiny_t5, alpha1=0.5, alpha2=2.0)
+    one = replace(ASKED[0], passages=PASSAGES[:3])
+    total = training.loss([one])
+    total.backward()
+    scores, logits = training._first(one)
+    logs = training._log_likelihoods(training._inputs(training._writer, one), "france")
+    present = torch.ones(1, 3, dtype=torch.bool)
+    parts = (
+        generation_loss(scores[None], logs[None], present).item(),
+        relevance_loss(scores[None], logs[None], present).item(),
+        token_loss(logits[None], training._words, present).item(),
+    )
+    assert total.item() == pytest.approx(parts[0] + 0.5 * parts[1] + 2 * parts[2], rel=1e-5)
+    for model in (training._estimator, training._generator):
+        assert model.shared.weight.grad.abs().sum() > 0
+
+
+def test_an_answers_likelihood_is_the_sum_over_its_tokens(tiny_t5, tmp_path) -> None:
+    training = trainer(tmp_path, tiny_t5)
+    training._mode(training=False)
+    one = ASKED[1]
+    inputs = training._inputs(training._writer, one)
+    with torch.inference_mode():
+        found = training._log_likelihoods(inputs, "lima")
+        mean = training._generator(
+            input_ids=inputs["input_ids"][1:2],
+            attention_mask=inputs["attention_mask"][1:2],
+            labels=training._writer("lima", return_tensors="pt")["input_ids"],
+        ).loss
+    # transformers' own loss is the mean over "lima" and the end
+    assert found[1].item() == pytest.approx(-2 * mean.item(), abs=1e-4)
+
+
+# --- the training ------------------------------------------------------------------------------------------------
+
+
+def test_both_learn_and_the_best_are_kept(tiny_t5, tmp_path) -> None:
+    training = trainer(tmp_path, tiny_t5, epochs=40)
+    before = training.loss(ASKED).item(), training.exact_match()
+    history = training.run(silent)
+    assert training.loss(ASKED).item() < before[0] / 3
+    best = max(epoch.em for epoch in history)
+    assert best == 1 > before[1]
+    kept = trainer(tmp_path / "again", tmp_path / ESTIMATOR, generator=str(tmp_path / GENERATOR))
+    assert kept.exact_match() == best
+    # L_tok has taught the estimator to say nothing but true and false
+    with torch.inference_mode():
+        logits = first_logits(kept._estimator, kept._inputs(kept._reader, ASKED[0]))
+    assert logits.softmax(-1)[:, list(kept._words)].sum(-1).min() > 0.9
+    assert Seq2SeqEstimator(tmp_path / ESTIMATOR).estimate("where is lima ?", PASSAGES, Event())
+
+
+def test_a_killed_training_goes_on_to_the_same_weights(tiny_t5, tmp_path) -> None:
+    expected = trainer(tmp_path / "whole", tiny_t5, epochs=3).run(silent)
+
+    def killed(done: int, total: int) -> None:
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer(tmp_path / "killed", tiny_t5, epochs=3).run(killed)
+    assert trainer(tmp_path / "killed", tiny_t5, epochs=3).run(silent) == expected
+    assert len(json.loads((tmp_path / "killed" / "history.json").read_text())) == 3
+
+
+def test_what_can_not_be_trained_is_refused(tiny_t5, tmp_path) -> None:
+    plan = JointPlan(str(tiny_t5), str(tiny_t5), epochs=1, length=32)
+    for train in ([], [Asked("what ?", (), PASSAGES)], [Asked("what ?", ("x",), ())]):
+        with pytest.raises(DataError, match="No question has both"):
+            JointTrainer(tmp_path, plan, train, ASKED)
+    with pytest.raises(ModelError, match="no encoder-decoder"):
+        JointTrainer(tmp_path, replace(plan, generator=str(tmp_path)), ASKED, ASKED)
+    trainer(tmp_path / "a", tiny_t5, epochs=1).run(silent)
+    with pytest.raises(DataError, match="another plan or on other questions"):
+        trainer(tmp_path / "a", tiny_t5, alpha2=0.0)

@@ -1,0 +1,358 @@
+"""What a turn makes of relevance: passages put in order, a set's confidence, answers weighed, and none from nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import log
+from threading import Event
+from time import perf_counter
+
+import pytest
+
+from assistant import turn as flow
+from assistant.errors import ModelError
+from assistant.relevance.by_llm import LlmEstimator
+from assistant.settings import RelevanceSettings
+from assistant.steps.abstain import ASK, OWN
+from assistant.steps.admit import NOT_HELD
+from assistant.steps.relevance import NOT_JUDGED
+from assistant.strategies import re_rag
+from assistant.strategies.concat_pf import FELL_BACK
+from assistant.types import Choices, Completion, Confidence, Parts, Passage, Query, Relevance, Turn
+from assistant.views import as_json
+from tests.scripted import FixedRetriever, ScriptedLLM
+
+QUESTION = "Which drink holds no lactose?"
+
+
+@dataclass
+class Sure:
+    """Is as sure of a passage as its id is given a confidence, and counts what it was asked."""
+
+    confidences: dict[str, float]
+    name: str = "sure"
+    calibration: str = "platt, on 12 passages"
+    asked: list[list[str]] = field(default_factory=list)
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        self.asked.append([passage.id for passage in passages])
+        return [Relevance.of_confidence(self.confidences.get(passage.id, 0.01)) for passage in passages]
+
+
+class Broken(Sure):
+    def __init__(self, error: Exception) -> None:
+        super().__init__({})
+        self.error = error
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        raise self.error
+
+
+def sure(parts: Parts, estimator: object, *replies: object, **knobs: object) -> Parts:
+    settings = parts.settings.model_copy(update={"relevance": RelevanceSettings(**knobs)})
+    return replace(parts, settings=settings, llm=ScriptedLLM(list(replies)), estimator=lambda _: estimator)
+
+
+def asked(parts: Parts, turn: Turn, stop: Event | None = None) -> Turn:
+    *_, last = flow.run(turn, parts, stop or Event())
+    return last
+
+
+def choices(**changes: object) -> Choices:
+    return replace(Choices(strategy="concat", loop="retrieve_then_generate", k=2), **changes)
+
+
+# --- the order, and how sure it is -------------------------------------------------------------------------------
+
+
+def test_the_most_relevant_passages_are_answered_from(parts: Parts) -> None:
+    estimator = Sure({"p2": 0.9, "p3": 0.4, "p1": 0.2})
+    turn = asked(sure(parts, estimator, "Oat drink holds no lactose."), Turn(QUESTION, choices=choices(k=1)))
+    assert [(one.id, one.confidence) for one in turn.passages] == [("p2", pytest.approx(0.9))]
+    assert [one.id for one in turn.reserve] == ["p3", "p1"]
+    assert turn.confidence == Confidence(pytest.approx(0.9), 0.5, "sure", "platt, on 12 passages")
+    assert "relevance" in turn.timings
+    # more was estimated than is shown
+    assert estimator.asked == [["p1", "p2", "p3"]]
+    view = as_json(turn)
+    assert view["confidence"] == {
+        "value": pytest.approx(0.9),
+        "threshold": 0.5,
+        "estimator": "sure",
+        "calibration": "platt, on 12 passages",
+        "level": "well",
+    }
+    assert view["passages"][0]["confidence"] == pytest.approx(0.9)
+    assert Turn.from_json(turn.to_json()) == turn
+
+
+def test_sources_are_shown_before_they_are_estimated(parts: Parts) -> None:
+    turns = list(flow.run(Turn(QUESTION, choices=choices()), sure(parts, Sure({"p3": 0.9}), "Oat drink."), Event()))
+    first = next(turn for turn in turns if turn.passages)
+    assert first.confidence is None
+    assert [one.id for one in first.passages] == ["p1", "p2"]
+    assert [one.id for one in turns[-1].passages] == ["p3", "p1"]
+
+
+def test_candidates_and_places_are_set(parts: Parts) -> None:
+    many = [Passage(f"p{n}", "", f"Text {n}.") for n in range(60)]
+    estimator = Sure({"p29": 0.8, "p40": 0.9})
+    knobs = {"candidates": 30, "keep": 4}
+    parts = sure(replace(parts, retriever=FixedRetriever(many)), estimator, "Text 29.", **knobs)
+    turn = asked(parts, Turn("Which text?", choices=choices()))
+    assert len(estimator.asked[0]) == 30
+    assert [one.id for one in turn.passages] == ["p29", "p0"]
+    assert [one.id for one in turn.reserve] == ["p1", "p2"]
+
+
+@pytest.mark.parametrize(("value", "level"), [(0.49, "none"), (0.5, "weak"), (0.74, "weak"), (0.75, "well")])
+def test_levels(value: float, level: str) -> None:
+    assert Confidence(value, 0.5, "e").level == level
+
+
+def test_small_talk_asks_nobody(parts: Parts) -> None:
+    estimator = Sure({})
+    turn = asked(sure(parts, estimator, "Hello!", below="refuse"), Turn("Hello! Hello!"))
+    assert turn.intent == "small_talk"
+    assert (turn.passages, turn.confidence, estimator.asked) == ((), None, [])
+
+
+def test_a_chat_model_that_estimates_is_counted(parts: Parts) -> None:
+    llm = ScriptedLLM(["Oat drink holds no lactose."], [{"true": r, "false": 1 - r} for r in (0.2, 0.9, 0.4)])
+    turn = asked(replace(parts, llm=llm, estimator=LlmEstimator), Turn(QUESTION, choices=choices()))
+    assert [one.id for one in turn.passages] == ["p2", "p3"]
+    assert turn.spent["relevance"].completion == 3
+    assert turn.spent["relevance"].prompt > 100
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [(ModelError("The file is of version 2."), "The file is of version 2."), (RuntimeError("no memory"), "no memory")],
+)
+def test_an_estimator_that_fails_does_not_end_the_turn(parts: Parts, error: Exception, says: str) -> None:
+    turn = asked(
+        sure(parts, Broken(error), "Oat drink holds no lactose.", below="refuse"), Turn(QUESTION, choices=choices())
+    )
+    assert turn.status == "done"
+    assert turn.answer
+    assert not turn.answer.unknown
+    assert turn.events[0].startswith(NOT_JUDGED)
+    assert says in turn.events[0]
+    assert [one.id for one in turn.passages] == ["p1", "p2"]
+    assert turn.confidence is None
+
+
+def test_no_passage_is_no_confidence(parts: Parts) -> None:
+    parts = sure(replace(parts, retriever=FixedRetriever([])), Sure({}), "unknown")
+    turn = asked(parts, Turn(QUESTION, choices=choices()))
+    assert turn.confidence is None
+    assert turn.answer
+    assert turn.answer.unknown
+
+
+# --- under the threshold -----------------------------------------------------------------------------------------
+
+
+def test_under_the_threshold_nothing_is_made_up(parts: Parts) -> None:
+    turn = asked(sure(parts, Sure({"p2": 0.3}), below="refuse"), Turn(QUESTION, choices=choices(strategy="concat_pf")))
+    assert turn.answer
+    assert (turn.answer.text, turn.answer.unknown) == (NOT_HELD, True)
+    assert turn.events == ("No passage seems to answer this (confidence 0.30, below 0.50).",)
+    assert FELL_BACK not in turn.events
+    assert turn.confidence
+    assert turn.confidence.level == "none"
+
+
+def test_or_the_model_answers_itself_and_says_so(parts: Parts) -> None:
+    parts = sure(parts, Sure({"p2": 0.3}), "Oat drink, I believe.", below="own")
+    turn = asked(parts, Turn(QUESTION, choices=choices()))
+    assert turn.answer
+    assert turn.answer.text == f"{OWN}\n\nOat drink, I believe."
+    assert turn.answer.origin == "model"
+    assert turn.citations == ()
+    # its prompt holds no passage
+    assert "Lactose is the sugar" not in parts.llm.prompts[0][-1].content
+
+
+def test_or_the_person_is_asked(parts: Parts) -> None:
+    turn = asked(sure(parts, Sure({"p2": 0.3}), below="ask"), Turn(QUESTION, choices=choices()))
+    assert turn.answer
+    assert turn.answer.text == ASK
+
+
+def test_or_it_is_answered_all_the_same(parts: Parts) -> None:
+    turn = asked(sure(parts, Sure({"p2": 0.3}), "Oat drink holds no lactose."), Turn(QUESTION, choices=choices()))
+    assert turn.answer
+    assert turn.answer.origin == "passages"
+    assert turn.events == ()
+
+
+def test_at_the_threshold_it_is_answered(parts: Parts) -> None:
+    knobs = {"below": "refuse", "threshold": 0.3}
+    turn = asked(
+        sure(parts, Sure({"p2": 0.31}), "Oat drink holds no lactose.", **knobs), Turn(QUESTION, choices=choices())
+    )
+    assert turn.answer
+    assert not turn.answer.unknown
+
+
+def test_factoid_answers_abstain_as_well(parts: Parts) -> None:
+    for below, reply in (("refuse", "unknown"), ("ask", "unknown"), ("own", "oat drink")):
+        parts = sure(parts, Sure({}), "oat drink", below=below)
+        turn = asked(parts, Turn(QUESTION, choices=choices(form="factoid")))
+        assert turn.answer
+        assert turn.answer.text == reply
+
+
+def test_the_estimator_can_tell_what_is_unknown(parts: Parts) -> None:
+    settings = parts.settings.model_copy(
+        update={"turn": parts.settings.turn.model_copy(update={"uncertainty": "relevance", "unknown_threshold": 0.35})}
+    )
+    for confidence, lost in ((0.3, True), (0.4, False)):
+        judged = sure(replace(parts, settings=settings), Sure({"p2": confidence}), "oat drink")
+        turn = asked(judged, Turn(QUESTION, choices=choices(form="factoid")))
+        assert turn.answer
+        assert turn.answer.unknown == lost
+
+
+# --- weighted answers --------------------------------------------------------------------------------------------
+
+
+def pooled(parts: Parts, *replies: object, confidences: dict[str, float], **changes: object) -> Turn:
+    parts = sure(parts, Sure(confidences), *replies)
+    passages = tuple(parts.retriever.search(QUESTION, 3))
+    turn = Turn(QUESTION, question=QUESTION, passages=passages, choices=choices(form="factoid", k=3, **changes))
+    *_, last = re_rag.run(turn, parts, Event())
+    return last
+
+
+def test_a_relevant_passage_outweighs_a_majority(parts: Parts) -> None:
+    # odds 9, 1/4, 1/4: weights 18/19, 1/38, 1/38
+    turn = pooled(parts, "oat drink", "milk", "milk", confidences={"p1": 0.2, "p2": 0.9, "p3": 0.2})
+    assert turn.answer
+    assert (turn.answer.text, turn.answer.origin) == ("oat drink", "pool")
+    assert [(one.passage_id, one.votes) for one in turn.pool] == [("p2", 1), ("p1", 2), ("p3", 2)]
+    assert [one.weight for one in turn.pool] == pytest.approx([18 / 19, 1 / 38, 1 / 38])
+    assert [one.probability for one in turn.pool] == pytest.approx([18 / 19, 1 / 19, 1 / 19])
+    assert turn.confidence
+
+
+def test_equal_passages_vote_as_in_post_fusion(parts: Parts) -> None:
+    turn = pooled(parts, "oat drink", "milk", "Milk.", confidences={"p1": 0.5, "p2": 0.5, "p3": 0.5})
+    assert turn.answer
+    assert turn.answer.text == "milk"
+    assert [one.probability for one in turn.pool] == pytest.approx([1 / 3, 2 / 3, 2 / 3])
+
+
+def test_unknown_ones_have_no_share(parts: Parts) -> None:
+    turn = pooled(parts, "unknown", "milk", "unknown", confidences={"p1": 0.9, "p2": 0.5, "p3": 0.5})
+    assert turn.answer
+    assert turn.answer.text == "milk"
+    assert [one.probability for one in turn.pool] == pytest.approx([0, 1, 0])
+    turn = pooled(parts, "unknown", "unknown", "unknown", confidences={"p1": 0.9})
+    assert turn.answer
+    assert turn.answer.unknown
+
+
+class Likely(ScriptedLLM):
+    """Knows how likely what it wrote is, and how likely any answer is after any passage."""
+
+    def complete(self, batch, options, stop) -> list[Completion]:
+        return [replace(one, logprobs=(log(0.9),)) for one in super().complete(batch, options, stop)]
+
+    def score(self, batch) -> list[float]:
+        # "milk" is all but impossible after the passage about lactose, and certain after the others
+        return [
+            log(0.9) if ("sugar in milk" in prompt[-1].content) == (text == "oat drink") else log(0.05)
+            for prompt, text in batch
+        ]
+
+
+def test_answers_are_scored_after_every_passage_where_that_can_be_done(parts: Parts) -> None:
+    base = sure(parts, Sure({"p1": 0.5, "p2": 0.6, "p3": 0.5}))
+    parts = replace(base, llm=Likely(["oat drink", "milk", "milk"]))
+    turn = Turn(
+        QUESTION, question=QUESTION, passages=tuple(parts.retriever.search("", 3)), choices=choices(form="factoid")
+    )
+    *_, last = re_rag.run(turn, parts, Event())
+    # odds 1.5, 1, 1: weights 3/7, 2/7, 2/7
+    oat = 3 / 7 * 0.9 + 4 / 7 * 0.05
+    milk = 3 / 7 * 0.05 + 4 / 7 * 0.9
+    assert last.answer
+    assert last.answer.text == "milk"
+    assert last.pool[0].probability == pytest.approx(oat / (oat + milk))
+    assert last.pool[1].probability == pytest.approx(milk / (oat + milk))
+
+
+def test_impossible_answers_do_not_divide_by_nothing(parts: Parts) -> None:
+    class Hopeless(Likely):
+        def score(self, batch) -> list[float]:
+            return [float("-inf")] * len(batch)
+
+    parts = replace(sure(parts, Sure({})), llm=Hopeless(["oat drink", "milk", "milk"]))
+    turn = Turn(
+        QUESTION, question=QUESTION, passages=tuple(parts.retriever.search("", 3)), choices=choices(form="factoid")
+    )
+    *_, last = re_rag.run(turn, parts, Event())
+    assert last.answer
+    assert last.answer.text in ("oat drink", "milk")
+    assert sum({one.text: one.probability for one in last.pool}.values()) == pytest.approx(1)
+
+
+def test_chat_answers_are_weighed_and_cited_with_what_is_kept_in_reserve(parts: Parts) -> None:
+    replies = ("Oat drink holds no lactose.", "unknown", "unknown")
+    parts = sure(parts, Sure({"p2": 0.9, "p1": 0.6}), *replies, keep=3)
+    turn = asked(parts, Turn(QUESTION, choices=choices(strategy="re_rag", k=1)))
+    assert [one.id for one in turn.passages] == ["p2"]
+    assert [one.passage_id for one in turn.pool] == ["p2", "p1", "p3"]
+    assert turn.answer
+    assert turn.answer.text == "Oat drink holds no lactose. [1]"
+    assert turn.citations[0].passage_id == "p2"
+    assert turn.tokens.completion > 0
+    assert turn.spent["answer"].prompt > 0
+
+
+def test_the_pool_grows_and_stopping_keeps_it(parts: Parts) -> None:
+    many = [Passage(f"p{n}", "", f"Text {n}.") for n in range(9)]
+    parts = sure(replace(parts, retriever=FixedRetriever(many)), Sure({}), *["milk"] * 9)
+    turn = Turn(QUESTION, question=QUESTION, passages=tuple(many), choices=choices(form="factoid", k=9))
+    stop, sizes, begun = Event(), [], 0.0
+    for snapshot in re_rag.run(turn, parts, stop):
+        sizes.append(len(snapshot.pool))
+        if len(snapshot.pool) == 8:
+            stop.set()
+            begun = perf_counter()
+    assert sizes[:2] == [4, 8]
+    assert perf_counter() - begun < 0.5
+    assert snapshot.answer
+
+
+def test_without_an_estimator_all_weigh_the_same_and_it_is_said(parts: Parts) -> None:
+    parts = replace(parts, llm=ScriptedLLM(["oat drink", "milk", "milk"]))
+    turn = Turn(
+        QUESTION, question=QUESTION, passages=tuple(parts.retriever.search("", 3)), choices=choices(form="factoid")
+    )
+    *_, last = re_rag.run(turn, parts, Event())
+    assert last.answer
+    assert last.answer.text == "milk"
+    assert [one.weight for one in last.pool] == pytest.approx([1 / 3] * 3)
+    assert last.events == (f"{NOT_JUDGED}no relevance estimator is set.",)
+
+
+def test_one_passage_has_all_the_weight(parts: Parts) -> None:
+    parts = sure(replace(parts, retriever=FixedRetriever([Passage("p", "", "Milk.")])), Sure({"p": 0.02}), "milk")
+    turn = asked(parts, Turn(QUESTION, choices=choices(strategy="re_rag", form="factoid")))
+    assert turn.pool[0].weight == turn.pool[0].probability == 1
+
+
+def test_the_queries_are_searched_deeper_and_what_was_found_stays(parts: Parts) -> None:
+    from assistant.steps import relevance
+
+    shown = Passage("own", "", "Added by hand.")
+    estimator = Sure({"own": 0.7})
+    parts = sure(parts, estimator)
+    turn = Turn(
+        QUESTION, question=QUESTION, queries=(Query("question", QUESTION),), passages=(shown,), choices=choices()
+    )
+    [judged] = relevance.run(turn, parts, Event())
+    assert estimator.asked == [["own", "p1", "p2", "p3"]]
+    assert [one.id for one in judged.passages] == ["own", "p1"]
