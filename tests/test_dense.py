@@ -1,4 +1,7 @@
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +11,7 @@ import numpy as np
 import pytest
 
 from assistant.errors import LibraryError, ModelError
+from assistant.library.chunks import count_words
 from assistant.library.vectors import DenseShelves, Together, dense_retriever
 from assistant.library.writer import writing
 from assistant.parts import load_encoder
@@ -85,6 +89,49 @@ def test_a_long_passage_counts_as_its_best_piece(tmp_path):
     assert "long" in ids(found.search("house", 2))
 
 
+def test_what_is_longer_than_the_window_is_told(tmp_path):
+    assert made(tmp_path / "short").cut == 0
+    long = Passage("long", "", "A house stands here. " * 60)
+    assert made(tmp_path / "long", [long, *PASSAGES]).cut == 1
+
+
+@pytest.mark.parametrize("text", ["row 17 | " * 400, "水" * 4000, "x" * 9000, "tree. " * 500])
+def test_no_piece_is_longer_than_the_window(text):
+    pieces = dense.cut(text, 50)
+    assert all(count_words(piece) <= 50 for piece in pieces)
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+
+
+def test_pieces_end_with_sentences():
+    assert dense.cut("One two three. Four five. Six seven eight nine ten.", 5) == [
+        "One two three. Four five.",
+        "Six seven eight nine ten.",
+    ]
+
+
+def test_a_window_of_its_own_is_kept_to(tmp_path):
+    class Narrow(WordEmbedder):
+        words = 3
+
+        def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
+            return self.encode([f"{text} river" for text in texts])
+
+    passages = [Passage("a", "Title", "A cat cat. A dog dog. A tree tree."), Passage("b", "", "river")]
+    build_dense(tmp_path, passages, Narrow(), quiet)
+    found = Dense(tmp_path, Narrow(), by_id(passages))
+    assert read_manifest(tmp_path).ids == ["a", "a", "a", "b"]
+    assert ids(found.search("stone", 2)) == ["b", "a"]
+
+
+def test_many_pieces_of_one_passage_do_not_crowd_out_the_others(tmp_path):
+    long = Passage("long", "", "The river is a river here. " * 400)
+    passages = [long, *PASSAGES]
+    found = made(tmp_path, passages)
+    assert read_manifest(tmp_path).pieces > 10
+    assert len(found.search("river", 9)) == 9
+    assert len(found.search("river", 2)) == 2
+
+
 def test_two_passages_of_one_text_are_both_found(tmp_path):
     twins = [Passage("a", "", "cat"), Passage("b", "", "cat")]
     assert set(ids(made(tmp_path, twins).search("cat", 2))) == {"a", "b"}
@@ -100,6 +147,82 @@ def test_only_new_texts_are_encoded(tmp_path):
     assert "cat" not in ids(found.search("cat", 9))
     assert len(found) == 8
     assert len(list(tmp_path.glob("*.faiss"))) == 1
+
+
+def test_what_was_removed_is_forgotten(tmp_path):
+    made(tmp_path)
+    build_dense(tmp_path, PASSAGES[:5], WordEmbedder(), quiet)
+    assert len((tmp_path / "keys.txt").read_text().split()) == 8, "little would be won"
+    build_dense(tmp_path, PASSAGES[5:7], WordEmbedder(), quiet)
+    assert len((tmp_path / "keys.txt").read_text().split()) == 2
+    embedder = WordEmbedder()
+    build_dense(tmp_path, PASSAGES[5:], embedder, quiet)
+    assert embedder.encoded == ["\nriver river animal"]
+    assert [made(tmp_path, PASSAGES[5:]).search(word, 1)[0].id for word in WORDS[5:]] == WORDS[5:]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from assistant.retrieve.dense import build_dense
+from tests.test_dense import PASSAGES, WordEmbedder
+from assistant.retrieve import dense
+dense.BATCH = 2
+when = sys.argv[2]
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+if when == "index":
+    os.replace = Path.replace = kill
+build_dense(Path(sys.argv[1]), PASSAGES, WordEmbedder(), kill if when == "encoding" else lambda done, total: None)
+"""
+
+
+@pytest.mark.parametrize(("when", "left"), [("encoding", 6), ("index", 0)])
+def test_a_killed_build_leaves_the_old_index_and_goes_on(tmp_path, when, left):
+    made(tmp_path, PASSAGES[:1])
+    (tmp_path / "vectors.f32").write_bytes(b"")
+    (tmp_path / "keys.txt").write_bytes(b"")
+    command = [sys.executable, "-c", KILLED, str(tmp_path), when]
+    killed = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert ids(Dense(tmp_path, WordEmbedder(), by_id(PASSAGES)).search("cat", 5)) == ["cat"]
+    embedder = WordEmbedder()
+    build_dense(tmp_path, PASSAGES, embedder, quiet)
+    assert len(embedder.encoded) == left
+    assert len(Dense(tmp_path, embedder, by_id(PASSAGES))) == 8
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize("lost", ["vectors.f32", "keys.txt"])
+def test_vectors_that_were_lost_are_made_again(tmp_path, lost):
+    made(tmp_path)
+    (tmp_path / lost).unlink()
+    embedder = WordEmbedder()
+    build_dense(tmp_path, PASSAGES, embedder, quiet)
+    assert len(embedder.encoded) == 8
+    assert ids(Dense(tmp_path, embedder, by_id(PASSAGES)).search("river", 1)) == ["river"]
+
+
+def test_a_note_of_the_encoder_that_is_damaged_is_refused(tmp_path):
+    made(tmp_path)
+    (tmp_path / "encoder.json").write_bytes(b"\xff{")
+    with pytest.raises(LibraryError, match="remove the folder"):
+        build_dense(tmp_path, PASSAGES, WordEmbedder(), quiet)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="asks Linux what is mapped")
+@pytest.mark.parametrize("exact", [100, 0], ids=["exact", "hnsw"])
+def test_the_index_is_mapped_not_read(tmp_path, exact):
+    build_dense(tmp_path, PASSAGES, WordEmbedder(), quiet, exact=exact)
+    found = Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
+    assert str(next(tmp_path.glob("*.faiss"))) in Path("/proc/self/maps").read_text()
+    assert ids(found.search("dog", 1)) == ["dog"]
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(LibraryError, match="can't be written"):
+        build_dense(tmp_path / "file" / "dense", PASSAGES, WordEmbedder(), quiet)
 
 
 def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path, monkeypatch):

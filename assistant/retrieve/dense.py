@@ -1,6 +1,7 @@
-"""Dense retrieval: passages as Sentence-BERT vectors (mean pooled, length 1) in a FAISS index, ranked by cosine.
+"""Dense retrieval: passages as vectors in a FAISS index, ranked by the inner product with the query's.
 
-Karpukhin et al., "Dense Passage Retrieval", EMNLP 2020, with any encoder; Johnson et al., "Billion-scale similarity
+For Sentence-BERT vectors (mean pooled, length 1) that is the cosine. Karpukhin et al., "Dense Passage Retrieval",
+EMNLP 2020, with any encoder; Johnson et al., "Billion-scale similarity
 search with GPUs", 2019 (FAISS). Up to `EXACT` vectors the search is exact, beyond that by HNSW (Malkov and Yashunin,
 2018).
 
@@ -12,16 +13,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import LibraryError
+from assistant.library.chunks import WORD_CHARS, count_words
 from assistant.text import quote, sentences
 from assistant.types import Embedder, Passage, Progress
 
@@ -35,6 +38,20 @@ SLICE = 10_000
 # read 256 word pieces and pass over the rest in silence.
 WINDOW_WORDS = 160
 MANIFEST = "manifest.json"
+
+
+@runtime_checkable
+class Encoder(Embedder, Protocol):
+    """An `Embedder` that knows what it is for. `words` is how long a passage may be that it reads whole.
+
+    Its vectors may have any length.
+    """
+
+    words: int
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (len(texts), dimension), in the space of the passages that `encode` encodes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +99,44 @@ class Dense:
         """How many passages there are."""
         return len(set(self._manifest.ids))
 
+    @property
+    def cut(self) -> int:
+        """How many passages are longer than the encoder reads at once, and so count as the best of their pieces."""
+        return sum(count > 1 for count in Counter(self._manifest.ids).values())
+
     def search(self, query: str, k: int) -> list[Passage]:
-        """At most `k` passages, best first; the score is the cosine. A passage that is gone is left out."""
+        """At most `k` passages, best first; the score is the inner product. A passage that is gone is left out."""
         if k <= 0 or not query.strip() or not self._manifest.ids:
             return []
-        rows = min(k * self._manifest.pieces, len(self._manifest.ids))
-        scores, found = self._index.search(self._embedder.encode([query]), rows)
-        best: dict[str, float] = {}
-        for row, score in zip(found[0], scores[0], strict=True):
-            if row >= 0:
-                best.setdefault(self._manifest.ids[row], float(score))
-        passages = ((self._passage(one), score) for one, score in list(best.items())[:k])
+        best = list(self._best(_query(self._embedder, query), k).items())[:k]
+        passages = ((self._passage(one), score) for one, score in best)
         return [replace(passage, score=score) for passage, score in passages if passage]
+
+    def _best(self, vector: NDArray[np.float32], k: int) -> dict[str, float]:
+        """The scores of the nearest passages by id, best first: `k` of them, unless there are fewer.
+
+        One passage may take many rows, so more are looked at until there are enough.
+        """
+        rows = k if self._manifest.pieces == 1 else 2 * k
+        while True:
+            rows = min(rows, len(self._manifest.ids))
+            scores, found = self._index.search(vector, rows)
+            best: dict[str, float] = {}
+            for row, score in zip(found[0], scores[0], strict=True):
+                if row >= 0:
+                    best.setdefault(self._manifest.ids[row], float(score))
+            if len(best) >= k or rows == len(self._manifest.ids):
+                return best
+            rows *= 4
 
 
 def build_dense(
-    folder: Path, passages: Iterable[Passage], embedder: Embedder, progress: Progress, state: str = ""
+    folder: Path,
+    passages: Iterable[Passage],
+    embedder: Embedder,
+    progress: Progress,
+    state: str = "",
+    exact: int | None = None,
 ) -> None:
     """Make or update the dense index in `folder`; only texts that it has not seen are encoded.
 
@@ -107,21 +146,25 @@ def build_dense(
         embedder: the encoder.
         progress: told texts to encode.
         state: names what is indexed; `Dense.state` gives it back.
+        exact: up to so many vectors every search looks at all of them; by default `EXACT`.
 
     Raises:
         LibraryError: the folder can't be written, or its vectors are of another encoder.
     """
     ids, keys, texts = [], [], {}
+    words = embedder.words if isinstance(embedder, Encoder) else WINDOW_WORDS
     for passage in passages:
-        for text in _pieces(passage):
+        for text in _pieces(passage, words):
             ids.append(passage.id)
-            keys.append(sha256(text.encode("utf-8", "replace")).hexdigest())
+            keys.append(key_of(text))
             texts[keys[-1]] = text
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        store = _Store(folder, embedder)
+        store = Store(folder, embedder)
         store.encode(texts, progress)
-        _write(folder, Manifest(embedder.name, store.dimension, "", state, _most(ids), ids), store, keys)
+        index = _filled(store, keys, EXACT if exact is None else exact)
+        _write(folder, Manifest(embedder.name, store.dimension, "", state, _most(ids), ids), index, keys)
+        store.forget_all_but(keys)
     except OSError as error:
         raise LibraryError(
             f"The dense index in {folder} can't be written ({error.strerror}); free some space."
@@ -146,7 +189,7 @@ def read_manifest(folder: Path) -> Manifest:
         ) from error
 
 
-class _Store:
+class Store:
     """Vectors by the hash of their text, appended as they are encoded. What a crash left half written is cut off."""
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
@@ -154,12 +197,13 @@ class _Store:
         self._embedder = embedder
         self.dimension = int(embedder.encode([" "]).shape[1])
         self._check(folder / "encoder.json")
-        lines = self._keys.read_text(encoding="ascii").split("\n")[:-1] if self._keys.exists() else []
+        lines = self._keys.read_text("ascii", "replace").split("\n") if self._keys.exists() else []
         whole = (self._vectors.stat().st_size if self._vectors.exists() else 0) // self._width
-        self._rows = {key: row for row, key in enumerate(lines[:whole])}
-        if lines:
+        self._rows = {key: row for row, key in enumerate(lines[:-1][:whole])}
+        if self._vectors.exists():
             os.truncate(self._vectors, len(self._rows) * self._width)
-            self._keys.write_text("".join(f"{key}\n" for key in self._rows), encoding="ascii")
+        if lines != [*self._rows, ""]:
+            self._write_keys()
 
     @property
     def _width(self) -> int:
@@ -187,40 +231,70 @@ class _Store:
         for start in range(0, len(rows), SLICE):
             yield np.ascontiguousarray(stored[rows[start : start + SLICE]])
 
+    def forget_all_but(self, keys: Sequence[str]) -> None:
+        """Drop the vectors of other texts once they are the most. Killed meanwhile, it loses some, but mixes none."""
+        wanted = set(keys)
+        kept = [key for key in self._rows if key in wanted]
+        if 2 * len(kept) >= len(self._rows):
+            return
+        part = self._vectors.with_suffix(".part")
+        with part.open("wb") as file:
+            for vectors in self.slices(kept):
+                file.write(vectors.tobytes())
+        self._keys.unlink()
+        part.replace(self._vectors)
+        self._rows = {key: row for row, key in enumerate(kept)}
+        self._write_keys()
+
+    def _write_keys(self) -> None:
+        _put(self._keys, "".join(f"{key}\n" for key in self._rows))
+
     def _check(self, file: Path) -> None:
-        mine = {"encoder": self._embedder.name, "dimension": self.dimension}
-        if file.exists() and json.loads(file.read_text(encoding="utf-8")) != mine:
+        mine = json.dumps({"encoder": self._embedder.name, "dimension": self.dimension})
+        if not file.exists():
+            _put(file, mine)
+        elif file.read_text("utf-8", "replace") != mine:
             raise LibraryError(
                 f"The vectors in {file.parent} are of another encoder; remove the folder to start again."
             )
-        file.write_text(json.dumps(mine), encoding="utf-8")
 
 
-def _write(folder: Path, manifest: Manifest, store: _Store, keys: Sequence[str]) -> None:
+def _write(folder: Path, manifest: Manifest, index: Any, keys: Sequence[str]) -> None:
     """Write the index, then the manifest that names it: a build that is broken off leaves the one before."""
     import faiss  # noqa: PLC0415 - heavy
 
-    index = _empty(manifest.dimension, len(keys))
-    for vectors in store.slices(keys):
-        index.add(vectors)
-    name = f"{sha256(json.dumps([manifest.state, *keys]).encode()).hexdigest()[:16]}.faiss"
+    what = [manifest.state, type(index).__name__, *keys]
+    name = f"{sha256(json.dumps(what).encode()).hexdigest()[:16]}.faiss"
     faiss.write_index(index, str(folder / f"{name}.part"))
     (folder / f"{name}.part").replace(folder / name)
-    new = folder / f"{MANIFEST}.part"
-    new.write_text(json.dumps(asdict(replace(manifest, index=name))), encoding="utf-8")
-    new.replace(folder / MANIFEST)
+    _put(folder / MANIFEST, json.dumps(asdict(replace(manifest, index=name))))
     for old in folder.glob("*.faiss*"):
         if old.name != name:
             old.unlink()
 
 
-def _empty(dimension: int, size: int) -> Any:
+def key_of(text: str) -> str:
+    """What a text's vector is kept under."""
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _put(file: Path, text: str) -> None:
+    """Write a file whole, or leave what was there."""
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def _filled(store: Store, keys: Sequence[str], exact: int) -> Any:
+    """An index of these texts in order."""
     import faiss  # noqa: PLC0415
 
-    if size <= EXACT:
-        return faiss.IndexFlatIP(dimension)
-    index = faiss.IndexHNSWFlat(dimension, HNSW_LINKS, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction = HNSW_BUILD
+    index: Any = faiss.IndexFlatIP(store.dimension)
+    if len(keys) > exact:
+        index = faiss.IndexHNSWFlat(store.dimension, HNSW_LINKS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = HNSW_BUILD
+    for vectors in store.slices(keys):
+        index.add(vectors)
     return index
 
 
@@ -239,25 +313,39 @@ def _open(folder: Path, manifest: Manifest) -> Any:
     return index
 
 
-def _pieces(passage: Passage) -> list[str]:
-    """The texts that a passage is encoded as: itself with its title, or pieces of at most `WINDOW_WORDS` words."""
-    if len(passage.text.split()) <= WINDOW_WORDS:
+def _query(embedder: Embedder, query: str) -> NDArray[np.float32]:
+    """Shape (1, dimension)."""
+    return embedder.encode_queries([query]) if isinstance(embedder, Encoder) else embedder.encode([query])
+
+
+def _pieces(passage: Passage, words: int) -> list[str]:
+    """The texts that a passage is encoded as: itself with its title, or pieces of at most so many words."""
+    if count_words(passage.text) <= words:
         return [f"{passage.title}\n{passage.text}"]
-    pieces, words = [""], 0
-    for span in sentences(passage.text):
-        sentence = quote(passage.text, span)
-        more = len(sentence.split())
-        if words and words + more > WINDOW_WORDS:
-            pieces.append("")
-            words = 0
-        pieces[-1] += f" {sentence}"
-        words += more
-    return [f"{passage.title}\n{piece.strip()}" for piece in pieces]
+    return [f"{passage.title}\n{piece}" for piece in cut(passage.text, words)]
+
+
+def cut(text: str, words: int) -> list[str]:
+    """A text in pieces of at most so many words, of whole sentences where these aren't longer themselves."""
+    pieces = [""]
+    for span in sentences(text):
+        for part in _parts(quote(text, span), words):
+            longer = f"{pieces[-1]} {part}".strip()
+            if pieces[-1] and count_words(longer) > words:
+                pieces.append(part)
+            else:
+                pieces[-1] = longer
+    return pieces
+
+
+def _parts(sentence: str, words: int) -> list[str]:
+    """The sentence whole; its words where it runs on for longer than `words`, such as a table, and parts of those."""
+    if count_words(sentence) <= words:
+        return [sentence]
+    most = words * WORD_CHARS
+    return [word[start : start + most] for word in sentence.split() for start in range(0, len(word), most)]
 
 
 def _most(ids: Sequence[str]) -> int:
     """How many rows the passage with the most of them has."""
-    counts: dict[str, int] = {}
-    for one in ids:
-        counts[one] = counts.get(one, 0) + 1
-    return max(counts.values(), default=1)
+    return max(Counter(ids).values(), default=1)
