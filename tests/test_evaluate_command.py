@@ -67,6 +67,19 @@ def test_ranking_by_the_question_loads_no_model(files, tmp_path) -> None:  # noq
 
 
 @pytest.mark.lucene
+def test_other_weights_and_words_make_another_run(files, tmp_path, monkeypatch) -> None:  # noqa: F811
+    corpus, questions = files
+    on_them = ["--corpus", corpus, "--queries", questions, "--qrels", questions, "--out", tmp_path / "r"]
+    evaluate("ranking", *on_them, "--without-stop-words")
+    assert '"retriever": "bm25, without stop words"' in (tmp_path / "r" / "run.json").read_text()
+    with pytest.raises(DataError, match="another retriever"):
+        evaluate("ranking", *on_them)
+    monkeypatch.setenv("SEQUITUR_RETRIEVE__K1", "1.2")
+    evaluate("ranking", *on_them[:-1], tmp_path / "other")
+    assert '"retriever": "bm25 (k1 1.2, b 0.4)"' in (tmp_path / "other" / "run.json").read_text()
+
+
+@pytest.mark.lucene
 @pytest.mark.parametrize("retriever", ["dense", "hybrid"])
 def test_ranking_by_other_retrievers(files, tmp_path, monkeypatch, retriever) -> None:  # noqa: F811
     monkeypatch.setattr("assistant.commands.evaluate.load_encoder", lambda *_: WORDS)

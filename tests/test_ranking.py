@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError, SettingsError
-from assistant.evaluation.ranking import Experiment, measure, open_run, prepare, scores, summarise
+from assistant.evaluation.ranking import Experiment, WithoutStopWords, measure, open_run, prepare, scores, summarise
 from assistant.evaluation.searching import Finder
 from assistant.types import Parts, Passage
-from tests.conftest import ScriptedLLM
+from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
 
 
@@ -112,3 +112,11 @@ def test_a_query_without_a_text_finds_nothing_and_is_counted(files, tmp_path) ->
     measure(experiment, topics, run, finder, lambda done, total: None)
     assert run.rows["question", "1"]["ranking"] == []
     assert topics.remarks == {"queries without a text, which find nothing": 1}
+
+
+def test_common_words_are_left_out_where_others_are_there() -> None:
+    retriever = FixedRetriever([])
+    without = WithoutStopWords(retriever)
+    without.search("MEASUREMENT of liquids by the use of microwave techniques", 3)
+    without.search("What about that one?", 3)
+    assert retriever.queries == ["MEASUREMENT liquids use microwave techniques", "What about that one?"]

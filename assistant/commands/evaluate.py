@@ -28,7 +28,7 @@ from assistant.commands.experiment import (
 )
 from assistant.errors import DataError
 from assistant.parts import load_encoder
-from assistant.settings import Settings
+from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage, Retriever
 
 app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
@@ -192,6 +192,9 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     depth: Annotated[int, typer.Option(min=1, max=1000, help="Passages ranked for a query.")] = 100,
     retriever: Searched = None,
     query_field: Annotated[str, typer.Option(help="The key of the query's text.", show_default="text")] = "",
+    stop_words: Annotated[
+        bool, typer.Option("--without-stop-words", help="Leave common words out of what is searched for.")
+    ] = False,
     limit: Limit = None,
     seed: Seed = 0,
     model: Model = None,
@@ -207,12 +210,14 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
     ways = tuple(loop or ["question"])
+    searched = _searched(knobs) + (", without stop words" if stop_words else "")
     experiment = measured.Experiment(
-        corpus, queries, qrels, ways, query_field, depth, loops, limit, seed, iterations, _searched(knobs)
+        corpus, queries, qrels, ways, query_field, depth, loops, limit, seed, iterations, searched
     )
     topics = measured.prepare(experiment)
     run = measured.open_run(into, experiment, knobs.llm.model)
-    searcher = _retriever(knobs, corpus)
+    found = _retriever(knobs, corpus)
+    searcher = measured.WithoutStopWords(found) if stop_words else found
     finder = Finder(knobs, searcher, cache(lambda: with_models(knobs, searcher)), loops, iterations)
     with bar("Rankings") as progress:
         measured.measure(experiment, topics, run, finder, progress)
@@ -288,9 +293,11 @@ def _retriever(knobs: Settings, corpus: Path) -> Retriever:
 
 
 def _searched(knobs: Settings) -> str:
-    """How passages are found, for a run to say: other vectors give other rows."""
-    name = knobs.retrieve.retriever
-    return name if name == "bm25" else f"{name} ({knobs.retrieve.encoder or knobs.embedder.model})"
+    """How passages are found, for a run to say: other vectors or weights give other rows."""
+    chosen, usual = knobs.retrieve, RetrieveSettings()
+    name = chosen.retriever
+    weights = "" if (chosen.k1, chosen.b) == (usual.k1, usual.b) else f" (k1 {chosen.k1:g}, b {chosen.b:g})"
+    return name + weights if name == "bm25" else f"{name}{weights} ({chosen.encoder or knobs.embedder.model})"
 
 
 def _finish(write: Callable[[str, str], Path], summary: Mapping[str, Any], tables: str, as_json: bool) -> None:

@@ -5,6 +5,7 @@ One row: `{"loop": "grg", "id": "q1", "queries": [{"name": "question", "text": "
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,9 +19,10 @@ from assistant.evaluation.data import fingerprint, read_corpus, read_qrels, read
 from assistant.evaluation.measures import mean, paired_difference
 from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.types import Progress
+from assistant.types import Passage, Progress, Retriever
 
 MEASURES: tuple[Measure, ...] = (nDCG @ 3, nDCG @ 5, nDCG @ 10, Success @ 1, R @ 100, RR, AP)
+_WORD = re.compile(r"\w+")
 Key = tuple[str, str]
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -49,6 +51,25 @@ class Topics:
     queries: Mapping[str, str]
     qrels: Qrels
     remarks: Mapping[str, int] = field(default_factory=dict)
+
+
+class WithoutStopWords:
+    """A retriever that is not asked for the 318 common words of scikit-learn's English list.
+
+    Lucene's own list has 33, so that "by the use of" is searched for all but "by", "the" and "of"; engines with a long
+    list publish other figures. A query of nothing else is searched for as it is.
+    """
+
+    def __init__(self, retriever: Retriever) -> None:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 - a second to import
+
+        self._retriever = retriever
+        self._common = ENGLISH_STOP_WORDS
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """At most `k` passages, best first."""
+        said = " ".join(word for word in _WORD.findall(query) if word.lower() not in self._common)
+        return self._retriever.search(said or query, k)
 
 
 def prepare(experiment: Experiment) -> Topics:
