@@ -16,6 +16,7 @@ from assistant.commands import (
     evaluate_groundedness,
     evaluate_ptkb,
     evaluate_relevance,
+    evaluate_weighing,
     facts,
     ikat,
     index,
@@ -45,6 +46,7 @@ app.add_typer(evaluate.app, name="evaluate")
 for command in (evaluate_gates.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
     evaluate.app.command()(command)
 evaluate.app.command()(evaluate_relevance.relevance)
+evaluate.app.command()(evaluate_weighing.re_rag)
 evaluate.app.command()(evaluate_groundedness.groundedness)
 app.add_typer(train.app, name="train")
 train.app.command()(train_quality.quality)

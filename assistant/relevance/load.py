@@ -34,11 +34,23 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
         from assistant.relevance.by_cosine import CosineEstimator  # noqa: PLC0415
 
         return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
-    from assistant.relevance.cross_encoder import CrossEncoderEstimator  # noqa: PLC0415
-    from assistant.relevance.seq2seq import Seq2SeqEstimator, is_seq2seq  # noqa: PLC0415
+    from assistant.relevance.seq2seq import is_seq2seq  # noqa: PLC0415
 
-    folder = _folder("" if name == SHIPPED.name else name, settings, progress)
-    return (Seq2SeqEstimator if is_seq2seq(folder) else CrossEncoderEstimator)(folder, folder.name)
+    folder = _named(name, settings, progress)
+    return _trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
+
+
+def load_calibrated(
+    name: str, calibration: Path | None, llm: Callable[[], LLM], settings: Settings, progress: Progress
+) -> Estimator:
+    """As `load`, calibrated by the file given, else by the one beside the model, if there is one.
+
+    Raises:
+        ModelError: as `load`; or the calibration can't be read or belongs to another estimator.
+    """
+    estimator = load(name, llm, settings, progress)
+    alone = name in (BY_LLM, BY_COSINE)
+    return _calibrated(estimator, calibration or (None if alone else _beside(_named(name, settings, progress))))
 
 
 def chosen(settings: Settings, progress: Progress) -> EstimatorOf | None:
@@ -74,17 +86,15 @@ class Unavailable:
 
 def _chosen(settings: Settings, progress: Progress) -> EstimatorOf:
     knobs = settings.relevance
+    curve = Path(knobs.calibration) if knobs.calibration else None
     if knobs.estimator == "llm":
         from assistant.relevance.by_llm import LlmEstimator  # noqa: PLC0415
 
-        return lambda llm: _calibrated(LlmEstimator(llm), knobs.calibration)
+        return lambda llm: _calibrated(LlmEstimator(llm), curve)
     if knobs.estimator == "seq2seq" and not knobs.model:
         raise SettingsError("No seq2seq estimator comes with Sequitur; set relevance.model to the folder of one.")
     folder = _folder(knobs.model, settings, progress)
-    beside = folder / CALIBRATION
-    ready = _calibrated(
-        _trained(knobs.estimator, folder), knobs.calibration or (str(beside) if beside.exists() else "")
-    )
+    ready = _calibrated(_trained(knobs.estimator, folder), curve or _beside(folder))
     return lambda _: ready
 
 
@@ -98,8 +108,17 @@ def _trained(kind: str, folder: Path) -> Estimator:
     return CrossEncoderEstimator(folder)
 
 
-def _calibrated(estimator: Estimator, calibration: str) -> Estimator:
-    return Calibrated(estimator, Calibration.load(Path(calibration), estimator.name)) if calibration else estimator
+def _calibrated(estimator: Estimator, calibration: Path | None) -> Estimator:
+    return Calibrated(estimator, Calibration.load(calibration, estimator.name)) if calibration else estimator
+
+
+def _beside(folder: Path) -> Path | None:
+    path = folder / CALIBRATION
+    return path if path.exists() else None
+
+
+def _named(name: str, settings: Settings, progress: Progress) -> Path:
+    return _folder("" if name == SHIPPED.name else name, settings, progress)
 
 
 def _folder(name: str, settings: Settings, progress: Progress) -> Path:
