@@ -80,15 +80,19 @@ def headline(turn: Turn) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """An answer in the pool with the candidates that voted for it; `won` says whether the reply is this answer."""
+    """An answer in the pool with the candidates that voted for it; `won` says whether the reply is this answer.
+
+    `share` is its share of all answers' probability, in [0, 1], where passages were weighed; 0 where they were counted.
+    """
 
     text: str
     voters: tuple[Candidate, ...]
     won: bool
+    share: float
 
 
 def ballots(turn: Turn) -> list[Ballot]:
-    """The answers that passages gave when each was asked alone: the reply first, then those with most votes."""
+    """The answers that passages gave when each was asked alone: the reply first, then those with most behind them."""
     groups: dict[object, list[Candidate]] = {}
     for candidate in turn.pool:
         if not candidate.unknown:
@@ -96,7 +100,7 @@ def ballots(turn: Turn) -> list[Ballot]:
             groups.setdefault(candidate.group if candidate.group >= 0 else candidate.text, []).append(candidate)
     reply = _said(turn)
     found = [_ballot(tuple(voters), reply) for voters in groups.values()]
-    return sorted(found, key=lambda ballot: (not ballot.won, -len(ballot.voters)))
+    return sorted(found, key=lambda ballot: (not ballot.won, -ballot.share, -len(ballot.voters)))
 
 
 def events(turn: Turn) -> list[str]:
@@ -116,7 +120,8 @@ def _tally(turn: Turn) -> str:
         return "none of them gave an answer" if asked > 1 else "it gave no answer"
     first, *others = found
     votes, silent = len(first.voters), sum(candidate.unknown for candidate in turn.pool)
-    parts = [f"{votes} of {asked} {_verb(votes, 'say')} “{_short(first.text)}”"]
+    weighed = f" ({first.share:.0%} by relevance)" if first.share else ""
+    parts = [f"{votes} of {asked} {_verb(votes, 'say')} “{_short(first.text)}”{weighed}"]
     if differ := sum(len(one.voters) for one in others):
         parts.append(f"{differ} {_verb(differ, 'say')} something else")
     if silent:
@@ -127,7 +132,8 @@ def _tally(turn: Turn) -> str:
 
 def _ballot(voters: tuple[Candidate, ...], reply: str) -> Ballot:
     texts = [_plain(voter.text) for voter in voters]
-    return Ballot(reply if reply in texts else texts[0], voters, won=reply in texts)
+    won, share = reply in texts, max(voter.probability for voter in voters)
+    return Ballot(reply if won else texts[0], voters, won, share)
 
 
 def _said(turn: Turn) -> str:

@@ -330,6 +330,13 @@ def test_each_answer_of_the_pool_has_the_passages_that_voted_for_it() -> None:
     assert ballots(overruled)[0].text == "Paris."
 
 
+def test_where_passages_are_weighed_their_shares_are_told_and_decide_the_order() -> None:
+    pool = (replace(POOL[0], probability=0.3), replace(POOL[1], weight=0.6, probability=0.7), POOL[2], POOL[3])
+    turn = Turn("?", pool=pool, answer=Answer("Paris.", origin="pool"), status="done")
+    assert [(one.text, one.share) for one in ballots(turn.grow(answer=None))] == [("Paris.", 0.7), ("Lyon.", 0.3)]
+    assert "1 of 4 says “Paris” (70% by relevance), 2 say something else" in events(turn)[0]
+
+
 def test_pools_of_before_groups_were_kept_go_by_their_texts() -> None:
     old = tuple(replace(one, group=-1) for one in POOL)
     assert [len(one.voters) for one in ballots(Turn("?", pool=old))] == [1, 1, 1]

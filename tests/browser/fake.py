@@ -109,9 +109,10 @@ SENTENCES = (
 
 @dataclass
 class Script:
-    """How fast the scripted model writes, and whether it waits before the answer until `go` is set."""
+    """How fast the scripted model writes, whether it waits before the answer until `go` is set, and how it breaks."""
 
     pause: float = 0.01
+    broken: str = ""
     go: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
@@ -183,7 +184,9 @@ def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     yield turn
     while not script.go.wait(0.05) and not stop.is_set():
         yield turn.grow(step="answer")
-    if "fail" in said:
+    if script.broken:
+        yield turn.grow(step="answer", error=script.broken)
+    elif "fail" in said:
         yield turn.grow(
             step="answer", error="The model ran out of memory; close other programs or choose a smaller one."
         )

@@ -61,6 +61,9 @@ def test_every_text_is_readable_and_every_control_has_a_name(browser: Browser, s
     ask(page, DIET)
     ask(page, "An unknown thing")
     ask(page, "fail please")
+    page.get_by_text("Answer again with…").first.click()
+    page.get_by_role("button", name="Compare").first.click()
+    expect(page.locator(".keep")).to_have_count(2)
     for details in page.locator("#transcript details").all():
         details.evaluate("details => { details.open = true }")
     if size is PHONE:

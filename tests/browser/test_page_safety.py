@@ -150,8 +150,9 @@ def test_no_handler_takes_anothers_ids(browser, shared: Site, ask) -> None:
     tab(bob, "My facts")
     forged = {"conversation": conversation, "turn": turn, "target": conversation, "fact": fact.id, "looked": turn}
     forged |= {"place": "0", "value": "1", "title": "Bob's", "text": "Bob's", "utterance": "Hello"}
+    forged |= {"first": "concat", "second": "summary"}
     for piece, events in {
-        "#transcript": ("open", "again", "undo", "judge", "remember", "look"),
+        "#transcript": ("open", "again", "compare", "choose", "undo", "judge", "remember", "look"),
         "#conversations": ("open", "rename", "delete", "export"),
         "#composer": ("ask", "stop"),
         "#facts": ("edit", "switch", "drop"),
