@@ -1,0 +1,91 @@
+"""Generate-Retrieve-Generate: its fluent prompt, its history, and what a further loop searches for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from assistant.evaluation.searching import Finder
+from assistant.loops import grg
+from assistant.types import Choices, Exchange, Message, Parts, Passage, RankedFact, Turn
+from tests.scripted import ScriptedLLM
+
+FACTS = (
+    RankedFact("1", "I'm vegetarian.", 0.6, used=True),
+    RankedFact("2", "I'm lactose intolerant.", 0.5, used=True),
+    RankedFact("3", "I have a dog.", 0.1, used=False),
+)
+ASKED = Turn("What is a good diet?", question="What is a good diet?", facts=FACTS, choices=Choices(k=1))
+PASSAGES = {word: Passage(word, word, f"All about {word}.") for word in ("diet", "lentils", "tofu", "oats")}
+
+
+class ByWord:
+    """Finds the passages whose word the query holds, and remembers the queries."""
+
+    def __init__(self) -> None:
+        self.queries: list[str] = []
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        self.queries.append(query)
+        return [passage for word, passage in PASSAGES.items() if word in query.lower()][:k]
+
+
+def looped(parts: Parts, turn: Turn, *drafts: str, stop: Event | None = None) -> tuple[list[Turn], Parts]:
+    parts = replace(parts, llm=ScriptedLLM(list(drafts)), retriever=ByWord())
+    return list(grg.run(turn, parts, stop or Event())), parts
+
+
+def test_facts_and_question_are_one_fluent_prompt(parts: Parts) -> None:
+    _, parts = looped(parts, ASKED, "Lentils.")
+    [prompt] = parts.llm.prompts
+    assert prompt[-1] == Message("user", "I'm vegetarian. I'm lactose intolerant. What is a good diet?")
+    _, parts = looped(parts, replace(ASKED, facts=()), "Lentils.")
+    assert parts.llm.prompts[0][-1].content == "What is a good diet?"
+
+
+def test_the_history_is_what_the_turn_was_given(parts: Parts) -> None:
+    canonical = Exchange("Can you help me with my diet?", "Can you help me with my diet?", "Sure, gladly.")
+    _, parts = looped(parts, replace(ASKED, history=(canonical,)), "Lentils.")
+    roles = [(message.role, message.content) for message in parts.llm.prompts[0][1:3]]
+    assert roles == [("user", canonical.utterance), ("assistant", canonical.reply)]
+
+
+@pytest.mark.parametrize("loops", [1, 2, 3])
+def test_each_loop_searches_for_its_own_draft(parts: Parts, loops: int) -> None:
+    drafts = ["Eat lentils.", "Eat tofu.", "Eat oats."][:loops]
+    turn = replace(ASKED, choices=Choices(loops=loops, k=4))
+    snapshots, parts = looped(parts, turn, *drafts)
+    last = snapshots[-1]
+    searched = [query for draft in drafts for query in (turn.question, draft)]
+    assert parts.retriever.queries == [turn.question, *searched]
+    assert [query.text for query in last.queries] == [turn.question, drafts[-1]]
+    assert {passage.id for passage in last.passages} == {"diet", drafts[-1].split()[1].rstrip(".")}
+    assert last.draft == drafts[-1]
+    assert set(last.timings) == ({"draft", "digests"} if loops > 1 else {"draft"})
+
+
+def test_a_further_draft_is_written_from_the_digests_of_the_loop_before(parts: Parts) -> None:
+    turn = replace(ASKED, choices=Choices(loops=2, k=4))
+    _, parts = looped(parts, turn, "Eat lentils.", "Eat tofu.")
+    first, second = (prompt[-1].content for prompt in parts.llm.prompts)
+    assert "What is known so far" not in first
+    assert "- All about lentils." in second
+    assert second.endswith("I'm vegetarian. I'm lactose intolerant. What is a good diet?")
+
+
+def test_stopped_in_the_second_loop_the_first_loops_passages_stay(parts: Parts) -> None:
+    stop = Event()
+    llm = ScriptedLLM(["Eat lentils.", lambda _: (stop.set(), "Eat tofu.")[1]])
+    parts = replace(parts, llm=llm, retriever=ByWord())
+    *_, last = grg.run(replace(ASKED, choices=Choices(loops=2, k=4)), parts, stop)
+    assert {passage.id for passage in last.passages} == {"diet", "lentils"}
+
+
+def test_evaluation_ranks_by_the_last_loops_draft(parts: Parts) -> None:
+    retriever = ByWord()
+    parts = replace(parts, llm=ScriptedLLM(["Eat lentils.", "Eat tofu."]), retriever=retriever)
+    finder = Finder(parts.settings, retriever, lambda: parts, loops=2)
+    assert [passage.id for passage in finder.find("draft", "What is a good diet?", 9)] == ["tofu"]
+    assert {passage.id for passage in finder.find("grg", "What is a good diet?", 9)} == {"diet", "tofu"}
