@@ -29,6 +29,9 @@ _GIB = 1 << 30
 _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
 _PROMPT_WORDS, _WRITTEN, _BATCH_WRITTEN, _REPEATS = 400, 64, 32, 3
 _BATCHES = (1, 4, 16, 32)
+_PEOPLE = (1, 4)
+# so low that the replies are those of greedy decoding, or nearly
+_SAMPLING = 0.01
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,9 @@ class Cost:
     """Medians. Speeds in tokens a second; `batches` maps prompts side by side to tokens written a second in all.
 
     `users` maps people who ask at the same time to (tokens written a second in all, seconds until the last of them has
-    a first word). `bandwidth_share` is the part of the memory's copying speed that is spent on reading the weights,
-    which every token takes once.
+    a first word), `sampling_users` the same for sampled replies, which transformers writes one after the other, as it
+    writes all of them where llm.continuous is off. `bandwidth_share` is the part of the memory's copying speed that is
+    spent on reading the weights, which every token takes once.
     """
 
     model: str
@@ -51,6 +55,7 @@ class Cost:
     read_again_seconds: float
     batches: dict[int, float]
     users: dict[int, tuple[float, float]]
+    sampling_users: dict[int, tuple[float, float]]
     bandwidth_share: float
 
 
@@ -90,8 +95,7 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
     load_seconds = perf_counter() - since
     read = [_seconds(loaded, _prompt(n), 1) for n in range(_REPEATS)]
     again = [_seconds(loaded, _prompt(_REPEATS - 1), 1) for _ in range(_REPEATS)]
-    whole = [_seconds(loaded, _prompt(_REPEATS - 1), _WRITTEN) for _ in range(_REPEATS)]
-    written = (_WRITTEN - 1) / max(median(whole) - median(again), 1e-9)
+    written = median(_writing_speed(loaded, _prompt(_REPEATS - 1)) for _ in range(_REPEATS))
     return Cost(
         model=loaded.name,
         backend=backend,
@@ -103,7 +107,8 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         written=written,
         read_again_seconds=median(again),
         batches={size: _batch_speed(loaded, size) for size in _BATCHES},
-        users={people: _several(loaded, people) for people in (1, 4)},
+        users={people: _several(loaded, people, 0.0) for people in _PEOPLE},
+        sampling_users={people: _several(loaded, people, _SAMPLING) for people in _PEOPLE},
         bandwidth_share=written * weights / _copy_speed(backend),
     )
 
@@ -134,6 +139,14 @@ def _seconds(model: LLM, prompt: Messages, tokens: int) -> float:
     return perf_counter() - since
 
 
+def _writing_speed(model: LLM, prompt: Messages) -> float:
+    """Tokens a second after the first piece of the reply."""
+    first, *_, last = [
+        (one.completion_tokens, perf_counter()) for one in model.stream(prompt, Options(_WRITTEN), Event())
+    ]
+    return (last[0] - first[0]) / (last[1] - first[1])
+
+
 def _batch_speed(model: LLM, size: int) -> float:
     prompts: list[Messages] = [(Message("user", f"Tell a long story about the number {n}."),) for n in range(size)]
     since = perf_counter()
@@ -141,14 +154,14 @@ def _batch_speed(model: LLM, size: int) -> float:
     return sum(completion.completion_tokens for completion in completions) / (perf_counter() - since)
 
 
-def _several(model: LLM, people: int) -> tuple[float, float]:
+def _several(model: LLM, people: int, temperature: float) -> tuple[float, float]:
     """Each asks for a story of their own in a thread of their own, all at once."""
     since = perf_counter()
 
     def one(n: int) -> tuple[int, float]:
         prompt = (Message("user", f"Person {n} would like to hear a long story about bread."),)
         first, tokens = 0.0, 0
-        for completion in model.stream(prompt, Options(_BATCH_WRITTEN), Event()):
+        for completion in model.stream(prompt, Options(_BATCH_WRITTEN, temperature), Event()):
             first, tokens = first or perf_counter() - since, completion.completion_tokens
         return tokens, first
 
