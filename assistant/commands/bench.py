@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from assistant.commands.bench_retrieval import retrieval
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, ready, settings_of, talk
 from assistant.evaluation.bench_turn import Timing, bench, medians, peak_memory
 from assistant.types import Choices
@@ -20,6 +21,9 @@ app = typer.Typer(help="Measure speed and memory.", no_args_is_help=True)
 @app.callback()
 def _group() -> None:
     """Measure speed and memory."""
+
+
+app.command()(retrieval)
 
 
 @app.command()

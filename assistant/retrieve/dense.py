@@ -154,7 +154,7 @@ def build_dense(
     ids, keys, texts = [], [], {}
     words = embedder.words if isinstance(embedder, Encoder) else WINDOW_WORDS
     for passage in passages:
-        for text in _pieces(passage, words):
+        for text in pieces_of(passage, words):
             ids.append(passage.id)
             keys.append(key_of(text))
             texts[keys[-1]] = text
@@ -204,6 +204,9 @@ class Store:
             os.truncate(self._vectors, len(self._rows) * self._width)
         if lines != [*self._rows, ""]:
             self._write_keys()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._rows
 
     @property
     def _width(self) -> int:
@@ -318,7 +321,7 @@ def _query(embedder: Embedder, query: str) -> NDArray[np.float32]:
     return embedder.encode_queries([query]) if isinstance(embedder, Encoder) else embedder.encode([query])
 
 
-def _pieces(passage: Passage, words: int) -> list[str]:
+def pieces_of(passage: Passage, words: int) -> list[str]:
     """The texts that a passage is encoded as: itself with its title, or pieces of at most so many words."""
     if count_words(passage.text) <= words:
         return [f"{passage.title}\n{passage.text}"]
