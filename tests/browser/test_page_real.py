@@ -85,6 +85,22 @@ def test_a_question_is_answered_from_the_library(page: Page) -> None:
     expect(turn.locator(".inside")).to_contain_text("smollm2")
 
 
+def test_two_strategies_answer_one_turn_and_one_is_kept(page: Page) -> None:
+    page.get_by_text("Answer again with…").last.click()
+    ways = page.locator("#transcript article").last.locator(".ways")
+    ways.get_by_label("The first way").select_option("concat")
+    ways.get_by_label("The second way").select_option("post_fusion")
+    ways.get_by_role("button", name="Compare").click()
+    expect(page.locator(".keep")).to_have_count(2, timeout=SLOW)
+    expect(page.locator(".side .ballots")).to_contain_text("of 4")
+    for costs in page.locator(".side .costs").all():
+        expect(costs).to_contain_text(re.compile(r"Time\s*[\d.]+ s\s*Tokens read\s*[1-9]"))
+    page.locator(".keep").last.click()
+    expect(page.locator(".comparison")).to_have_count(0)
+    expect(page.locator("#transcript .versions")).to_have_text("3/3")
+    expect(page.locator("#transcript .event").last).to_contain_text("Each passage was asked alone:")
+
+
 def test_small_talk_needs_no_sources(page: Page) -> None:
     ask(page, "Hello, how are you?")
     expect(page.locator("#sources")).to_contain_text("This reply needed no sources.")
