@@ -11,6 +11,7 @@ from dataclasses import replace
 from threading import Event
 
 from assistant import citations
+from assistant.fallback import Fallback
 from assistant.pool import elect, vote
 from assistant.types import LLM, Answer, Candidate, Choice, Completion, Messages, Options, Parts, Step, Turn
 
@@ -46,7 +47,13 @@ class Sampler:
 
 
 def sampled(strategy: Step, samples: int, seed: int) -> Step:
-    """`strategy`, run `samples` times with seeds counting up from `seed`, and a vote over what it says."""
+    """`strategy`, run `samples` times with seeds counting up from `seed`, and a vote over what it says.
+
+    Of a fallback each of the two is sampled, so that the second is asked where the first one's vote gave no answer.
+    """
+    if isinstance(strategy, Fallback):
+        first, second = (sampled(one, samples, seed) for one in (strategy.first, strategy.second))
+        return Fallback(first, second, strategy.told)
 
     def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         runs: list[Turn] = []

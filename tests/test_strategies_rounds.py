@@ -9,6 +9,7 @@ import pytest
 from assistant import variants
 from assistant.consistency import Sampler, sampled
 from assistant.reasoning import split
+from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import Choices, Completion, Messages, Options, Parts, Turn
 from tests.conftest import ScriptedLLM
 
@@ -173,11 +174,21 @@ def test_samples_of_post_fusion_vote_with_all_their_pools(parts: Parts) -> None:
     assert {options.seed for options in llm.options} == {7, 8}
 
 
-def test_samples_of_the_fallback_take_two_rounds_where_they_must(parts: Parts) -> None:
-    turn, _ = consistent("concat_pf", 2, parts, "18 grams", "unknown", "unknown", "18 grams", "unknown")
-    assert [candidate.votes for candidate in turn.pool] == [2, 2]
+def test_samples_of_the_fallback_are_taken_of_each_of_its_two_rounds(parts: Parts) -> None:
+    unknown = ["unknown"] * 2
+    turn, _ = consistent("concat_pf", 2, parts, *unknown, "18 grams", "unknown", "2 cups", "30 minutes", *unknown)
+    assert len(turn.pool) == 2 * 3
     assert turn.answer
     assert turn.answer.text == "18 grams"
+    assert turn.events == (FELL_BACK,)
+
+
+def test_samples_of_which_one_knows_need_no_second_round(parts: Parts) -> None:
+    turn, _ = consistent("concat_pf", 3, parts, "unknown", "18 grams", "unknown")
+    assert [candidate.votes for candidate in turn.pool] == [0, 1, 0]
+    assert turn.answer
+    assert turn.answer.text == "18 grams"
+    assert turn.events == ()
 
 
 def test_samples_that_all_do_not_know_are_unknown(parts: Parts) -> None:
