@@ -94,6 +94,18 @@ def test_ranking_by_other_retrievers(files, tmp_path, monkeypatch, retriever) ->
         evaluate("ranking", *on_them, *into)
 
 
+@pytest.mark.lucene
+def test_passages_longer_than_the_encoder_reads_are_told(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("assistant.commands.evaluate.load_encoder", lambda *_: WORDS)
+    texts = ("Cats sleep. " * 300, "Dogs bark.")
+    records = [json.dumps({"id": f"p{n}", "contents": text}) for n, text in enumerate(texts)]
+    corpus = lines(tmp_path / "corpus.jsonl", *records)
+    questions = lines(tmp_path / "q.jsonl", json.dumps({"id": "q", "question": "cats", "answers": [], "gold": ["p0"]}))
+    on_them = ["--corpus", corpus, "--queries", questions, "--qrels", questions, "--data-dir", tmp_path]
+    result = evaluate("ranking", *on_them, "--out", tmp_path / "r", "--retriever", "dense")
+    assert "so searched by their pieces: 1 of 2 passages" in " ".join(result.output.split())
+
+
 def test_bad_input_is_told_before_anything_is_loaded(files, tmp_path) -> None:  # noqa: F811
     with pytest.raises(SettingsError, match="'best' is not one of the strategies; there are: "):
         evaluate("answers", *on(files), "--strategy", "best", "--out", tmp_path / "a", "--k", 2)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, settings_of
+from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, settings_of, talk
 from assistant.commands.experiment import (
     AsJson,
     Corpus,
@@ -288,6 +288,9 @@ def _retriever(knobs: Settings, corpus: Path) -> Retriever:
         encoder = load_encoder(knobs, progress)
     with bar("Vectors") as progress:
         meaning = dense_retriever(f"corpus-{corpus_folder(corpus, knobs).name}", words, knobs, encoder, progress)
+    if meaning.cut:
+        count = f"{meaning.cut:,} of {len(meaning):,} passages"
+        talk.print(f"Longer than the encoder reads at once, so searched by their pieces: {count}.")
     both: dict[str, Retriever] = {"bm25": words, "dense": meaning}
     return meaning if knobs.retrieve.retriever == "dense" else Hybrid(both, constant=knobs.retrieve.rrf)
 
@@ -297,7 +300,8 @@ def _searched(knobs: Settings) -> str:
     chosen, usual = knobs.retrieve, RetrieveSettings()
     name = chosen.retriever
     weights = "" if (chosen.k1, chosen.b) == (usual.k1, usual.b) else f" (k1 {chosen.k1:g}, b {chosen.b:g})"
-    return name + weights if name == "bm25" else f"{name}{weights} ({chosen.encoder or knobs.embedder.model})"
+    encoders = f"{chosen.encoder or knobs.embedder.model} {chosen.question_encoder}".strip()
+    return name + weights if name == "bm25" else f"{name}{weights} ({encoders})"
 
 
 def _finish(write: Callable[[str, str], Path], summary: Mapping[str, Any], tables: str, as_json: bool) -> None:
