@@ -12,7 +12,7 @@ import pytest
 
 from assistant.errors import StoreError, UtteranceError
 from assistant.types import Turn
-from assistant.web.runs import PAUSE, Run, Runs, Watchers, watch
+from assistant.web.runs import PAUSE, Place, Run, Runs, Watchers, watch
 
 
 def growing(count: int, go: Event | None = None, pause: float = 0.0) -> Iterator[Turn]:
@@ -51,6 +51,27 @@ def test_one_at_a_time_in_a_conversation() -> None:
     assert seen(run)[-1].status == seen(other)[-1].status == "done"
     assert runs.of("me", "c") is None
     assert seen(runs.start("me", "c", lambda _: growing(1)))[-1].status == "done"
+
+
+def test_one_that_is_about_to_begin_counts() -> None:
+    runs = Runs()
+
+    def beginning(_stop: Event) -> Iterator[Turn]:
+        with pytest.raises(StoreError, match="being written"):
+            runs.start("me", "c", lambda _: growing(1))
+        assert runs.of("me", "c") is None
+        yield Turn("?", status="done")
+
+    runs.start("me", "c", beginning).join(5)
+
+
+def test_a_run_of_two_turns_keeps_the_newest_of_each() -> None:
+    one, two = Turn("?", id="one"), Turn("?", id="two")
+    turns = iter([one, one.grow(draft="1"), two, two.grow(draft="2")])
+    run = Runs().start("me", "c", lambda _: turns, Place("old", ("concat", "summary")))
+    run.join(5)
+    assert [(turn.id, turn.draft) for turn in run.turns.values()] == [("one", "1"), ("two", "2")]
+    assert run.turn.id == "two"
 
 
 def test_a_run_belongs_to_its_user() -> None:
