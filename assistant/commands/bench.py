@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from assistant.commands.bench_retrieval import retrieval
+from assistant.commands.bench_strategies import strategies
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, ready, settings_of, talk
 from assistant.evaluation.bench_turn import Timing, bench, medians, peak_memory
 from assistant.types import Choices
@@ -24,6 +25,7 @@ def _group() -> None:
 
 
 app.command()(retrieval)
+app.command()(strategies)
 
 
 @app.command()

@@ -1,0 +1,44 @@
+"""Strategies timed side by side: what is counted as their cost, with times that are given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assistant.evaluation.answers import Experiment, Setting, prepare
+from assistant.evaluation.bench_strategies import Cost, measure, ratios
+from assistant.types import Parts
+from tests.scripted import FixedRetriever
+from tests.test_evaluate_answers import Reader, files, passages  # noqa: F401 - a fixture
+
+
+def test_every_strategy_is_asked_every_question_in_every_round(files, parts: Parts) -> None:  # noqa: F811
+    experiment = Experiment(*files, ("concat", "post_fusion", "concat_pf"), (Setting(k=2),))
+    parts = replace(parts, llm=Reader(together=False), retriever=FixedRetriever(passages("France", "Peru")))
+    seen: list[Cost] = []
+    costs = measure(experiment, prepare(experiment), parts, 2, seen.append)
+    assert costs == seen
+    assert len(costs) == 2 * 3 * 4
+    assert [cost.strategy for cost in costs[:12]] == ["concat"] * 4 + ["post_fusion"] * 4 + ["concat_pf"] * 4
+    # the passages together never give an answer
+    assert {(cost.strategy, cost.fell_back) for cost in costs} == {
+        ("concat", False), ("post_fusion", False), ("concat_pf", True),
+    }  # fmt: skip
+    assert ratios(costs)["concat"].all == 1
+    assert ratios(costs)["concat_pf"].answered is None
+
+
+def test_ratios_are_of_sums_and_medians_are_over_rounds(tmp_path: Path) -> None:
+    seconds = {"concat": [(1, 3), (2, 2), (4, 4)], "concat_pf": [(1, 9), (2, 4), (4, 12)]}
+    costs = [
+        Cost(name, n, f"q{q}", float(value), fell_back=name == "concat_pf" and q == 1)
+        for name, rounds in seconds.items()
+        for n, row in enumerate(rounds)
+        for q, value in enumerate(row)
+    ]
+    found = ratios(costs)["concat_pf"]
+    assert found.all == pytest.approx(2)
+    assert found.answered == pytest.approx(1)
+    assert found.seconds == 4
