@@ -93,8 +93,8 @@ def test_golden_a_follow_up_is_rewritten_and_glanced_for(parts: Parts) -> None:
     assert isinstance(parts.retriever, FixedRetriever)
     assert parts.retriever.queries == [
         "What are good diets? What's so great about the 2nd one?",
-        turn.question,
-        turn.question,
+        turn.sought,
+        turn.sought,
         DRAFT,
     ]
     golden("follow_up", turn)
@@ -162,6 +162,28 @@ def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:
     replies = (" ".join(["The DASH diet is low in salt."] * 20), DRAFT, "Lentils are rich in protein.")
     turn = asked(scripted(parts, *replies), Turn("And why is that?", (EARLIER,)))
     assert turn.question == "And why is that?"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Yes, you can do it without oil.",
+        "what are good diets",
+        "What are good diets?",
+        'A: "What is a good diet without meat?"',
+    ],
+)
+def test_an_answer_or_a_question_of_before_is_no_rewrite(parts: Parts, written: str) -> None:
+    replies = (written, DRAFT, "Lentils are rich in protein.")
+    turn = asked(scripted(parts, *replies), Turn("And without meat?", (EARLIER,)))
+    good = "without meat" in written
+    assert turn.question == ("What is a good diet without meat?" if good else "And without meat?")
+    assert turn.sought == ("And without meat? What is a good diet without meat?" if good else "And without meat?")
+
+
+def test_the_same_question_again_is_not_taken_for_a_repetition(parts: Parts) -> None:
+    replies = ("What are good diets?", DRAFT, "Lentils are rich in protein.")
+    assert not asked(scripted(parts, *replies), Turn("What are good diets?", (EARLIER,))).rewritten
 
 
 def test_two_loops_feed_the_digests_back(parts: Parts) -> None:

@@ -26,7 +26,8 @@ from assistant.evaluation.runs import Row, Run
 from assistant.steps import rewrite
 from assistant.types import Exchange, Parts, Progress, Retriever, Turn
 
-VARIANTS = ("utterance", "ours", "human")
+VARIANTS = ("utterance", "ours", "searched", "human")
+COMPARED = ("utterance", "ours")
 RETRIEVAL = (nDCG @ 10, nDCG @ 3, Success @ 1, RR)
 _WORD = re.compile(r"\w+")
 
@@ -74,7 +75,7 @@ def summarise(follow_ups: Sequence[FollowUp], run: Run[str], seed: int) -> dict[
     return {
         "follow_ups": len(rows),
         "rewritten": sum(row["ours"] != row["utterance"] for row in rows),
-        "against_human": {variant: _likeness(rows, variant, seed) for variant in VARIANTS[:2]},
+        "against_human": {variant: _likeness(rows, variant, seed) for variant in COMPARED},
     }
 
 
@@ -83,19 +84,20 @@ def retrieval(
 ) -> dict[str, Any]:
     """What raw utterance, our rewrite and the human one find when searched for; all follow-ups must be judged.
 
-    Also `gap_closed`: the share of the way from raw to human nDCG@10 that our rewrite covers.
+    `searched` is what a turn searches for, the utterance together with our rewrite. Also `gain`, how much better that
+    is than the utterance, and `gap_closed`, the share of the way from there to the human rewrite; both of nDCG@10.
     """
     judged = [one.id for one in follow_ups]
     found = {
-        variant: scores({one: _search(retriever, run.rows[one][variant]) for one in judged}, qrels, RETRIEVAL)
+        variant: scores({one: _search(retriever, _text(run.rows[one], variant)) for one in judged}, qrels, RETRIEVAL)
         for variant in VARIANTS
     }
     means = {
         variant: {name: asdict(mean(values, seed)) for name, values in by_measure.items()}
         for variant, by_measure in found.items()
     }
-    raw, ours, human = (means[variant]["nDCG@10"]["value"] for variant in VARIANTS)
-    gain = paired_difference(found["ours"]["nDCG@10"], found["utterance"]["nDCG@10"], seed)
+    raw, _, ours, human = (means[variant]["nDCG@10"]["value"] for variant in VARIANTS)
+    gain = paired_difference(found["searched"]["nDCG@10"], found["utterance"]["nDCG@10"], seed)
     return {
         "judged": len(judged),
         "variants": means,
@@ -137,6 +139,12 @@ def _likeness(rows: Sequence[Row], variant: str, seed: int) -> dict[str, Any]:
         "BLEU": bleu.score,
         "EM": asdict(mean([exact_match(row[variant], [row["human"]]) for row in rows], seed)),
     }
+
+
+def _text(row: Row, variant: str) -> str:
+    if variant != "searched":
+        return str(row[variant])
+    return Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]).sought
 
 
 def _search(retriever: Retriever, query: str) -> list[str]:

@@ -17,7 +17,7 @@ from assistant.types import Parts, Query, Turn
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""
-    turn = look(turn, parts, Query("question", turn.question))
+    turn = look(turn, parts, Query("question", turn.sought))
     yield turn
     for x in range(turn.choices.loops):
         if x:
@@ -27,7 +27,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn
         if stop.is_set():
             return
-        turn = look(turn, parts, Query("question", turn.question), Query("draft", turn.draft))
+        turn = look(turn, parts, Query("question", turn.sought), Query("draft", turn.draft))
         yield turn
 
 

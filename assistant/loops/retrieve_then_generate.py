@@ -11,4 +11,4 @@ from assistant.types import Parts, Query, Turn
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `queries` and `passages`."""
-    yield look(turn, parts, Query("question", turn.question))
+    yield look(turn, parts, Query("question", turn.sought))
