@@ -123,7 +123,9 @@ def test_two_strategies_are_compared_side_by_side_and_one_is_kept(page: Page, si
     expect(one.locator(".costs")).to_contain_text("1,023")
     expect(other.locator(".costs")).to_contain_text("9.8 s")
     expect(other.locator(".ballots")).to_contain_text("2 of 4 votes · chosen")
-    expect(other.locator(".ballots .won li")).to_have_text([PASSAGES[0].title, re.compile(f"^{PASSAGES[1].title}: “Beans")])
+    expect(other.locator(".ballots .won li")).to_have_text(
+        [PASSAGES[0].title, re.compile(f"^{PASSAGES[1].title}: “Beans")]
+    )
     other.locator(".cited button").click()
     expect(page.locator("#sources mark.current")).to_have_text("Lentils, beans, tofu and eggs are rich in protein.")
     page.reload()
