@@ -150,6 +150,24 @@ def test_a_long_text_is_cut_to_what_the_model_reads(tiny_t5: Path) -> None:
     assert model._longest == 0
 
 
+def test_a_model_with_a_last_position_is_never_given_more(tiny_t5: Path, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_t5)
+    tokenizer.model_max_length = int(1e30)
+    tokenizer.save_pretrained(tmp_path)
+    BartForConditionalGeneration(
+        BartConfig(
+            vocab_size=len(tokenizer), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+            decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=64,
+            pad_token_id=0, bos_token_id=1, eos_token_id=1, decoder_start_token_id=1, forced_eos_token_id=1,
+        )
+    ).save_pretrained(tmp_path)  # fmt: skip
+    model = Summariser(tmp_path)
+    assert model._longest == 64
+    assert len(model.summarise(["iron " * 500, "Milk"], 5, Event())) == 2
+
+
 def test_stop_ends_it_between_tokens(parts: Parts, tiny_t5: Path) -> None:
     chosen, stop = knobs(parts, digest="seq2seq", summariser=str(tiny_t5)), Event()
     model = summariser.load(chosen.settings)
