@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import track
 
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
-from assistant.evaluation import support as measured
 from assistant.evaluation.data import records
 from assistant.parts import load_embedder, load_llm
 from assistant.steps.intent import intent_of
+
+if TYPE_CHECKING:
+    from assistant.evaluation.support import Pair
 
 Split = Annotated[str, typer.Option(help="dev, test, or empty for both.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")]
@@ -33,6 +35,8 @@ def support(
     data_dir: DataDir = None,
 ) -> None:
     """Does the support check tell what a passage says from what sounds alike? AUC, precision, recall by threshold."""
+    from assistant.evaluation import support as measured  # noqa: PLC0415 - scikit-learn
+
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     rows = measured.read_pairs(pairs, split)
     embedder, llm = load_embedder(knobs, _silent), load_llm(knobs, _silent)
@@ -76,7 +80,7 @@ def intents(
     )
 
 
-def _right_by_kind(rows: Sequence[measured.Pair], found: Sequence[float], threshold: float) -> dict[str, str]:
+def _right_by_kind(rows: Sequence[Pair], found: Sequence[float], threshold: float) -> dict[str, str]:
     """For each kind of pair: how many were judged rightly, of how many."""
     label = {True: "supported", False: "not supported"}
     all_, right = Counter[str](), Counter[str]()
