@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from sklearn.cluster import AgglomerativeClustering
 
 from assistant.text import normalise
 from assistant.types import Candidate, Embedder
@@ -57,6 +56,8 @@ def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[st
     known = [candidate.text for candidate in pool if not candidate.unknown]
     if len(known) < 2:
         return ["unknown" if candidate.unknown else "0" for candidate in pool]
+    from sklearn.cluster import AgglomerativeClustering  # noqa: PLC0415 - slow, and short answers do without
+
     clusters = AgglomerativeClustering(
         n_clusters=None, distance_threshold=1 - SAME, metric="cosine", linkage="average"
     ).fit_predict(embedder.encode(known))
