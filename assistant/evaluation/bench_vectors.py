@@ -53,10 +53,7 @@ def query_encoder(name: str, settings: Settings) -> Encoder:
     Raises:
         ModelError: it can't be had or loaded.
     """
-    encoder = load_encoder(settings, silent)
-    if not isinstance(encoder, Encoder):
-        raise ModelError(f"The encoder {encoder.name} does not say how much it reads at once.")
-    return WordPieces(encoder, settings) if name == WORD_PIECES else encoder
+    return WordPieces(settings) if name == WORD_PIECES else _own_encoder(settings)
 
 
 class WordPieces:
@@ -66,8 +63,9 @@ class WordPieces:
     """
 
     name = WORD_PIECES
+    words = 10**9  # a mean has no window
 
-    def __init__(self, encoder: Encoder, settings: Settings) -> None:
+    def __init__(self, settings: Settings) -> None:
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding  # noqa: PLC0415
         from tokenizers import Tokenizer  # noqa: PLC0415
@@ -77,8 +75,7 @@ class WordPieces:
         kept = settings.data_dir / "bench" / f"{folder.name}-word-pieces.npy"
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            np.save(kept, _of_vocabulary(tokenizer, encoder))
-        self.words = encoder.words
+            np.save(kept, _of_vocabulary(tokenizer, _own_encoder(settings)))
         self._model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, np.load(kept))], device="cpu")
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -119,7 +116,6 @@ def approximations(
     """Build HNSW and IVF indexes over the vectors of these passages, and compare them with the exact one."""
     import faiss  # noqa: PLC0415
 
-    faiss.omp_set_num_threads(1)
     kept = Kept(store, query_encoder(encoder, settings))
     vectors = kept.encode([text for one in passages for text in pieces_of(one, kept.words)])
     asked = kept.encode_queries([one.text for one in questions])
@@ -136,6 +132,13 @@ def approximations(
             about = {"index": name, "search": str(value), "build_seconds": seconds}
             rows.append(_compared(index, asked, truth) | about)
     return [Approximation(encoder=encoder, vectors=len(vectors), **row) for row in rows]
+
+
+def _own_encoder(settings: Settings) -> Encoder:
+    encoder = load_encoder(settings, silent)
+    if not isinstance(encoder, Encoder):
+        raise ModelError(f"The encoder {encoder.name} does not say how much it reads at once.")
+    return encoder
 
 
 def _of_vocabulary(tokenizer: Any, encoder: Encoder) -> Vectors:
@@ -185,12 +188,15 @@ def _set_probes(index: Any, value: int) -> None:
 def _compared(index: Any, asked: Vectors, truth: NDArray[np.int64]) -> dict[str, Any]:
     import faiss  # noqa: PLC0415
 
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
     found, milliseconds = [], []
     for one in asked:
         since = perf_counter()
         _, rows = index.search(one[None], DEEP)
         milliseconds.append((perf_counter() - since) * 1000)
         found.append(rows[0])
+    faiss.omp_set_num_threads(threads)
     return {
         "disk_mib": len(faiss.serialize_index(index)) / MIB,
         "p50": median(milliseconds),

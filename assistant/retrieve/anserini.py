@@ -56,7 +56,7 @@ class Anserini:
 
     def _search(self, query: str, k: int) -> list[Passage]:
         with reading(self._folder):
-            hits = self._searcher.search(query, k)
+            hits = self._searcher.object.search(query, k)
             return [self._passage(hit.lucene_document.get("raw"), float(hit.score)) for hit in hits]
 
     def _passage(self, raw: str | None, score: float) -> Passage:

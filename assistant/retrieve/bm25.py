@@ -115,8 +115,9 @@ class _Snapshot:
 
     def search(self, query: str, k: int) -> list[Passage]:
         with reading(self._where):
-            hits = self._searcher.search(query, k)
-            return [_passage(hit.lucene_document.get("raw"), float(hit.score)) for hit in hits]
+            # Pyserini's own `search` reads every hit once more, which costs a tenth.
+            hits = self._searcher.object.search(query, k)
+            return [_passage(hit.lucene_document.get("raw"), hit.score) for hit in hits]
 
     def get(self, passage_id: str) -> Passage | None:
         with reading(self._where):
