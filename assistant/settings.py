@@ -84,12 +84,14 @@ class RetrieveSettings(Section):
 class RelevanceSettings(Section):
     """Whether the passages answer the question, and what follows if they don't (RE-RAG)."""
 
-    estimator: EstimatorName = Field("none", description="who tells: the language model, or a model trained for it")
+    estimator: EstimatorName = Field(
+        "cross_encoder", description="who tells: nobody, the language model, or a model that was trained for it"
+    )
     model: str = Field("", description="its folder or hub id; empty = the cross-encoder that comes with Sequitur")
     calibration: str = Field(
         "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
     )
-    threshold: float = Field(0.5, gt=0, lt=1, description="confidence under which the library counts as not knowing")
+    threshold: float = Field(0.3, gt=0, lt=1, description="confidence under which the library counts as not knowing")
     below: Literal["answer", "refuse", "own", "ask"] = Field(
         "answer",
         description="what happens under it: answer all the same, say that the library doesn't know, "

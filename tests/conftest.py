@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.settings import Settings, TurnSettings
+from assistant.settings import RelevanceSettings, Settings, TurnSettings
 from assistant.types import Parts, Passage
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 
@@ -16,7 +16,8 @@ pytest_plugins = ["tests.fixtures_models"]
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     # The embedder of words knows no meaning, so that only the clearest small talk may count as such.
-    return Settings(data_dir=tmp_path, hub=False, turn=TurnSettings(intent_threshold=0.85))
+    turn, relevance = TurnSettings(intent_threshold=0.85), RelevanceSettings(estimator="none")
+    return Settings(data_dir=tmp_path, hub=False, turn=turn, relevance=relevance)
 
 
 @pytest.fixture

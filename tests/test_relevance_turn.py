@@ -48,7 +48,7 @@ class Broken(Sure):
 
 
 def sure(parts: Parts, estimator: object, *replies: object, **knobs: object) -> Parts:
-    settings = parts.settings.model_copy(update={"relevance": RelevanceSettings(**knobs)})
+    settings = parts.settings.model_copy(update={"relevance": RelevanceSettings(**{"threshold": 0.5, **knobs})})
     return replace(parts, settings=settings, llm=ScriptedLLM(list(replies)), estimator=lambda _: estimator)
 
 

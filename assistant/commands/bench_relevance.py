@@ -7,7 +7,7 @@ import platform
 from pathlib import Path
 from statistics import median
 from threading import Event
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Annotated
 
 import typer
@@ -34,7 +34,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Time a relevance estimator on real passages, drawn from the corpus, as long as they come."""
+    """Time a relevance estimator on real passages, drawn from the corpus: by the clock, and what the CPUs worked."""
     from assistant.relevance.load import load  # noqa: PLC0415 - torch
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
@@ -45,24 +45,25 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     with bar("Estimator") as progress:
         scorer = load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
 
-    def seconds(question: str, shown: list[Passage]) -> float:
-        begun = perf_counter()
+    def seconds(question: str, shown: list[Passage]) -> tuple[float, float]:
+        begun, worked = perf_counter(), process_time()
         scorer.estimate(question, shown, Event())
-        return perf_counter() - begun
+        return perf_counter() - begun, process_time() - worked
 
     batches = [pool[n * passages : (n + 1) * passages] for n in range(runs + 1)]
-    _, *timed = [seconds(question.text, shown) for question, shown in zip(asked, batches, strict=True)]
+    _, *both = [seconds(question.text, shown) for question, shown in zip(asked, batches, strict=True)]
+    timed, cpu = [clock for clock, _ in both], median(worked for _, worked in both)
     words = median(len(passage.text.split()) for passage in pool)
     found = {
         "estimator": scorer.name, "machine": platform.processor() or platform.machine(), "passages": passages,
-        "words": words, "runs": runs, "median": median(timed), "fastest": min(timed), "slowest": max(timed),
+        "words": words, "runs": runs, "median": median(timed), "fastest": min(timed), "slowest": max(timed), "cpu": cpu,
     }  # fmt: skip
     if as_json:
         out.print_json(json.dumps(found))
         return
     out.print(
         f"{scorer.name}: {passages} passages of {words:.0f} words (median) in {median(timed):.2f} s (median of {runs};"
-        f" fastest {min(timed):.2f} s, slowest {max(timed):.2f} s)",
+        f" fastest {min(timed):.2f} s, slowest {max(timed):.2f} s), {cpu:.2f} s of all CPUs together",
         highlight=False,
         soft_wrap=True,
     )

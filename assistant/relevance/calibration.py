@@ -148,9 +148,9 @@ def _logistic(estimator: str, method: Method, x: NDArray[np.float64], y: NDArray
 def _isotonic(estimator: str, x: NDArray[np.float64], y: NDArray[np.bool_]) -> Calibration:
     from sklearn.isotonic import IsotonicRegression  # noqa: PLC0415
 
-    # Laplace's rule for the ends: of n pairs, none can show that a confidence is exactly 0 or 1.
-    edge = 1 / (len(x) + 2)
-    model = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip").fit(x, y)
+    # Laplace's rule for the ends, where few pairs would look certain: one more miss at the top, one hit at the bottom.
+    ends, odd = np.append(x, [x.max(), x.min()]), np.append(y, [False, True])
+    model = IsotonicRegression(out_of_bounds="clip").fit(ends, odd)
     knots = tuple((float(s), float(r)) for s, r in zip(model.X_thresholds_, model.y_thresholds_, strict=True))
     if knots[0][1] == knots[-1][1]:
         raise DataError(f"The scores of {estimator} don't rise with relevance, so they can't be calibrated.")
