@@ -22,6 +22,7 @@ from assistant.commands import (
     index,
     models,
     train,
+    train_joint,
     train_quality,
     users,
 )
@@ -50,6 +51,7 @@ evaluate.app.command()(evaluate_weighing.re_rag)
 evaluate.app.command()(evaluate_groundedness.groundedness)
 app.add_typer(train.app, name="train")
 train.app.command()(train_quality.quality)
+train.app.command()(train_joint.joint)
 app.command("ikat")(ikat.ikat)
 app.command("ikat-validate")(ikat.validate)
 app.command("ikat-index")(ikat.index)

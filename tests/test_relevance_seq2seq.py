@@ -9,12 +9,16 @@ from threading import Event
 
 import pytest
 import torch
+import typer
+from typer.testing import CliRunner
 
+from assistant.commands.train_joint import joint
 from assistant.errors import DataError, ModelError
 from assistant.relevance.joint import ESTIMATOR, GENERATOR, Asked, JointPlan, JointTrainer
 from assistant.relevance.losses import generation_loss, relevance_loss, token_loss
 from assistant.relevance.seq2seq import Seq2SeqEstimator, first_logits, word_ids
 from assistant.types import Passage
+from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_relevance"]
 TOWNS = {"france": "paris", "peru": "lima", "norway": "oslo", "kenya": "nairobi"}
@@ -173,6 +177,22 @@ def test_a_killed_training_goes_on_to_the_same_weights(tiny_t5, tmp_path) -> Non
         trainer(tmp_path / "killed", tiny_t5, epochs=3).run(killed)
     assert trainer(tmp_path / "killed", tiny_t5, epochs=3).run(silent) == expected
     assert len(json.loads((tmp_path / "killed" / "history.json").read_text())) == 3
+
+
+@pytest.mark.lucene
+def test_the_command_end_to_end(tiny_t5, tmp_path) -> None:
+    corpus = lines(tmp_path / "c.jsonl", *({"id": p.id, "title": p.title, "contents": p.text} for p in PASSAGES))
+    asked = ({"id": one, "question": f"where is {town} ?", "answers": [one]} for one, town in TOWNS.items())
+    app = typer.Typer()
+    app.command()(joint)
+    words = ["--corpus", corpus, "--questions", lines(tmp_path / "q.jsonl", *asked), "--out", tmp_path / "out"]
+    words += ["--estimator", tiny_t5, "--generator", tiny_t5, "--contexts", 2, "--epochs", 2, "--batch", 2]
+    words += ["--length", 32, "--data-dir", tmp_path / "data", "--json", "--dev"]
+    result = CliRunner().invoke(app, [str(word) for word in (*words, 1)], catch_exceptions=False)
+    assert [epoch["number"] for epoch in json.loads(result.stdout)] == [1, 2]
+    assert Seq2SeqEstimator(tmp_path / "out" / ESTIMATOR).estimate("where is lima ?", PASSAGES, Event())
+    with pytest.raises(DataError, match="lower --dev"):
+        CliRunner().invoke(app, [str(word) for word in (*words, 4)], catch_exceptions=False)
 
 
 def test_what_can_not_be_trained_is_refused(tiny_t5, tmp_path) -> None:
