@@ -135,6 +135,12 @@ class TestStep:
         with pytest.raises(FrozenInstanceError):
             last.question = "another"  # type: ignore[misc]
 
+    def test_it_has_plain_words_for_menus(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
+        shown = {one.name: one for one in variants.menu(kind)}
+        assert 0 < len(shown[name].title) <= 40
+        assert shown[name].summary.endswith(".")
+        assert [one.title for one in shown.values()].count(shown[name].title) == 1
+
     def test_what_it_adds_can_be_stored(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
         *_, last = variants.step(kind, name)(turn, parts, Event())
         assert Turn.from_json(last.to_json()) == last

@@ -197,7 +197,7 @@ def test_what_is_compared_shows_answers_sources_votes_and_costs() -> None:
     other = one.grow(id="other", choices=Choices("post_fusion"), pool=pool, citations=(), answer=Answer("B."))
     html = " ".join(shown(Turn("?", id="t", status="done"), compared={"t": (one, other)}).split())
     assert html.count('class="solid keep"') == 2
-    assert html.index("By concat") < html.index("By post_fusion")
+    assert html.index("All together") < html.index("One by one, by vote")
     assert '<span class="number">1</span><span dir="auto">Lentils</span>' in html
     assert html.count("<dd>2.5 s</dd>") == html.count("<dd>1,200</dd>") == 2
     assert html.count('<div class="ballots">') == 1

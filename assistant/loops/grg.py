@@ -14,6 +14,9 @@ from assistant.retrieve.search import look
 from assistant.steps import digest, draft, quality
 from assistant.types import Parts, Query, Turn
 
+TITLE = "With a draft of the answer"
+SUMMARY = "Writes a first answer from its own knowledge, and searches with it and with your question."
+
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""

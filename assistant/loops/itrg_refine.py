@@ -9,6 +9,9 @@ from assistant.iterations import iterate, new_passages, write
 from assistant.loops import itrg_refresh
 from assistant.types import Parts, Turn
 
+TITLE = "In rounds, improving one text"
+SUMMARY = "Searches, writes a text, searches with it, and improves it by what is new, a few times over."
+
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `iterations`, `queries` and `passages`."""

@@ -8,6 +8,9 @@ from threading import Event
 from assistant.iterations import iterate, write
 from assistant.types import Parts, Turn
 
+TITLE = "In rounds, writing anew"
+SUMMARY = "Searches, writes a text, searches with it, and writes it anew from what was found, a few times over."
+
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `iterations`, `queries` and `passages`."""

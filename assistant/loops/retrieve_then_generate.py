@@ -8,6 +8,9 @@ from threading import Event
 from assistant.retrieve.search import look
 from assistant.types import Parts, Query, Turn
 
+TITLE = "With the question alone"
+SUMMARY = "Searches with your question as it stands; the quickest."
+
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `queries` and `passages`."""

@@ -12,6 +12,8 @@ from assistant.text import finished
 from assistant.types import Answer, Completion, Options, Parts, Passage, Turn
 from assistant.uncertainty import Asked, unknown
 
+TITLE = "All together"
+SUMMARY = "Reads all passages at once, and says so if they hold no answer."
 FACTOID_ROOM = 24
 
 

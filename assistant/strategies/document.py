@@ -8,6 +8,9 @@ from threading import Event
 from assistant.strategies import concat
 from assistant.types import Parts, Turn
 
+TITLE = "From the text of a search in rounds"
+SUMMARY = "Answers from the text that a search in rounds wrote; after any other search, reads all passages at once."
+
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, streamed; its citations point at the passages of the last iteration."""

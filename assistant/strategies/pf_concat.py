@@ -18,6 +18,9 @@ from assistant.text import finished, normalise
 from assistant.types import Answer, Candidate, Completion, Options, Parts, Turn
 from assistant.uncertainty import Asked, unknown
 
+TITLE = "One by one, then together"
+SUMMARY = "Asks each passage alone, sets aside those without an answer, and reads the others at once."
+
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `pool`, with its votes, and `answer` with its citations."""

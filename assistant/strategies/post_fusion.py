@@ -16,6 +16,8 @@ from assistant.text import finished
 from assistant.types import Answer, Candidate, Messages, Options, Parts, Passage, Turn
 from assistant.uncertainty import Asked, unknown
 
+TITLE = "One by one, by vote"
+SUMMARY = "Asks each passage alone, and takes the answer that most of them give."
 CHAT_ROOM = 64
 SPEAKERS = 2
 

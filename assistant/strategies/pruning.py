@@ -11,6 +11,9 @@ from threading import Event
 from assistant.reasoning import think
 from assistant.types import Parts, Turn
 
+TITLE = "Rule out, then answer"
+SUMMARY = "Reasons which passages don't hold the answer, and answers from those that are left."
+
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `reasoning`, and `answer` with its citations."""

@@ -22,6 +22,9 @@ from assistant.strategies.post_fusion import replies
 from assistant.types import Answer, Candidate, Completion, Parts, Passage, Relevance, Scorer, Turn
 from assistant.uncertainty import Asked
 
+TITLE = "One by one, weighed by relevance"
+SUMMARY = "Asks each passage alone; the more relevant a passage seems, the more its answer counts."
+
 # Passages that are asked at once; the pool is shown after each batch.
 BATCH = 4
 SPEAKERS = 2

@@ -11,6 +11,9 @@ from threading import Event
 from assistant.reasoning import think
 from assistant.types import Parts, Turn
 
+TITLE = "Sum up, then answer"
+SUMMARY = "Sums up what the passages say about the question, and answers from that."
+
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `reasoning`, and `answer` with its citations."""

@@ -81,8 +81,8 @@ class ChoicePanel:
     def __init__(self, view: View, choices: ChoicesOf, prepare: Callable[[str, Choices], str]) -> None:
         """`prepare` begins to make what a user's choices need, and says what they must wait for."""
         self._view, self._choices, self._prepare = view, choices, prepare
-        self.strategy = gr.Dropdown(variants.names("strategies"), label="How answers are made", elem_id="strategy")
-        self.loop = gr.Dropdown(variants.names("loops"), label="How passages are found", elem_id="loop")
+        self.strategy = gr.Dropdown(_menu("strategies"), label="How answers are made", elem_id="strategy")
+        self.loop = gr.Dropdown(_menu("loops"), label="How passages are found", elem_id="loop")
         self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", elem_id="k")
         self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
         self.retriever = gr.Dropdown(list(RETRIEVERS), label="How passages are searched", elem_id="retriever")
@@ -119,6 +119,13 @@ class ChoicePanel:
         return keep
 
 
+def _menu(kind: variants.Kind) -> list[tuple[str, str]]:
+    return [(variant.title, variant.name) for variant in variants.menu(kind)]
+
+
 def _shown(name: str, value: Any) -> Any:
-    """The field's new value; a variant with what it does beneath its name."""
-    return gr.Dropdown(value=value, info=variants.summary(KINDS[name], value)) if name in KINDS else value
+    """The field's new value; a variant with what it does beneath its title, and the name that commands know it by."""
+    if name not in KINDS:
+        return value
+    variant = variants.described(KINDS[name], value)
+    return gr.Dropdown(value=value, info=f"{variant.summary} ({variant.name})")

@@ -84,7 +84,13 @@ def _environment() -> Environment:
     environment.filters.update(headline=headline, day=day, percent=percent, plain=reply.plain, reply=reply.html)
     environment.filters.update(ballots=ballots, events=events)
     environment.globals.update(
-        sources=highlight.sources, query_names=QUERY_NAMES, with_id=_with_id, key=_key, ways=_ways, summary=_summary
+        sources=highlight.sources,
+        query_names=QUERY_NAMES,
+        with_id=_with_id,
+        key=_key,
+        ways=_ways,
+        way=_way,
+        search=_search,
     )
     return environment
 
@@ -93,14 +99,16 @@ def _with_id(things: Iterable[Any], wanted: str) -> Any:
     return next((thing for thing in things if thing.id == wanted), None)
 
 
-def _ways() -> list[tuple[str, str]]:
-    """The strategies, and what each does."""
-    return [(name, _summary(name)) for name in variants.names("strategies")]
+def _ways() -> list[variants.Variant]:
+    return variants.menu("strategies")
 
 
-def _summary(strategy: str) -> str:
-    """What a strategy does; "" of one that is no longer there."""
-    return variants.summary("strategies", strategy) if strategy in variants.names("strategies") else ""
+def _way(strategy: str) -> variants.Variant:
+    return variants.described("strategies", strategy)
+
+
+def _search(loop: str) -> variants.Variant:
+    return variants.described("loops", loop)
 
 
 def _key(text: str) -> str:

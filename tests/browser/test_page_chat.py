@@ -65,7 +65,8 @@ def test_the_steps_show_draft_queries_scores_and_tokens(page: Page, ask) -> None
     expect(inside).to_contain_text("A good diet is varied")  # the draft
     expect(inside).to_contain_text("found by your question and the draft · 0.033")
     expect(inside.locator("tfoot")).to_contain_text("1023")  # tokens read, over all steps
-    expect(inside).to_contain_text("grg · concat_pf · 4 passages · library “starter” · scripted")
+    ways = "With a draft of the answer grg · All together, then one by one concat_pf"
+    expect(inside).to_contain_text(f"{ways} · 4 passages · library “starter” · scripted")
 
 
 def test_a_chip_shows_its_sentence(page: Page, ask) -> None:

@@ -106,8 +106,10 @@ def test_a_file_of_another_kind_is_refused(page: Page, site, tmp_path: Path) -> 
 def test_settings_are_kept_and_used(page: Page, site, context, ask) -> None:
     tab(page, "Settings")
     page.get_by_label("How answers are made").click()
-    page.get_by_role("option", name="concat", exact=True).click()
-    expect(page.locator("#strategy")).to_contain_text("All passages in one prompt")
+    page.get_by_role("option", name="All together", exact=True).click()
+    expect(page.locator("#strategy")).to_contain_text(
+        "Reads all passages at once, and says so if they hold no answer. (concat)"
+    )
     number = page.locator("#k input[type=number]")
     number.fill("2")
     number.press("Enter")
@@ -117,11 +119,11 @@ def test_settings_are_kept_and_used(page: Page, site, context, ask) -> None:
     assert kept == {"strategy": "concat", "k": 2}
     page = opened(context, site)
     tab(page, "Settings")
-    expect(page.get_by_label("How answers are made")).to_have_value("concat")
+    expect(page.get_by_label("How answers are made")).to_have_value("All together")
     ask(page, DIET)
     expect(page.locator("#sources .card")).to_have_count(2)
     page.locator("#transcript .steps summary").click()
-    expect(page.locator("#transcript .inside")).to_contain_text("grg · concat · 2 passages")
+    expect(page.locator("#transcript .inside")).to_contain_text("All together concat · 2 passages")
 
 
 def test_a_choice_that_must_be_made_ready_first_says_so(page: Page, site) -> None:

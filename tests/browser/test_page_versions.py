@@ -83,7 +83,7 @@ def test_a_menu_closes_with_escape_and_the_focus_returns(page: Page, ask) -> Non
     summary = first(page).locator(".way summary")
     summary.focus()
     page.keyboard.press("Enter")
-    expect(first(page).locator(".ways [aria-current]")).to_contain_text("concat_pf")
+    expect(first(page).locator(".ways [aria-current]")).to_contain_text("All together, then one by one")
     page.keyboard.press("Tab")
     expect(page.get_by_label("The first way")).to_be_focused()
     page.keyboard.press("Escape")
@@ -119,7 +119,8 @@ def test_two_strategies_are_compared_side_by_side_and_one_is_kept(page: Page, si
     boxes = [side.bounding_box() for side in (one, other)]
     assert boxes[0]["y"] == boxes[1]["y"]
     assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
-    expect(one.locator("h3").first).to_have_text("concat")
+    expect(one.locator("h3").first).to_have_text("All together")
+    expect(one.locator(".way-does")).to_contain_text("concat")
     expect(one.locator(".costs")).to_contain_text("1,023")
     expect(other.locator(".costs")).to_contain_text("9.8 s")
     expect(other.locator(".ballots")).to_contain_text("2 of 4 votes · chosen")
@@ -130,7 +131,7 @@ def test_two_strategies_are_compared_side_by_side_and_one_is_kept(page: Page, si
     expect(page.locator("#sources mark.current")).to_have_text("Lentils, beans, tofu and eggs are rich in protein.")
     page.reload()
     expect(page.locator(".keep")).to_have_count(2)
-    page.get_by_role("button", name="Keep the reply of post_fusion").press("Enter")
+    page.get_by_role("button", name="Keep the reply of “One by one, by vote”").press("Enter")
     expect(page.locator(".comparison")).to_have_count(0)
     expect(first(page).locator(".versions")).to_have_text("3/3")
     expect(first(page).locator(".reply")).to_be_focused()
