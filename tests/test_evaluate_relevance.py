@@ -220,8 +220,14 @@ def test_the_command_with_a_cross_encoder(files, tiny_cross_encoder, tmp_path) -
     assert "R@1" in evaluate(*asked[:-1]).stdout
     assert "| threshold |" in (folder / "report.md").read_text()
     assert (folder / "reliability.png").read_bytes().startswith(b"\x89PNG")
-    evaluate(*asked, "--out", tmp_path / "c", "--calibrate", "isotonic")
-    found = Calibration.load(tmp_path / "c" / "calibration.json", "cross-encoder:tiny-cross-encoder")
+
+
+@pytest.mark.lucene
+def test_the_command_calibrates_and_applies_it(files, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("assistant.relevance.load.load", lambda *_: Fixed(RIGHT))
+    asked = [*on(files, tmp_path), "--json"]
+    summary = json.loads(evaluate(*asked, "--out", tmp_path / "c", "--calibrate", "isotonic").stdout)
+    found = Calibration.load(tmp_path / "c" / "calibration.json", "fixed")
     assert found.pairs == summary["questions"] * 4
     again = evaluate(*asked, "--calibration", tmp_path / "c" / "calibration.json")
     assert json.loads(again.stdout)["calibration"] == "isotonic"
