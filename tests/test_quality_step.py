@@ -113,6 +113,18 @@ def test_the_places_of_those_left_out_go_to_the_ones_ranked_next(parts: Parts, p
     assert all(passage.found_by == ("question", "draft") for passage in found.passages)
 
 
+def test_the_reserve_comes_first_and_is_judged_as_well(parts: Parts, path: Path) -> None:
+    best, next_, last = (replace(GOOD, id=one) for one in ("best", "next", "last"))
+    turn = replace(ASKED, choices=replace(ASKED.choices, k=2), queries=(Query("question", "lentil"),))
+    turn = replace(turn, passages=(SPAM, best), reserve=(CHAT, next_, last))
+    [found] = quality.run(
+        turn, judging(parts, path, replace(GOOD, id="found below"), replace(SPAM, id="lower")), Event()
+    )
+    assert ids(found) == ["best", "next"]
+    assert found.reserve == (last,)
+    assert [one.passage for one in found.dropped] == [SPAM, CHAT]
+
+
 def test_no_more_than_the_depth_is_looked_at(parts: Parts, path: Path) -> None:
     parts = judging(parts, path, SPAM, CHAT, GOOD)
     shallow = parts.settings.retrieve.model_copy(update={"depth": 2})

@@ -23,9 +23,9 @@ NOT_JUDGED = "Unreliable passages were not left out: "
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Puts the best passages that are judged reliable into `passages`, and what they were preferred to into `dropped`.
 
-    As many as the turn wants are kept, from the `retrieve.depth` that its queries find. Where nothing is reliable, the
-    passage ranked first stays, with an event: one that is on something else would answer nothing, however well it is
-    written. Without a usable classifier all stay, with an event that says why.
+    As many as the turn wants are kept, from its reserve and the `retrieve.depth` its queries find. Where nothing is
+    reliable, the passage ranked first stays, with an event: one that is on something else would answer nothing, however
+    well it is written. Without a usable classifier all stay, with an event that says why.
     """
     found = classifier(Path(parts.settings.turn.quality))
     yield _sifted(turn, found, parts) if isinstance(found, Classifier) else _with_event(turn, NOT_JUDGED + found)
@@ -49,27 +49,24 @@ def _loaded(path: Path, changed: int) -> Classifier | str:  # noqa: ARG001 - tel
 
 
 def _sifted(turn: Turn, found: Classifier, parts: Parts) -> Turn:
-    ranked = _ranked(turn, parts)
-    kept: list[Passage] = []
-    dropped: list[Dropped] = []
-    for passage, judgement in zip(ranked, found.judge([one.text for one in ranked]), strict=True):
-        if len(kept) == turn.choices.k:
-            break
-        if judgement.label == "reliable":
-            kept.append(passage)
-        else:
-            dropped.append(Dropped(passage, judgement.label, judgement.probability))
+    ranked, k = _ranked(turn, parts), turn.choices.k
+    judged = list(zip(ranked, found.judge([one.text for one in ranked]), strict=True))
+    reliable = [passage for passage, said in judged if said.label == "reliable"]
+    kept, reserve = reliable[:k], [passage for passage in reliable[k:] if passage in turn.reserve]
+    # Where enough are reliable, what ranks below the last of them was not wanted in the first place.
+    end = ranked.index([*kept, *reserve][-1]) if len(kept) == k else len(ranked)
+    dropped = [Dropped(one, said.label, said.probability) for one, said in judged[:end] if said.label != "reliable"]
     if dropped and not kept:
-        turn, kept, dropped = _with_event(turn, NONE_RELIABLE), [dropped[0].passage], dropped[1:]
-    return turn.grow(passages=tuple(kept), dropped=tuple(dropped))
+        turn, kept, dropped = _with_event(turn, NONE_RELIABLE), ranked[:1], dropped[1:]
+    return turn.grow(passages=tuple(kept), reserve=tuple(reserve), dropped=tuple(dropped))
 
 
 def _ranked(turn: Turn, parts: Parts) -> list[Passage]:
-    """The turn's passages, then what else its queries find."""
+    """The turn's passages, its reserve, then what else its queries find."""
     deeper = replace(turn.choices, k=parts.settings.retrieve.depth)
-    seen = {passage.id for passage in turn.passages}
+    seen = {passage.id for passage in (*turn.passages, *turn.reserve)}
     found = look(turn.grow(choices=deeper), parts, *turn.queries).passages
-    return [*turn.passages, *(passage for passage in found if passage.id not in seen)]
+    return [*turn.passages, *turn.reserve, *(passage for passage in found if passage.id not in seen)]
 
 
 def _with_event(turn: Turn, event: str) -> Turn:
