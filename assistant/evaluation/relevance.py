@@ -178,7 +178,7 @@ def summarise(
         for question, row, curve in zip(material.questions, rows, curves, strict=True)
     ]
     errors = sum(bool(row["error"]) for row in rows)
-    ranked, told = _rankings(experiment, material, run), _unanswerable(judged, experiment.seed)
+    ranked, told = _rankings(experiment, material, run, curves), _unanswerable(judged, experiment.seed)
     return {
         "estimator": estimator,
         "questions": len(rows),
@@ -242,7 +242,7 @@ def _judged(experiment: Experiment, question: Question, row: Row, curve: Calibra
     def confidence(ids: Sequence[str]) -> float:
         return set_confidence([relevance[one] for one in ids])
 
-    ranked, gold = _reranked(row), set() if question.unanswerable else set(question.gold)
+    ranked, gold = _reranked(row, curve), set() if question.unanswerable else set(question.gold)
     shown = row["own"] or ranked[: experiment.k]
     held = not gold.isdisjoint(shown)
     others = [one for one in ranked if one not in gold][: experiment.k]
@@ -250,9 +250,10 @@ def _judged(experiment: Experiment, question: Question, row: Row, curve: Calibra
     return Judged(question, relevance, confidence(shown), not held, without)
 
 
-def _reranked(row: Row) -> list[str]:
-    # by the estimator's own scores: a calibration never changes an order, but isotonic makes ties
-    return sorted(row["passages"], key=lambda one: -row["scores"][one])
+def _reranked(row: Row, curve: Calibration | None) -> list[str]:
+    """As a turn orders them: where isotonic calibration makes two equal, the one that was found first comes first."""
+    scores = {one: Relevance.of_score(row["scores"][one]) for one in row["passages"]}
+    return sorted(scores, key=lambda one: -(curve.apply(scores[one]) if curve else scores[one]).score)
 
 
 def _pairs(questions: Sequence[Question], run: Run[str]) -> list[tuple[float, bool]]:
@@ -277,16 +278,19 @@ def _curves(run: Run[str], material: Material, method: Method, estimator: str) -
 # --- measures ----------------------------------------------------------------------------------------------------
 
 
-def _rankings(experiment: Experiment, material: Material, run: Run[str]) -> dict[str, Any]:
+def _rankings(
+    experiment: Experiment, material: Material, run: Run[str], curves: Sequence[Calibration | None]
+) -> dict[str, Any]:
     """R@n as in DPR: the share of questions with a gold passage among the first n. Answerable questions only."""
     rows = {one.id: run.rows[one.id] for one in material.questions if run.rows[one.id]["passages"]}
+    curve_of = dict(zip((one.id for one in material.questions), curves, strict=True))
     qrels = {one.id: dict.fromkeys(one.gold, 1) for one in material.questions if one.id in rows}
     if not rows:
         return {"bm25": {}, "intervals": {}, "differences": {}}
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
     measures = [Success @ cutoff for cutoff in cutoffs]
     before = ranking_scores({one: row["passages"] for one, row in rows.items()}, qrels, measures)
-    after = ranking_scores({one: _reranked(row) for one, row in rows.items()}, qrels, measures)
+    after = ranking_scores({one: _reranked(row, curve_of[one]) for one, row in rows.items()}, qrels, measures)
     keys = [(f"R@{cutoff}", str(measure)) for cutoff, measure in zip(cutoffs, measures, strict=True)]
     seed = experiment.seed
     found = {name: mean(after[key], seed) for name, key in keys}

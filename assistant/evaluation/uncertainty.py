@@ -22,8 +22,9 @@ from assistant.evaluation.answers import Experiment, Material, Passages, claim
 from assistant.evaluation.data import Question
 from assistant.evaluation.measures import Estimate, Floats, exact_match
 from assistant.evaluation.runs import Row, Run
+from assistant.steps.relevance import estimated
 from assistant.strategies.concat import FACTOID_ROOM
-from assistant.types import Options, Parts, Passage, Progress
+from assistant.types import Choices, Options, Parts, Passage, Progress, Turn
 from assistant.uncertainty import WAYS, Asked, confidences
 
 RESAMPLES = 500
@@ -67,8 +68,13 @@ def summarise(material: Material, run: Run[str], seed: int) -> dict[str, Any]:
     return {
         "questions": len(rows),
         "right": float(right.mean()),
-        "ways": {way: _way(np.array([row["confidence"][way] for row in rows]), right, seed) for way in WAYS},
+        "ways": {way: _way(np.array([row["confidence"][way] for row in rows]), right, seed) for way in _ways(rows)},
     }
+
+
+def _ways(rows: Sequence[Row]) -> list[str]:
+    """The ways that were asked of every row; a run that goes on may be older than one of them."""
+    return [way for way in WAYS if all(way in row["confidence"] for row in rows)]
 
 
 def at_threshold(confidence: Floats, right: Flags, threshold: float) -> dict[str, float]:
@@ -95,7 +101,7 @@ def _row(question: Question, passages: Sequence[Passage], parts: Parts) -> Row:
     values = {"passages": passages, "facts": (), "question": question.text}
     messages, _ = fit("factoid/concat", parts.llm, FACTOID_ROOM, **values)
     [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), Event())
-    asked = [Asked(messages, completion, tuple(passages))]
+    asked = [Asked(messages, completion, _estimated(question, passages, parts))]
     return {
         "id": question.id,
         "question": question.text,
@@ -105,6 +111,13 @@ def _row(question: Question, passages: Sequence[Passage], parts: Parts) -> Row:
         "unanswerable": question.unanswerable,
         "confidence": {way: confidences(asked, way, parts.llm, Event())[0] for way in WAYS},
     }
+
+
+def _estimated(question: Question, passages: Sequence[Passage], parts: Parts) -> tuple[Passage, ...]:
+    """The passages with the relevance estimator's confidence, where there is one."""
+    choices = Choices(k=max(len(passages), 1))
+    turn = Turn(question.text, question=question.text, passages=tuple(passages), choices=choices)
+    return estimated(turn, passages, parts, Event()).passages if parts.estimator else turn.passages
 
 
 def _way(confidence: Floats, right: Flags, seed: int) -> dict[str, Any]:
