@@ -16,7 +16,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
@@ -77,8 +77,9 @@ class Beside:
     """Our BM25 beside Anserini's own searcher on the same index: medians over runs of the median milliseconds of a run.
 
     `texts` is Anserini's searcher with each hit's id, score and text brought to Python, as ours brings them; `hits` has
-    no texts; `java` is its batch search in one thread, where nothing but the whole crosses to Python. `ratio` is ours
-    by `texts`, and `ratios` those of the runs.
+    no texts; `java` is the mean of its batch search in one thread, where nothing but the whole crosses to Python.
+    `ratio` is ours by `texts`, and `ratios` those of the runs; `cpu_ratio` that of the processor time of the process,
+    which other programs on the machine disturb less.
     """
 
     passages: int
@@ -88,6 +89,7 @@ class Beside:
     hits: float
     java: float
     ratio: float
+    cpu_ratio: float
     ratios: tuple[float, ...]
 
 
@@ -283,9 +285,10 @@ def beside_anserini(folder: Path, questions: Sequence[Question], k: int, runs: i
     # The first run warms up.
     timed = [_run(ways, texts, n) for n in range(runs + 1)][1:]
     java = [jvm.call(_batch, plain, texts, k) for _ in range(runs + 1)][1:]
-    ratios = tuple(one["ours"] / one["texts"] for one in timed)
-    medians = {name: median(one[name] for one in timed) for name in ways}
-    return Beside(len(passages), k, **medians, java=median(java), ratio=median(ratios), ratios=ratios)
+    ratios = tuple(one["ours"][0] / one["texts"][0] for one in timed)
+    of_cpu = median(one["ours"][1] / one["texts"][1] for one in timed)
+    medians = {name: median(one[name][0] for one in timed) for name in ways}
+    return Beside(len(passages), k, **medians, java=median(java), ratio=median(ratios), cpu_ratio=of_cpu, ratios=ratios)
 
 
 def _pieces(passage: Passage, words: int) -> list[Passage]:
@@ -342,17 +345,19 @@ def _batch(searcher: Any, queries: Sequence[str], k: int) -> float:
     return (perf_counter() - since) * 1000 / len(queries)
 
 
-def _run(ways: Mapping[str, Callable[[str], object]], queries: Sequence[str], turn: int) -> dict[str, float]:
-    """The median milliseconds of each way; every query goes through all, in an order that turns."""
+def _run(
+    ways: Mapping[str, Callable[[str], object]], queries: Sequence[str], turn: int
+) -> dict[str, tuple[float, float]]:
+    """The median milliseconds of each way, by the clock and of the processor; an order that turns is kept to."""
     names = list(ways)
-    times: dict[str, list[float]] = {name: [] for name in names}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for n, query in enumerate(queries):
         for way in range(len(names)):
             name = names[(way + n + turn) % len(names)]
-            since = perf_counter()
+            since, cpu = perf_counter(), process_time()
             ways[name](query)
-            times[name].append((perf_counter() - since) * 1000)
-    return {name: median(of) for name, of in times.items()}
+            times[name].append(((perf_counter() - since) * 1000, (process_time() - cpu) * 1000))
+    return {name: (median(wall for wall, _ in of), median(cpu for _, cpu in of)) for name, of in times.items()}
 
 
 def disk_mib(folder: Path, pattern: str = "*") -> float:

@@ -155,7 +155,7 @@ def _configurations(size: int) -> list[tuple[str, Callable[[Vectors], Any], Call
     """Indexes to try: name, how to build one, how to set what a search costs, and to what."""
     efforts, probes = [32, 64, 128, 256, 512], [1, 4, 16, 64]
     lists = [round(factor * size**0.5) for factor in (1, 4)]
-    graphs: list[Any] = [(f"HNSW, {m} links", partial(_hnsw, links=m), _set_effort, efforts) for m in (16, 32, 48)]
+    graphs: list[Any] = [(f"HNSW, {m} links", partial(_hnsw, links=m), _set_effort, efforts) for m in (16, 32)]
     return graphs + [(f"IVF, {n} lists", partial(_ivf, lists=n), _set_probes, probes) for n in lists]
 
 

@@ -65,11 +65,11 @@ def _retrievers(rows: Sequence[Row]) -> str:
 
 
 def _beside(rows: Sequence[Row]) -> str:
-    heads = "passages|k|ours ms|with texts|ids and scores|batch in Java|ours / with texts|each run"
+    heads = "passages|k|ours ms|with texts|ids and scores|batch in Java|ours / with texts|by CPU time|each run"
     lines = [
         [
             f"{row['passages']:,}", str(row["k"]), *(f"{row[key]:.2f}" for key in ("ours", "texts", "hits", "java")),
-            f"{row['ratio']:.2f}", ", ".join(f"{ratio:.2f}" for ratio in row["ratios"]),
+            f"{row['ratio']:.2f}", f"{row['cpu_ratio']:.2f}", ", ".join(f"{ratio:.2f}" for ratio in row["ratios"]),
         ]
         for row in rows
         if row["key"].startswith("beside")

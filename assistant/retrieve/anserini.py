@@ -11,7 +11,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
-from assistant.retrieve.bm25 import open_searcher, reading, searchable
+from assistant.retrieve.bm25 import Ranker, open_searcher, reading, searchable
 from assistant.types import Passage
 
 _HOW = "make it with: python -m pyserini.index.lucene --collection JsonCollection --storeRaw ..."
@@ -47,7 +47,7 @@ class Anserini:
     def _open(self, k1: float, b: float) -> Any:
         with reading(self._folder):
             searcher = open_searcher(self._folder)
-            searcher.set_bm25(k1, b)
+            self._ranker = Ranker(searcher, k1, b)
             reader = searcher.object.reader
             if int(reader.numDocs()) == 0:
                 raise LibraryError(f"The index in {self._folder} holds no passages; {_HOW}.")
@@ -56,8 +56,7 @@ class Anserini:
 
     def _search(self, query: str, k: int) -> list[Passage]:
         with reading(self._folder):
-            hits = self._searcher.object.search(query, k)
-            return [self._passage(hit.lucene_document.get("raw"), float(hit.score)) for hit in hits]
+            return [self._passage(raw, score) for raw, score in self._ranker.search(query, k)]
 
     def _passage(self, raw: str | None, score: float) -> Passage:
         try:
