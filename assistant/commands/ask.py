@@ -143,4 +143,7 @@ def _show_sources(turn: Turn) -> None:
         out.print("  Sentences without a number have no support in the library.", style="dim")
     if turn.own_answer:
         out.print(Padding(f"The model's own knowledge, without a source: {escape(turn.own_answer)}", (0, 0, 0, 2)))
+    if turn.confidence:
+        low = ", which counts as not in the library" if turn.confidence.level == "none" else ""
+        out.print(f"  Chance that a passage answers this: {turn.confidence.value:.0%}{low}.", style="dim")
     out.print(f"  {headline(turn)}", style="dim")
