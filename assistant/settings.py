@@ -24,6 +24,7 @@ FILE_VARIABLE = "SEQUITUR_SETTINGS"
 Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance"]
 EstimatorName = Literal["none", "llm", "cross_encoder", "seq2seq"]
 RetrieverName = Literal["bm25", "dense", "hybrid"]
+Below = Literal["answer", "refuse", "own", "ask"]
 
 
 class Section(BaseModel):
@@ -92,7 +93,7 @@ class RelevanceSettings(Section):
         "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
     )
     threshold: float = Field(0.3, gt=0, lt=1, description="confidence under which the library counts as not knowing")
-    below: Literal["answer", "refuse", "own", "ask"] = Field(
+    below: Below = Field(
         "answer",
         description="what happens under it: answer all the same, say that the library doesn't know, "
         "answer from the model's own knowledge and say so, or ask you",

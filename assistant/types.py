@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from assistant.settings import RetrieverName, Settings
+from assistant.settings import Below, RetrieverName, Settings
 
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
@@ -318,7 +318,7 @@ class Choices:
     """What was chosen for a turn: the loop, the answer strategy, how many passages, which library, how it is searched.
 
     `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation); `loops` is the X of
-    Generate-Retrieve-Generate.
+    Generate-Retrieve-Generate; `below` is what happens where no passage seems to answer, "" for what the settings say.
     """
 
     strategy: str = "concat_pf"
@@ -328,6 +328,7 @@ class Choices:
     form: Literal["chat", "factoid"] = "chat"
     loops: int = 1
     retriever: RetrieverName = "bm25"
+    below: Below | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from assistant.types import Candidate, Turn
 
 QUOTE_CHARS = 90
+Instead = Literal["", "refused", "own", "asked"]
 
 # What a running step does, for a person who waits.
 DOING = {
@@ -75,7 +76,22 @@ def headline(turn: Turn) -> str:
         return f"Answered without the library, {seconds}"
     read, used = len(turn.passages), len(turn.used_facts)
     stopped = "Stopped. " if turn.status == "stopped" else ""
-    return f"{stopped}Read {_count(read, 'passage')}, used {_count(used, 'fact')}, {seconds}"
+    looked = "Looked at" if instead(turn) else "Read"
+    return f"{stopped}{looked} {_count(read, 'passage')}, used {_count(used, 'fact')}, {seconds}"
+
+
+def instead(turn: Turn) -> Instead:
+    """What a reply is that was not made from the passages, since none of them seemed to answer; "" of any other.
+
+    It refuses, is the model's own knowledge, or asks what to do.
+    """
+    from assistant.steps.abstain import ASK, why  # noqa: PLC0415 - what a step imports is slow
+
+    if turn.answer is None or not turn.confidence or why(turn) not in turn.events:
+        return ""
+    if turn.answer.unknown:
+        return "refused"
+    return "asked" if turn.answer.text == ASK else "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +120,17 @@ def ballots(turn: Turn) -> list[Ballot]:
 
 
 def events(turn: Turn) -> list[str]:
-    """What happened in a turn that a person should know, and how the passages voted where they were asked alone."""
-    if not turn.pool:
-        return list(turn.events)
-    from assistant.strategies.concat_pf import FELL_BACK  # noqa: PLC0415 - what a strategy imports is slow
+    """What happened in a turn that a person should know, and how the passages voted where they were asked alone.
 
-    told = [event for event in turn.events if event != FELL_BACK]
+    Why it was not answered from the passages is left out: its confidence tells that.
+    """
+    from assistant.steps.abstain import why  # noqa: PLC0415 - as above
+    from assistant.strategies.concat_pf import FELL_BACK  # noqa: PLC0415
+
+    told = [event for event in turn.events if event != why(turn)]
+    if not turn.pool:
+        return told
+    told = [event for event in told if event != FELL_BACK]
     asked = FELL_BACK if FELL_BACK in turn.events else "Each passage was asked alone."
     return [*told, f"{asked.removesuffix('.')}: {_tally(turn)}."]
 

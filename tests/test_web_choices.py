@@ -42,6 +42,11 @@ def test_how_passages_are_searched_is_a_choice(conversations: Conversations, set
     assert (choices("ann").retriever, choices("bob").retriever) == ("hybrid", "dense")
 
 
+def test_what_happens_where_no_passage_answers_is_a_choice(choices: ChoicesOf, settings: Settings) -> None:
+    choices.keep("ann", "below", "own")
+    assert (choices("ann").below, choices("bob").below) == ("own", settings.relevance.below)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -55,6 +60,8 @@ def test_how_passages_are_searched_is_a_choice(conversations: Conversations, set
         ("library", "user-0"),
         ("retriever", "splade"),
         ("retriever", ["bm25"]),
+        ("below", ""),
+        ("below", "guess"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(choices: ChoicesOf, name: str, value: object) -> None:

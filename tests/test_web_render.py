@@ -19,6 +19,7 @@ from assistant.types import (
     Candidate,
     Choices,
     Citation,
+    Confidence,
     Dropped,
     Fact,
     FactOffer,
@@ -76,7 +77,8 @@ def evil_turn() -> Turn:
         facts=(RankedFact("f", EVIL, 0.5, used=True),),
         draft=EVIL,
         iterations=(Iteration(EVIL, (Passage("p", EVIL, EVIL),), EVIL), Iteration(EVIL, (Passage("q", EVIL, EVIL),))),
-        passages=(Passage("p", EVIL, EVIL, 1.0, (EVIL,), EVIL),),
+        passages=(Passage("p", EVIL, EVIL, 1.0, (EVIL,), EVIL, 0.4),),
+        confidence=Confidence(0.4, 0.5, EVIL, EVIL),
         dropped=(Dropped(Passage("d", EVIL, EVIL), EVIL, 0.9),),
         answer=Answer(EVIL, unknown=True),
         sentences=(Sentence(EVIL, supported=False),),
@@ -121,7 +123,7 @@ def test_no_template_lets_html_through() -> None:
 
 
 def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
-    parts = {"turn", "steps", "icons", "comparison"}
+    parts = {"turn", "steps", "icons", "comparison", "confidence"}
     rendered = {
         "transcript", "answering", "comparing", "notice", "sources", "facts", "conversations", "documents", "composer",
         "download", "header", "loading", "welcome",

@@ -26,17 +26,19 @@ def unless_supported(strategy: Step) -> Step:
 
     def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         """Adds what the strategy adds, or an `answer` without sources, and an event that says why."""
-        below = parts.settings.relevance.below
+        below = turn.choices.below or parts.settings.relevance.below
         if turn.confidence is None or turn.confidence.level != "none" or below == "answer":
             yield from strategy(turn, parts, stop)
         else:
-            yield from _instead(below, turn.grow(events=(*turn.events, _why(turn))), parts, stop)
+            yield from _instead(below, turn.grow(events=(*turn.events, why(turn))), parts, stop)
 
     return run
 
 
-def _why(turn: Turn) -> str:
-    assert turn.confidence is not None  # noqa: S101 - only asked of turns that have one
+def why(turn: Turn) -> str:
+    """The event that tells why a turn has no answer from passages; "" where nobody estimated them."""
+    if turn.confidence is None:
+        return ""
     value, threshold = turn.confidence.value, turn.confidence.threshold
     return f"No passage seems to answer this (confidence {value:.2f}, below {threshold:.2f})."
 

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from threading import Event
-from typing import cast
+from typing import cast, get_args
 
 import gradio as gr
 
 from assistant.chat import Chat
 from assistant.conversation import Feedback
-from assistant.errors import SequiturError, StoreError
+from assistant.errors import SequiturError, SettingsError, StoreError
+from assistant.settings import Below
 from assistant.types import Choices, Turn
 from assistant.web import render
 from assistant.web.runs import Place, Run, Watchers, watch
@@ -61,10 +62,8 @@ class Talk:
             yield {self._view.pieces.notice: "", **updates}
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Answer an earlier message anew, by another strategy where one was picked."""
-        turn_id, choices = tab.text("turn"), self._choices(tab.user)
-        if strategy := tab.text("strategy"):
-            choices = replace(choices, strategy=strategy)
+        """Answer an earlier message anew, by another strategy or in spite of its passages where that was picked."""
+        turn_id, choices = tab.text("turn"), _picked(tab, self._choices(tab.user))
 
         def answering(stop: Event) -> Iterator[Turn]:
             return self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)
@@ -185,3 +184,15 @@ class Talk:
         if turn is None:
             raise StoreError("This reply is no longer part of the conversation; reload the page.")
         return turn
+
+
+def _picked(tab: Tab, usual: Choices) -> Choices:
+    """A user's choices, but for what the event picks instead.
+
+    Raises:
+        SettingsError: what should happen where no passage answers is nothing that can happen.
+    """
+    strategy, below = tab.text("strategy"), tab.text("below")
+    if below not in {"", *get_args(Below)}:
+        raise SettingsError("This can't be chosen any more; reload the page to see what can.")
+    return replace(usual, strategy=strategy or usual.strategy, below=cast("Below", below or usual.below))

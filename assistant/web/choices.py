@@ -11,15 +11,21 @@ import gradio as gr
 from assistant import variants
 from assistant.conversation import Conversations
 from assistant.errors import SettingsError
-from assistant.settings import RetrieverName, Settings
+from assistant.settings import Below, RelevanceSettings, RetrieverName, Settings
 from assistant.types import Choices
 from assistant.web import render
 from assistant.web.tab import QUIET, Updates, guarded, user_of
 from assistant.web.view import View
 
 KINDS: dict[str, variants.Kind] = {"strategy": "strategies", "loop": "loops"}
-KEPT = ("strategy", "loop", "k", "library", "retriever")
+KEPT = ("strategy", "loop", "k", "library", "retriever", "below")
 RETRIEVERS = (("By words (BM25)", "bm25"), ("By meaning (dense vectors)", "dense"), ("By both, fused", "hybrid"))
+BELOW = (
+    ("Answer from the passages all the same", "answer"),
+    ("Say that the library doesn't hold it", "refuse"),
+    ("Answer from the model's own knowledge, and say so", "own"),
+    ("Ask me what to do", "ask"),
+)
 MOST_PASSAGES = 20
 
 
@@ -37,11 +43,17 @@ class ChoicesOf:
             self._settings.retrieve.k,
             self._settings.library,
             retriever=self._settings.retrieve.retriever,
+            below=self._settings.relevance.below,
         )
         kept = self._conversations.preferences(user)
         return replace(
             usual, **{name: kept[name] for name in KEPT if name in kept and self.valid(user, name, kept[name])}
         )
+
+    @property
+    def relevance(self) -> RelevanceSettings:
+        """How passages are judged, which nobody chooses."""
+        return self._settings.relevance
 
     def keep(self, user: str, name: str, value: Any) -> None:
         """Keep one choice.
@@ -59,6 +71,8 @@ class ChoicesOf:
             return isinstance(value, int) and 1 <= value <= MOST_PASSAGES
         if name == "retriever":
             return value in get_args(RetrieverName)
+        if name == "below":
+            return value in get_args(Below)
         if name == "library":
             return value in [library for _, library in self.libraries(user)]
         return value in variants.names(KINDS[name])
@@ -86,6 +100,7 @@ class ChoicePanel:
         self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", elem_id="k")
         self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
         self.retriever = gr.Dropdown(list(RETRIEVERS), label="How passages are searched", elem_id="retriever")
+        self.below = _below(choices.relevance)
 
     def wire(self, page: gr.Blocks) -> None:
         """Show the user's choices when the page opens; keep each as soon as it is made."""
@@ -117,6 +132,17 @@ class ChoicePanel:
 
         keep.__annotations__ = {"value": Any, "request": gr.Request}
         return keep
+
+
+def _below(relevance: RelevanceSettings) -> gr.Dropdown:
+    """What happens where no passage seems to answer; shown where somebody tells."""
+    return gr.Dropdown(
+        list(BELOW),
+        label="When no passage seems to answer",
+        info=f"Which is when the confidence of the best is under {relevance.threshold:.2f}.",
+        visible=relevance.estimator != "none",
+        elem_id="below",
+    )
 
 
 def _menu(kind: variants.Kind) -> list[tuple[str, str]]:

@@ -181,6 +181,7 @@ window.sequitur ??= (() => {
       event.target.form.requestSubmit();
     }
     if (event.key !== "Escape") return;
+    if (closeTips()) return;
     const menu = event.target.closest?.("details.pop[open]");
     if (closeDrawers()) return;
     if (closePops(document.body)) return void (menu && find("summary", menu).focus());
@@ -299,6 +300,23 @@ window.sequitur ??= (() => {
     open.forEach((one) => one.removeAttribute("open"));
     return open.length > 0;
   }
+
+  // What a number means is shown while it is pointed at or has the focus; Escape hides it until it is so anew.
+  function closeTips() {
+    const open = all(".tip:is(:hover, :focus-within):not(.shut)");
+    open.forEach((tip) => tip.classList.add("shut"));
+    return open.length > 0;
+  }
+
+  document.addEventListener("focusin", (event) => {
+    const tip = event.target.closest?.(".tip");
+    tip?.classList.remove("shut");
+    if (tip) find(".why", tip).scrollIntoView({ block: "nearest" });
+  });
+  document.addEventListener("mouseout", (event) => {
+    const tip = event.target.closest?.(".tip.shut");
+    if (tip && !tip.contains(event.relatedTarget)) tip.classList.remove("shut");
+  });
 
   function copy(button) {
     const clone = document.getElementById(button.dataset.copy).cloneNode(true);

@@ -14,8 +14,8 @@ from markupsafe import Markup
 from assistant import variants
 from assistant.conversation import Conversation
 from assistant.types import Turn, new_id, now
-from assistant.views import ballots, events, headline
-from assistant.web import highlight, reply
+from assistant.views import ballots, events, headline, instead
+from assistant.web import confidence, highlight, reply
 from assistant.web.runs import END, Place, Run
 
 FOLDER = Path(__file__).parent / "templates"
@@ -82,8 +82,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(headline=headline, day=day, percent=percent, plain=reply.plain, reply=reply.html)
-    environment.filters.update(ballots=ballots, events=events)
+    environment.filters.update(ballots=ballots, events=events, instead=instead)
+    environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
+        about_passage=confidence.about_passage,
         sources=highlight.sources,
         query_names=QUERY_NAMES,
         with_id=_with_id,

@@ -104,7 +104,7 @@ def test_chips_of_old_turns_lead_to_their_own_sources(page: Page, ask) -> None:
 def test_a_chip_is_pressed_from_the_keyboard(page: Page, ask) -> None:
     ask(page, DIET)
     expect(page.locator("#box")).to_be_focused()
-    last(page).locator(".steps summary").focus()
+    last(page).locator(".verdict button").focus()
     page.keyboard.press("Tab")
     expect(last(page).locator(".chip").first).to_be_focused()
     page.keyboard.press("Enter")

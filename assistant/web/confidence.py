@@ -1,0 +1,73 @@
+"""What the relevance estimator's numbers mean, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assistant.types import Confidence, Turn
+from assistant.views import instead
+
+LEVELS = {"well": "Well supported", "weak": "Weakly supported", "none": "Not in the library"}
+UNANSWERED = "Relevant passages, but no answer"
+# Who judges, by the kind that an estimator's name begins with.
+JUDGES = {
+    "cross-encoder": "a small model trained to tell which passages answer a question",
+    "seq2seq": "a model trained to tell which passages answer a question",
+    "llm": "the language model, asked of each passage whether it answers the question",
+    "cosine": "how alike in meaning question and passage are",
+}
+
+
+def verdict(turn: Turn) -> str:
+    """How well the passages support the reply, in words; "" where nobody estimated them."""
+    if turn.confidence is None:
+        return ""
+    level = turn.confidence.level
+    lost = turn.status == "done" and turn.answer is not None and turn.answer.unknown
+    return UNANSWERED if lost and level != "none" else LEVELS[level]
+
+
+def number(value: float) -> str:
+    """A confidence as a person reads it: two decimals, and never certain."""
+    if value < 0.01:
+        return "under 0.01"
+    return "over 0.99" if value > 0.99 else f"{value:.2f}"
+
+
+def about_set(turn: Turn) -> Iterator[str]:
+    """What the confidence of a turn's passages means and where it comes from, a sentence or two at a time."""
+    if (found := turn.confidence) is None:
+        return
+    well = (1 + found.threshold) / 2
+    yield (
+        f"{_so_sure('the passages hold the answer', found.value)}. It is the number of the best passage that was "
+        f"looked at. From {well:.2f} a reply counts as well supported; under {found.threshold:.2f} the library counts "
+        "as not holding the answer."
+    )
+    if found.level == "none" and turn.answer and not turn.answer.unknown and not instead(turn):
+        yield "The reply was made from the passages all the same, as the settings say."
+    yield from _origin(found)
+
+
+def about_passage(confidence: float, found: Confidence | None) -> Iterator[str]:
+    """What the confidence of one passage means; `found` is that of the set it belongs to."""
+    yield f"{_so_sure('this passage answers the question', confidence)}."
+    if found:
+        yield from _origin(found)
+
+
+def _so_sure(what: str, value: float) -> str:
+    return f"How sure Sequitur is that {what}: {number(value)}, between 0 (surely not) and 1 (surely)"
+
+
+def _origin(found: Confidence) -> Iterator[str]:
+    """Who judged, and whether the number can be taken at its word."""
+    judge = JUDGES.get(found.estimator.partition(":")[0], "a relevance estimator")
+    yield f"Judged by {judge} ({found.estimator})."
+    if found.calibration:
+        yield (
+            f"Calibrated ({found.calibration}): of a hundred passages rated 0.70, about seventy should answer their "
+            "question; on texts of another kind it may be off by more."
+        )
+    else:
+        yield "Not calibrated: higher is likelier, but of a hundred rated 0.70, fewer or more than seventy may answer."
