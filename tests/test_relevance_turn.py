@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import log
+from pathlib import Path
 from threading import Event
 from time import perf_counter
 
@@ -10,6 +11,7 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
+from assistant.parts import load_estimator
 from assistant.relevance.by_llm import LlmEstimator
 from assistant.settings import RelevanceSettings
 from assistant.steps.abstain import ASK, OWN
@@ -21,6 +23,7 @@ from assistant.types import Choices, Completion, Confidence, Parts, Passage, Que
 from assistant.views import as_json
 from tests.scripted import FixedRetriever, ScriptedLLM
 
+pytest_plugins = ["tests.fixtures_relevance"]
 QUESTION = "Which drink holds no lactose?"
 
 
@@ -353,6 +356,24 @@ def test_without_an_estimator_all_weigh_the_same_and_it_is_said(parts: Parts) ->
     assert last.answer.text == "milk"
     assert [one.weight for one in last.pool] == pytest.approx([1 / 3] * 3)
     assert last.events == (f"{NOT_JUDGED}no relevance estimator is set.",)
+
+
+@pytest.mark.parametrize("kind", ["llm", "cross_encoder", "seq2seq"])
+def test_every_estimator_weighs(parts: Parts, kind: str, tiny_cross_encoder: Path, tiny_t5: Path) -> None:
+    folder = {"llm": "", "cross_encoder": str(tiny_cross_encoder), "seq2seq": str(tiny_t5)}[kind]
+    settings = parts.settings.model_copy(update={"relevance": RelevanceSettings(estimator=kind, model=folder)})
+    estimator = load_estimator(settings, lambda done, total: None)
+    llm = ScriptedLLM(["oat drink", "milk", "milk"], [{"true": r, "false": 1 - r} for r in (0.2, 0.9, 0.4)])
+    parts = replace(parts, settings=settings, llm=llm, estimator=estimator)
+    turn = asked(parts, Turn(QUESTION, choices=choices(strategy="re_rag", form="factoid", k=3)))
+    assert turn.status == "done"
+    assert sum(one.weight for one in turn.pool) == pytest.approx(1)
+    weights = [one.weight for one in turn.pool]
+    assert weights == sorted(weights, reverse=True)
+    assert len(set(weights)) > 1
+    assert turn.answer
+    assert turn.answer.origin == "pool"
+    assert not any(event.startswith(NOT_JUDGED) for event in turn.events)
 
 
 def test_one_passage_has_all_the_weight(parts: Parts) -> None:
