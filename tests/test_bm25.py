@@ -11,7 +11,7 @@ import pytest
 from assistant.errors import LibraryError
 from assistant.library.writer import writing
 from assistant.retrieve import jvm
-from assistant.retrieve.bm25 import QUERY_CHARS, Bm25, raw, read_manifest
+from assistant.retrieve.bm25 import QUERY_CHARS, Bm25, _generation, raw, read_manifest
 from assistant.types import Passage
 
 pytestmark = pytest.mark.lucene
@@ -194,6 +194,22 @@ def test_a_commit_is_seen_by_the_next_search(tmp_path):
         writer.commit({})
     found.refresh()
     assert len(found) == 5
+
+
+def test_a_commit_to_a_folder_that_was_long_settled_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr("assistant.retrieve.bm25.SETTLED", -(10**18))
+    found = Bm25(build(tmp_path, PASSAGES))
+    listed = []
+    monkeypatch.setattr(
+        "assistant.retrieve.bm25._generation", lambda folder, of=_generation: listed.append(1) or of(folder)
+    )
+    for _ in range(3):
+        assert found.search("quinoa", 5) == []
+    assert len(listed) <= 1, "an index that doesn't change is not looked through at every search"
+    with writing(tmp_path) as writer:
+        writer.add("more", [Passage("quinoa", "Quinoa", "Quinoa is a seed.")])
+        writer.commit({})
+    assert ids(found.search("quinoa", 5)) == ["quinoa"]
 
 
 def test_searches_go_on_while_the_index_changes(tmp_path):

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 from assistant.errors import LibraryError
@@ -23,6 +24,8 @@ FORMAT_KEY = "sequitur.format"
 MANIFEST_KEY = "sequitur.manifest"
 # A query is cut to this many characters and Lucene's limit of unique terms is raised to as many: no query exceeds it.
 QUERY_CHARS = 20_000
+# Nanoseconds; the times of files are coarse, so one that is younger doesn't tell two commits apart.
+SETTLED = 2_000_000_000
 # Searches wait for no more than this many passages being read.
 BATCH = 200
 AGAIN = (
@@ -46,6 +49,7 @@ class Bm25:
         """
         self._folders = folders
         self._weights = (k1, b)
+        self._touched: list[int] = []
         self._snapshot = jvm.call(_Snapshot, folders, k1, b)
 
     def search(self, query: str, k: int) -> list[Passage]:
@@ -91,9 +95,12 @@ class Bm25:
         jvm.call(self._current)
 
     def _current(self) -> _Snapshot:
-        """The snapshot of the latest commits."""
-        if _generations(self._folders) != self._snapshot.generations:
-            self._snapshot = _Snapshot(self._folders, *self._weights)
+        """The snapshot of the latest commits. Folders that nothing changed in for a while need no second look."""
+        touched = [_touched(folder) for folder in self._folders]
+        if touched != self._touched or max(touched) > time_ns() - SETTLED:
+            if _generations(self._folders) != self._snapshot.generations:
+                self._snapshot = _Snapshot(self._folders, *self._weights)
+            self._touched = touched
         return self._snapshot
 
 
@@ -214,6 +221,14 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise LibraryError(_sentence("IndexFormatTooOldException", folder))
     manifest: dict[str, Any] = json.loads(data.get(MANIFEST_KEY) or "{}")
     return manifest
+
+
+def _touched(folder: Path) -> int:
+    """When a file was last added to the folder or taken out of it, in nanoseconds; 0 where there is none."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _generations(folders: Sequence[Path]) -> tuple[str, ...]:
