@@ -117,6 +117,8 @@ window.sequitur ??= (() => {
   document.addEventListener("click", (event) => {
     const target = event.target.closest?.("button, a, [data-event]");
     closePops(event.target);
+    closeTips(event.target);
+    if (tipOf(event)) return tellTip(tipOf(event));
     if (event.target.closest?.("#main") && !target) closeDrawers();
     if (!target) return;
     if (target.dataset.cite !== undefined) return cite(target);
@@ -181,7 +183,7 @@ window.sequitur ??= (() => {
       event.target.form.requestSubmit();
     }
     if (event.key !== "Escape") return;
-    if (closeTips()) return;
+    if (closeTips(null)) return;
     const menu = event.target.closest?.("details.pop[open]");
     if (closeDrawers()) return;
     if (closePops(document.body)) return void (menu && find("summary", menu).focus());
@@ -301,21 +303,32 @@ window.sequitur ??= (() => {
     return open.length > 0;
   }
 
-  // What a number means is shown while it is pointed at or has the focus; Escape hides it until it is so anew.
-  function closeTips() {
-    const open = all(".tip:is(:hover, :focus-within):not(.shut)");
-    open.forEach((tip) => tip.classList.add("shut"));
+  // What a number means is told while it is pointed at or has the focus, until Escape. A pointer that rests where a
+  // number comes to stand does not point at it.
+  function tellTip(tip) {
+    closeTips(tip);
+    tip.setAttribute("open", "");
+  }
+
+  function closeTips(target) {
+    const open = all(".tip[open]").filter((tip) => !tip.contains(target));
+    open.forEach((tip) => tip.removeAttribute("open"));
     return open.length > 0;
   }
 
+  const tipOf = (event) => event.target.closest?.(".tip > button")?.parentElement;
   document.addEventListener("focusin", (event) => {
-    const tip = event.target.closest?.(".tip");
-    tip?.classList.remove("shut");
-    if (tip) find(".why", tip).scrollIntoView({ block: "nearest" });
+    const tip = tipOf(event);
+    if (!tip) return void closeTips(event.target);
+    tellTip(tip);
+    find(".why", tip).scrollIntoView({ block: "nearest" });
+  });
+  document.addEventListener("mousemove", (event) => {
+    if (tipOf(event) && (event.movementX || event.movementY)) tellTip(tipOf(event));
   });
   document.addEventListener("mouseout", (event) => {
-    const tip = event.target.closest?.(".tip.shut");
-    if (tip && !tip.contains(event.relatedTarget)) tip.classList.remove("shut");
+    const focused = document.activeElement?.closest(".tip");
+    if (event.target.closest?.(".tip") !== focused) closeTips(event.relatedTarget ?? focused);
   });
 
   function copy(button) {

@@ -25,6 +25,7 @@ def test_confidences_are_shown_and_explained_by_pointer_and_keyboard(page: Page,
     page.keyboard.press("Escape")
     expect(why).not_to_be_visible()
     expect(verdict).to_be_focused()
+    page.mouse.move(5, 5)
     page.locator("#sources .sure button").nth(1).hover()
     expect(page.locator("#sources").get_by_role("tooltip")).to_contain_text("this passage answers the question: 0.81")
     ask(page, "Something unjudged")

@@ -151,6 +151,11 @@ def test_the_reply_above_can_be_kept(page: Page, site: Site, ask) -> None:
 
 def test_a_comparison_is_stacked_on_a_phone(phone: Page, ask) -> None:
     ask(phone, DIET)
+    inner, outer = phone.locator(".ways").bounding_box, phone.locator("#talk").bounding_box()
+    menu(phone)
+    assert inner()["x"] >= outer["x"]
+    assert inner()["x"] + inner()["width"] <= outer["x"] + outer["width"]
+    phone.keyboard.press("Escape")
     compare(phone, "concat", "post_fusion")
     expect(phone.locator(".keep")).to_have_count(2)
     one, other = (side.bounding_box() for side in phone.locator(".side").all())
