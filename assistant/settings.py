@@ -123,8 +123,14 @@ class TurnSettings(Section):
         True, description="whether it is told what to do; off for models trained on summaries alone, such as BART's"
     )
     digest_chars: int = Field(512, ge=80, description="characters shown of each passage")
-    uncertainty: Uncertainty = Field("word", description="how it is told that an answer is not known")
-    unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which an answer counts as unknown")
+    uncertainty: Uncertainty = Field(
+        "lowest_logprob", description="how it is told that a short answer is not known (docs/results/answers.md)"
+    )
+    unknown_threshold: float = Field(0.4, ge=0, le=1, description="confidence below which it counts as unknown")
+    chat_uncertainty: Uncertainty = Field(
+        "word", description="the same for whole sentences, which count as unknown without a supported one, too"
+    )
+    chat_unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which they count as unknown")
     support_threshold: float = Field(0.5, ge=0, le=1, description="support from which a sentence is cited")
     intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
     utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")

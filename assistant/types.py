@@ -23,6 +23,7 @@ from assistant.settings import Below, RetrieverName, Settings
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
 Intent = Literal["question", "small_talk", "conversation"]
+Form = Literal["chat", "factoid"]
 Origin = Literal["passages", "pool", "model", "conversation"]
 Support = Literal["well", "weak", "none"]
 
@@ -325,7 +326,7 @@ class Choices:
     loop: str = "grg"
     k: int = 4
     library: str = "starter"
-    form: Literal["chat", "factoid"] = "chat"
+    form: Form = "chat"
     loops: int = 1
     retriever: RetrieverName = "bm25"
     below: Below | Literal[""] = ""

@@ -15,7 +15,7 @@ from threading import Event
 from assistant.errors import ChoiceError
 from assistant.prompt import render
 from assistant.settings import Uncertainty
-from assistant.types import LLM, Completion, Message, Messages, Parts, Passage
+from assistant.types import LLM, Completion, Form, Message, Messages, Parts, Passage
 from assistant.unknown import says_unknown
 
 Way = Uncertainty
@@ -31,11 +31,16 @@ class Asked:
     passages: tuple[Passage, ...] = ()
 
 
-def unknown(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[bool]:
-    """For each answer, whether it counts as unknown: it says so, or the confidence in it is below the set threshold."""
+def unknown(asked: Sequence[Asked], form: Form, parts: Parts, stop: Event) -> list[bool]:
+    """For each answer, whether it counts as unknown: it says so, or the confidence in it is below the set threshold.
+
+    Short answers and whole sentences have a way and a threshold of their own: the more tokens, the less likely one.
+    """
     knobs = parts.settings.turn
-    found = confidences(asked, knobs.uncertainty, parts.llm, stop)
-    return [confidence == 0 or confidence < knobs.unknown_threshold for confidence in found]
+    short = knobs.uncertainty, knobs.unknown_threshold
+    way, threshold = short if form == "factoid" else (knobs.chat_uncertainty, knobs.chat_unknown_threshold)
+    found = confidences(asked, way, parts.llm, stop)
+    return [confidence == 0 or confidence < threshold for confidence in found]
 
 
 def confidences(asked: Sequence[Asked], way: Way, llm: LLM, stop: Event) -> list[float]:

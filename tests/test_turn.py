@@ -250,7 +250,7 @@ def test_no_passages_means_not_in_the_library(parts: Parts) -> None:
 
 
 def doubting(parts: Parts, way: str, threshold: float) -> Parts:
-    turn = parts.settings.turn.model_copy(update={"uncertainty": way, "unknown_threshold": threshold})
+    turn = parts.settings.turn.model_copy(update={"chat_uncertainty": way, "chat_unknown_threshold": threshold})
     return replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
 
 

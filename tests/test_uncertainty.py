@@ -41,14 +41,16 @@ def test_each_way_gives_a_confidence(way, confidence) -> None:
 def test_the_word_is_believed_whatever_the_way_and_costs_nothing(way, parts) -> None:
     llm = ScriptedLLM()
     assert confidences([asked("unknown"), asked("")], way, llm, Event()) == [0, 0]
-    assert unknown([asked("The passages do not say.")], knowing(parts, way, 0.0, llm), Event()) == [True]
+    assert unknown([asked("The passages do not say.")], "factoid", knowing(parts, way, 0.0, llm), Event()) == [True]
     assert llm.asked == []
 
 
 def test_answers_below_the_threshold_are_unknown(parts) -> None:
     batch = [asked("Oslo", 0.9), asked("unknown"), asked("Bergen", 0.3)]
-    assert unknown(batch, knowing(parts, "mean_logprob", 0.5, ScriptedLLM()), Event()) == [False, True, True]
-    assert unknown(batch, knowing(parts, "word", 0.5, ScriptedLLM()), Event()) == [False, True, False]
+    doubting = knowing(parts, "mean_logprob", 0.5, ScriptedLLM())
+    assert unknown(batch, "factoid", doubting, Event()) == [False, True, True]
+    assert unknown(batch, "chat", doubting, Event()) == [False, True, False]
+    assert unknown(batch, "factoid", knowing(parts, "word", 0.5, ScriptedLLM()), Event()) == [False, True, False]
 
 
 def test_a_backend_without_probabilities_is_trusted_by_its_words() -> None:

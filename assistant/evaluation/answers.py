@@ -44,6 +44,7 @@ from assistant.evaluation.shots import Demonstrator, draw
 from assistant.llm.meter import Meter
 from assistant.settings import TurnSettings
 from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
+from assistant.uncertainty import UNKNOWN
 
 CLOSED_BOOK = "closed_book"
 WORD = "word"
@@ -325,8 +326,10 @@ class _Asker:
 
 def row_of(question: Question, turn: Turn) -> Row:
     """The measures of one answered turn; for an unanswerable question only "unknown" is right (SQuAD 2.0)."""
-    answer = turn.answer.text if turn.answer else ""
     unknown = turn.answer is not None and turn.answer.unknown
+    said = turn.answer.text if turn.answer else ""
+    # what was written in doubt is not given as an answer; that nothing was written is counted
+    answer = UNKNOWN if unknown and said else said
     asked = bool(question.answers)
     return {
         "id": question.id,

@@ -33,7 +33,7 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> It
         turn = turn.grow(answer=Answer(without_title(finished(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:
-        [lost] = unknown([Asked(messages, completion, turn.passages)], parts, stop)
+        [lost] = unknown([Asked(messages, completion, turn.passages)], turn.choices.form, parts, stop)
         yield from citations.settle(turn.grow(answer=Answer(turn.answer.text, unknown=lost)), parts, stop)
 
 

@@ -51,7 +51,7 @@ def _distil(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         turn = turn.grow(answer=Answer(finished(completion, form)))
         yield turn
     if turn.answer is not None:
-        [lost] = unknown([Asked(messages, completion, turn.passages)], parts, stop)
+        [lost] = unknown([Asked(messages, completion, turn.passages)], turn.choices.form, parts, stop)
         yield from citations.settle(turn.grow(answer=Answer(turn.answer.text, unknown=lost)), parts, stop)
 
 

@@ -59,9 +59,10 @@ def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Aske
     completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
     given = zip(prompts, completions, turn.shown, strict=True)
     asked = [Asked(prompt, completion, (passage,)) for prompt, completion, passage in given]
+    lost = unknown(asked, turn.choices.form, parts, stop)
     return [
         (Candidate(finished(one.completion, turn.choices.form), passage.id, unknown=is_lost), one)
-        for passage, one, is_lost in zip(turn.shown, asked, unknown(asked, parts, stop), strict=True)
+        for passage, one, is_lost in zip(turn.shown, asked, lost, strict=True)
     ]
 
 
