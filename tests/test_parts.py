@@ -24,6 +24,8 @@ def load(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., L
     monkeypatch.setattr("assistant.parts.load_embedder", lambda *_: WORDS)
     monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda *_: ScriptedLLM())
     monkeypatch.setattr("assistant.library.starter.ensure_starter", lambda *_: Path())
+    # the first search imports torch and faiss, which takes a busy machine longer than a person would wait
+    monkeypatch.setattr("assistant.parts.PATIENCE", 120.0)
     library_of(settings, "docs", [Passage("cat", "Cats", "The cat sleeps."), Passage("dog", "Dogs", "The dog barks.")])
 
     def loaded(retriever: RetrieverName = "bm25", encoder: str = "") -> Loader:
