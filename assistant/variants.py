@@ -1,7 +1,7 @@
 """Finds the variants of a kind by their files, so that adding one needs no list to be kept.
 
-`assistant/strategies/concat_pf.py` is the strategy "concat_pf"; its `run` is the Step, and its `TITLE` and `SUMMARY` tell
-a person what it does.
+`assistant/strategies/concat_pf.py` is the strategy "concat_pf"; its `run` is the Step, and its `TITLE` and `SUMMARY`
+tell a person what it does.
 """
 
 from __future__ import annotations
