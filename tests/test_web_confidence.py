@@ -10,7 +10,7 @@ import pytest
 from assistant import turn as flow
 from assistant.conversation import Conversation
 from assistant.errors import SettingsError
-from assistant.types import Answer, Choices, Confidence, Estimator, Parts, Passage, Relevance, Turn, now
+from assistant.types import Answer, Choices, Citation, Confidence, Estimator, Parts, Passage, Relevance, Turn, now
 from assistant.views import events, headline, instead
 from assistant.web import render
 from assistant.web.chat import _picked
@@ -44,6 +44,13 @@ def test_a_reply_without_an_answer_is_not_called_supported() -> None:
     lost = judged(0.9).grow(answer=Answer("Not held.", unknown=True, origin="pool"))
     assert verdict(lost) == "Relevant passages, but no answer"
     assert verdict(lost.grow(confidence=Confidence(0.1, 0.5, "e"))) == "Not in the library"
+
+
+def test_a_reply_whose_sentences_were_found_is_in_the_library_whatever_was_expected() -> None:
+    cited = judged(0.1, citations=(Citation(1, "p", 0, 21, "A.", "Lentils hold protein.", 0.9),))
+    assert verdict(cited) == "Weakly supported"
+    assert "found in the passages all the same" in " ".join(about_set(cited))
+    assert verdict(cited.grow(citations=())) == "Not in the library"
 
 
 def test_turns_that_nobody_judged_look_as_before() -> None:
@@ -113,11 +120,11 @@ def test_what_a_user_chose_happens_and_is_labelled(parts: Parts, below: str, kin
     assert events(turn) == []  # the confidence tells it
     assert headline(turn).startswith("Looked at 2 passages" if kind else "Read 2 passages")
     html = shown(turn)
-    assert "Not in the library" in html
+    assert ("Not in the library" in html) == (not turn.citations)
     assert ('data-below="answer"' in html) == (kind in {"refused", "asked"})
     assert ('data-below="own"' in html) == (kind in {"refused", "asked"})
     assert ("unbacked" in html) == (kind == "own")
-    assert ("all the same, as the settings say" in html) == (not kind)
+    assert bool(turn.citations) == (not kind)
     assert ("not used" in render.render("sources", turn=turn)) == bool(kind)
 
 

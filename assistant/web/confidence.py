@@ -24,7 +24,10 @@ def verdict(turn: Turn) -> str:
         return ""
     level = turn.confidence.level
     lost = turn.status == "done" and turn.answer is not None and turn.answer.unknown
-    return UNANSWERED if lost and level != "none" else LEVELS[level]
+    if level == "none":
+        # a reply whose sentences were found in passages was found in the library, whatever was expected of it
+        return LEVELS["weak" if turn.citations else level]
+    return UNANSWERED if lost else LEVELS[level]
 
 
 def number(value: float) -> str:
@@ -44,7 +47,9 @@ def about_set(turn: Turn) -> Iterator[str]:
         f"looked at. From {well:.2f} a reply counts as well supported; under {found.threshold:.2f} the library counts "
         "as not holding the answer."
     )
-    if found.level == "none" and turn.answer and not turn.answer.unknown and not instead(turn):
+    if found.level == "none" and turn.citations:
+        yield "Sentences of the reply were found in the passages all the same, so it counts as weakly supported."
+    elif found.level == "none" and turn.answer and not turn.answer.unknown and not instead(turn):
         yield "The reply was made from the passages all the same, as the settings say."
     yield from _origin(found)
 
