@@ -22,6 +22,7 @@ from assistant.commands import (
     index,
     models,
     train,
+    train_blend,
     train_joint,
     train_quality,
     users,
@@ -52,6 +53,7 @@ evaluate.app.command()(evaluate_groundedness.groundedness)
 app.add_typer(train.app, name="train")
 train.app.command()(train_quality.quality)
 train.app.command()(train_joint.joint)
+train.app.command()(train_blend.blend)
 app.command("ikat")(ikat.ikat)
 app.command("ikat-validate")(ikat.validate)
 app.command("ikat-index")(ikat.index)

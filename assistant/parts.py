@@ -165,7 +165,7 @@ class Loader:
         self._dense_shelves().make(shelf_names(self.settings.library, "me", self.settings), progress)
 
     def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
-        return load_estimator(self.settings, progress)
+        return load_estimator(self.settings, progress, self._embedder)
 
     def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
         from assistant.library.shelves import open_shelves, shelf_names  # noqa: PLC0415 - starts the JVM
@@ -236,14 +236,14 @@ def _sentence_embedder(name: str, settings: Settings, progress: Progress) -> Emb
     return SentenceEmbedder(Catalogue.load().resolve(name, settings, progress))
 
 
-def load_estimator(settings: Settings, progress: Progress) -> EstimatorOf | None:
-    """The relevance estimator that the settings name, None for none.
+def load_estimator(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:
+    """The relevance estimator that the settings name, None for none; it may use this embedder.
 
     One that can't be had fails when it is asked, in a turn that goes on without it and says why.
     """
     from assistant.relevance.load import chosen  # noqa: PLC0415
 
-    return chosen(settings, progress)
+    return chosen(settings, progress, embedder)
 
 
 def load_llm(settings: Settings, progress: Progress) -> LLM:

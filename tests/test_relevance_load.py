@@ -6,20 +6,24 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+import typer
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from assistant.commands import train as command
+from assistant.commands.train_blend import blend
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.parts import load_estimator
 from assistant.relevance import packed
+from assistant.relevance.blend import NAME, Blend, fit
 from assistant.relevance.calibration import Calibration
 from assistant.relevance.cross_encoder import CrossEncoderEstimator
 from assistant.relevance.load import CALIBRATION, load
 from assistant.settings import RelevanceSettings, Settings
 from assistant.settings import load as load_settings
-from assistant.types import Passage
-from tests.scripted import ScriptedLLM
+from assistant.types import Passage, Relevance
+from tests.scripted import WORDS, ScriptedLLM
+from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_relevance"]
 PASSAGES = [Passage("a", "Lentils", "Rich in protein."), Passage("b", "", "Milk."), Passage("c", "Walks", "Good.")]
@@ -81,6 +85,78 @@ def test_the_command_packs(tiny_cross_encoder, tmp_path) -> None:
     result = CliRunner().invoke(command.app, words, catch_exceptions=False)
     assert "MB" in result.stderr
     assert CrossEncoderEstimator(tmp_path / "small").estimate("?", PASSAGES, Event())
+
+
+# --- blended -----------------------------------------------------------------------------------------------------
+
+
+def test_a_blend_is_the_weighted_sum(settings, tiny_cross_encoder, tmp_path) -> None:
+    folder = tmp_path / "tiny"
+    shutil.copytree(tiny_cross_encoder, folder)
+    [judge] = CrossEncoderEstimator(folder).estimate("rich in protein", PASSAGES[:1], Event())
+    Blend("words", 2.0, 3.0, -1.0).save(folder / NAME)
+    knobs = settings.model_copy(update={"relevance": RelevanceSettings(estimator="cross_encoder", model=str(folder))})
+    found = load_estimator(knobs, silent, WORDS)
+    assert found
+    estimator = found(ScriptedLLM())
+    assert estimator.name == "cross-encoder:tiny+cosine"
+    [blended] = estimator.estimate("rich in protein", PASSAGES[:1], Event())
+    assert blended.score == pytest.approx(2 * judge.score + 3 * 3 / (3**0.5 * 4**0.5) - 1, abs=1e-4)
+    assert estimator.estimate("?", [], Event()) == []
+    stop = Event()
+    stop.set()
+    assert [one.score for one in estimator.estimate("?", PASSAGES, stop)] == [0, 0, 0]
+
+
+def test_weights_are_fitted_and_what_tells_nothing_is_refused() -> None:
+    scores, alike = [3.0, 2.0, 1.0, -1.0, -2.0, 0.5] * 20, [0.9, 0.1, 0.8, 0.2, 0.1, 0.9] * 20
+    found = fit("words", scores, alike, [True, False, True, False, False, True] * 20)
+    assert found.cosine > found.judge > 0
+    assert found.pairs == 120
+    with pytest.raises(DataError, match="All 2 passages are relevant"):
+        fit("words", [1.0, 2.0], [0.1, 0.2], [True, True])
+    with pytest.raises(DataError, match="says nothing about relevance"):
+        fit("words", [1.0, -1.0] * 10, [0.9, 0.1] * 10, [False, True] * 10)
+
+
+def test_blends_that_can_not_be_read(tmp_path) -> None:
+    path = tmp_path / NAME
+    Blend("words", 2.0, 3.0, -1.0).save(path)
+    assert Blend.load(path) == Blend("words", 2.0, 3.0, -1.0)
+    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+    with pytest.raises(ModelError, match="is of version 2, not 1"):
+        Blend.load(path)
+    path.write_text("{")
+    with pytest.raises(ModelError, match="can't be read"):
+        Blend.load(path)
+    with pytest.raises(DataError, match="can't be written"):
+        Blend("words", 2.0, 3.0, -1.0).save(tmp_path / "no" / NAME)
+
+
+@pytest.mark.lucene
+def test_the_command_blends(tiny_cross_encoder, tmp_path, monkeypatch) -> None:
+    folder = tmp_path / "tiny"
+    shutil.copytree(tiny_cross_encoder, folder)
+    corpus = lines(tmp_path / "c.jsonl", *({"id": p.id, "title": p.title, "contents": p.text} for p in PASSAGES))
+    asked = {"id": "1", "question": "rich in protein, milk, good?", "answers": ["x"], "gold": ["a"]}
+    monkeypatch.setattr("assistant.commands.train_blend.load_embedder", lambda *_: WORDS)
+    monkeypatch.setattr("assistant.relevance.load.trained", lambda *_: Sure())
+    app = typer.Typer()
+    app.command()(blend)
+    words = ["--corpus", corpus, "--questions", lines(tmp_path / "q.jsonl", asked), "--model", folder]
+    CliRunner().invoke(app, [str(word) for word in (*words, "--data-dir", tmp_path / "d")], catch_exceptions=False)
+    found = Blend.load(folder / NAME)
+    assert found.embedder == "words"
+    assert found.pairs == 3
+
+
+class Sure:
+    """Knows that the first passage is the one."""
+
+    name, calibration = "sure", ""
+
+    def estimate(self, question, passages, stop) -> list[Relevance]:
+        return [Relevance.of_score(2.0 if passage.id == "a" else -2.0) for passage in passages]
 
 
 # --- by the settings ---------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
     with bar("Sentence-BERT") as progress:
         embedder = load_embedder(settings, progress)
     with bar("Relevance estimator") as progress:
-        estimator = load_estimator(settings, progress)
+        estimator = load_estimator(settings, progress, embedder)
     if settings.turn.digest == "seq2seq":
         from assistant.summariser import load  # noqa: PLC0415 - torch
 

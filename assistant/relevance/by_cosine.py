@@ -19,8 +19,13 @@ class CosineEstimator:
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:  # noqa: ARG002
         """One estimate for each passage; see `Estimator`. A cosine below 0 counts as 0."""
-        if not passages:
-            return []
-        texts = [f"{passage.title}: {passage.text}" if passage.title else passage.text for passage in passages]
-        cosines = self._embedder.encode(texts) @ self._embedder.encode([question])[0]
-        return [Relevance.of_confidence(min(max(float(cosine), 0.0), 1.0)) for cosine in cosines]
+        alike = cosines(self._embedder, question, passages)
+        return [Relevance.of_confidence(min(max(cosine, 0.0), 1.0)) for cosine in alike]
+
+
+def cosines(embedder: Embedder, question: str, passages: Sequence[Passage]) -> list[float]:
+    """The cosine of the question with each passage, title and text, in [-1, 1]."""
+    if not passages:
+        return []
+    texts = [f"{passage.title}: {passage.text}" if passage.title else passage.text for passage in passages]
+    return [float(one) for one in embedder.encode(texts) @ embedder.encode([question])[0]]

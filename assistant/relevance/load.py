@@ -9,7 +9,7 @@ from threading import Event
 from assistant.errors import ModelError, SequiturError, SettingsError
 from assistant.relevance.calibration import Calibrated, Calibration
 from assistant.settings import Settings
-from assistant.types import LLM, Estimator, EstimatorOf, Passage, Progress, Relevance
+from assistant.types import LLM, Embedder, Estimator, EstimatorOf, Passage, Progress, Relevance
 
 BY_LLM, BY_COSINE = "llm", "cosine"
 SHIPPED = Path(__file__).parent / "shipped"
@@ -30,14 +30,14 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
 
         return LlmEstimator(llm())
     if name == BY_COSINE:
-        from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
         from assistant.relevance.by_cosine import CosineEstimator  # noqa: PLC0415
 
-        return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
+        return CosineEstimator(_embedder(settings.embedder.model, None, settings, progress))
     from assistant.relevance.seq2seq import is_seq2seq  # noqa: PLC0415
 
     folder = _named(name, settings, progress)
-    return _trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
+    judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
+    return _blended(judge, folder, None, settings, progress)
 
 
 def load_calibrated(
@@ -53,15 +53,16 @@ def load_calibrated(
     return _calibrated(estimator, calibration or (None if alone else _beside(_named(name, settings, progress))))
 
 
-def chosen(settings: Settings, progress: Progress) -> EstimatorOf | None:
+def chosen(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:
     """The estimator that the settings name, calibrated where there is a calibration; None for none.
 
-    One that can't be had does not end the program: it raises when it is asked, and a turn goes on without it.
+    Where it is blended with an embedder, `embedder` serves if it is that one; else that one is loaded, too. One that
+    can't be had does not end the program: it raises when it is asked, and a turn goes on without it.
     """
     if settings.relevance.estimator == "none":
         return None
     try:
-        return _chosen(settings, progress)
+        return _chosen(settings, progress, embedder)
     except SequiturError as error:
         broken = Unavailable(str(error))
         return lambda _: broken
@@ -84,7 +85,7 @@ class Unavailable:
         raise ModelError(self._why)
 
 
-def _chosen(settings: Settings, progress: Progress) -> EstimatorOf:
+def _chosen(settings: Settings, progress: Progress, embedder: Embedder | None) -> EstimatorOf:
     knobs = settings.relevance
     curve = Path(knobs.calibration) if knobs.calibration else None
     if knobs.estimator == "llm":
@@ -94,11 +95,17 @@ def _chosen(settings: Settings, progress: Progress) -> EstimatorOf:
     if knobs.estimator == "seq2seq" and not knobs.model:
         raise SettingsError("No seq2seq estimator comes with Sequitur; set relevance.model to the folder of one.")
     folder = _folder(knobs.model, settings, progress)
-    ready = _calibrated(_trained(knobs.estimator, folder), curve or _beside(folder))
+    judge = _blended(trained(knobs.estimator, folder), folder, embedder, settings, progress)
+    ready = _calibrated(judge, curve or _beside(folder))
     return lambda _: ready
 
 
-def _trained(kind: str, folder: Path) -> Estimator:
+def trained(kind: str, folder: Path) -> Estimator:
+    """The model of a folder alone: a seq2seq one, or a cross-encoder.
+
+    Raises:
+        ModelError: it can't be loaded, or is another kind of model.
+    """
     if kind == "seq2seq":
         from assistant.relevance.seq2seq import Seq2SeqEstimator  # noqa: PLC0415
 
@@ -106,6 +113,25 @@ def _trained(kind: str, folder: Path) -> Estimator:
     from assistant.relevance.cross_encoder import CrossEncoderEstimator  # noqa: PLC0415
 
     return CrossEncoderEstimator(folder)
+
+
+def _blended(
+    judge: Estimator, folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress
+) -> Estimator:
+    from assistant.relevance.blend import NAME, Blend, Blended  # noqa: PLC0415
+
+    if not (folder / NAME).exists():
+        return judge
+    blend = Blend.load(folder / NAME)
+    return Blended(judge, _embedder(blend.embedder, embedder, settings, progress), blend)
+
+
+def _embedder(name: str, given: Embedder | None, settings: Settings, progress: Progress) -> Embedder:
+    if given is not None and given.name == name:
+        return given
+    from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
+
+    return SentenceEmbedder(_folder(name, settings, progress))
 
 
 def _calibrated(estimator: Estimator, calibration: Path | None) -> Estimator:

@@ -1,0 +1,54 @@
+"""`train blend`: how much a trained estimator and the likeness of embeddings should each count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+from typing import Annotated
+
+import typer
+
+from assistant.commands.bars import bar
+from assistant.commands.common import DataDir, SettingsFile, settings_of, talk
+from assistant.commands.experiment import Corpus, Limit, Questions, Seed, Skip, indexed
+from assistant.errors import DataError
+from assistant.evaluation.data import read_questions, sample
+from assistant.parts import load_embedder
+
+
+def blend(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    model: Annotated[Path, typer.Option(help="The folder of a cross-encoder or a T5, which gets a blend.json.")],
+    depth: Annotated[int, typer.Option(min=2, max=100, help="BM25 candidates of each question.")] = 20,
+    limit: Limit = None,
+    seed: Seed = 0,
+    skip: Skip = 0,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Blend a trained estimator with the embedder's cosine, on questions that name their gold passages."""
+    from assistant.relevance.blend import NAME, fit  # noqa: PLC0415
+    from assistant.relevance.by_cosine import cosines  # noqa: PLC0415
+    from assistant.relevance.load import trained  # noqa: PLC0415
+    from assistant.relevance.seq2seq import is_seq2seq  # noqa: PLC0415 - torch
+
+    usable = [one for one in read_questions(questions) if one.gold and not one.unanswerable]
+    if not (chosen := sample(usable, limit, seed, skip)):
+        raise DataError(f"No question of {questions} names a gold passage; give another file.")
+    knobs = settings_of(settings, data_dir)
+    retriever, judge = indexed(corpus, knobs), trained("seq2seq" if is_seq2seq(model) else "cross_encoder", model)
+    with bar("Sentence-BERT") as progress:
+        embedder = load_embedder(knobs, progress)
+    scores, alike, relevant = list[float](), list[float](), list[bool]()
+    with bar("Questions") as progress:
+        for done, question in enumerate(chosen):
+            progress(done, len(chosen))
+            passages = retriever.search(question.text, depth)
+            scores += [one.score for one in judge.estimate(question.text, passages, Event())]
+            alike += cosines(embedder, question.text, passages)
+            relevant += [passage.id in question.gold for passage in passages]
+    found = fit(embedder.name, scores, alike, relevant)
+    found.save(model / NAME)
+    talk.print(f"{model / NAME}: judge {found.judge:.3f}, cosine {found.cosine:.3f}, intercept {found.intercept:.3f}.")
