@@ -8,9 +8,11 @@ such thing; a small estimator that saw few questions gains by it, since the embe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
 from assistant.relevance.by_cosine import cosines
+from assistant.relevance.cross_encoder import has_bf16
 from assistant.types import Embedder, Estimator, Passage, Relevance
 
 NAME = "blend.json"
@@ -81,11 +84,20 @@ class Blended:
         judged = self._judge.estimate(question, passages, stop)
         if stop.is_set():
             return judged
-        known, alike = self._blend, cosines(self._embedder, question, passages)
+        with quickly():
+            alike = cosines(self._embedder, question, passages)
+        known = self._blend
         return [
             Relevance.of_score(known.judge * one.score + known.cosine * cosine + known.intercept)
             for one, cosine in zip(judged, alike, strict=True)
         ]
+
+
+def quickly() -> AbstractContextManager[Any]:
+    """In bf16, where the CPU has units for it: passages are embedded twice as fast, and cosines move by 0.001."""
+    import torch  # noqa: PLC0415 - takes seconds to import
+
+    return torch.autocast("cpu", enabled=has_bf16())
 
 
 def fit(embedder: str, scores: Sequence[float], alike: Sequence[float], relevant: Sequence[bool]) -> Blend:

@@ -112,5 +112,12 @@ def fastest() -> Any:
 
     if torch.cuda.is_available():
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    return torch.bfloat16 if has_bf16() else torch.float32
+
+
+def has_bf16() -> bool:
+    """Whether the CPU has units that multiply bf16."""
+    import torch  # noqa: PLC0415
+
     units = torch.cpu.get_capabilities()
-    return torch.bfloat16 if units.get("avx512_bf16") or units.get("amx_bf16") else torch.float32
+    return bool(units.get("avx512_bf16") or units.get("amx_bf16"))
