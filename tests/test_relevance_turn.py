@@ -51,7 +51,8 @@ class Broken(Sure):
 
 
 def sure(parts: Parts, estimator: object, *replies: object, **knobs: object) -> Parts:
-    settings = parts.settings.model_copy(update={"relevance": RelevanceSettings(**{"threshold": 0.5, **knobs})})
+    relevance = RelevanceSettings(**{"threshold": 0.5, "rerank": True, **knobs})
+    settings = parts.settings.model_copy(update={"relevance": relevance})
     return replace(parts, settings=settings, llm=ScriptedLLM(list(replies)), estimator=lambda _: estimator)
 
 
@@ -96,6 +97,17 @@ def test_sources_are_shown_before_they_are_estimated(parts: Parts) -> None:
     assert [one.id for one in turns[-1].passages] == ["p3", "p1"]
 
 
+def test_without_reranking_passages_are_judged_as_they_were_found(parts: Parts) -> None:
+    estimator = Sure({"p2": 0.9, "p1": 0.6})
+    turn = asked(sure(parts, estimator, "oat drink", rerank=False), Turn(QUESTION, choices=choices()))
+    assert [len(ids) for ids in estimator.asked] == [len(turn.passages)]
+    assert [passage.id for passage in turn.passages] == estimator.asked[0]
+    assert turn.passages[0].confidence == pytest.approx(0.6)
+    assert turn.reserve == ()
+    assert turn.confidence
+    assert turn.confidence.value == pytest.approx(0.9)
+
+
 def test_candidates_and_places_are_set(parts: Parts) -> None:
     many = [Passage(f"p{n}", "", f"Text {n}.") for n in range(60)]
     estimator = Sure({"p29": 0.8, "p40": 0.9})
@@ -121,7 +133,8 @@ def test_small_talk_asks_nobody(parts: Parts) -> None:
 
 def test_a_chat_model_that_estimates_is_counted(parts: Parts) -> None:
     llm = ScriptedLLM(["Oat drink holds no lactose."], [{"true": r, "false": 1 - r} for r in (0.2, 0.9, 0.4)])
-    turn = asked(replace(parts, llm=llm, estimator=LlmEstimator), Turn(QUESTION, choices=choices()))
+    parts = replace(sure(parts, None), llm=llm, estimator=LlmEstimator)
+    turn = asked(parts, Turn(QUESTION, choices=choices()))
     assert [one.id for one in turn.passages] == ["p2", "p3"]
     assert turn.spent["relevance"].completion == 3
     assert turn.spent["relevance"].prompt > 100
@@ -361,7 +374,7 @@ def test_without_an_estimator_all_weigh_the_same_and_it_is_said(parts: Parts) ->
 @pytest.mark.parametrize("kind", ["llm", "cross_encoder", "seq2seq"])
 def test_every_estimator_weighs(parts: Parts, kind: str, tiny_cross_encoder: Path, tiny_t5: Path) -> None:
     folder = {"llm": "", "cross_encoder": str(tiny_cross_encoder), "seq2seq": str(tiny_t5)}[kind]
-    settings = parts.settings.model_copy(update={"relevance": RelevanceSettings(estimator=kind, model=folder)})
+    settings = parts.settings.model_copy(update={"relevance": RelevanceSettings(estimator=kind, model=folder, rerank=True)})
     estimator = load_estimator(settings, lambda done, total: None)
     llm = ScriptedLLM(["oat drink", "milk", "milk"], [{"true": r, "false": 1 - r} for r in (0.2, 0.9, 0.4)])
     parts = replace(parts, settings=settings, llm=llm, estimator=estimator)

@@ -1,7 +1,7 @@
-"""Asks the relevance estimator which passages answer the question, and puts those first (RE-RAG, section 2.2).
+"""Asks the relevance estimator how likely each passage answers the question (RE-RAG, section 2.2).
 
-More candidates are searched for than are shown: the estimator's best take the places. It runs when sources are on the
-page already. Without an estimator, or when it fails, the turn goes on as it was found, and says so.
+Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. It
+runs when sources are on the page already. If the estimator fails, the turn goes on as it was found, and says so.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ NOT_JUDGED = "The passages were used as they were found: "
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `confidence` and `reserve`; `passages` become the most relevant of all candidates."""
-    found = _candidates(turn, parts)
+    """Adds `confidence` and, where reranking is set, `reserve`; `passages` are then the best of all candidates."""
+    found = _candidates(turn, parts) if parts.settings.relevance.rerank else list(turn.passages)
     yield estimated(turn, found, parts, stop) if parts.estimator and found and not stop.is_set() else turn
 
 
 def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Event) -> Turn:
-    """The turn with the best k of the candidates as `passages`, each with its confidence, and the next as `reserve`.
+    """The turn with k of the candidates as `passages`, each with its confidence, and the next ones as `reserve`.
 
+    They are the best where reranking is set, and otherwise the first.
     If the estimator can't be used, or is stopped, the passages stay as they are.
     """
     if parts.estimator is None:
@@ -48,10 +49,9 @@ def _ranked(
     turn: Turn, candidates: Sequence[Passage], relevance: Sequence[Relevance], estimator: Estimator, parts: Parts
 ) -> Turn:
     k, knobs = turn.choices.k, parts.settings.relevance
-    best = [
-        replace(passage, confidence=one.confidence)
-        for passage, one in reranked(candidates, relevance, max(k, knobs.keep))
-    ]
+    judged = list(zip(candidates, relevance, strict=True))
+    order = reranked(candidates, relevance, max(k, knobs.keep)) if knobs.rerank else judged
+    best = [replace(passage, confidence=one.confidence) for passage, one in order]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
     return turn.grow(passages=tuple(best[:k]), reserve=tuple(best[k:]), confidence=confidence)
 
