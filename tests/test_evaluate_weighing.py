@@ -109,9 +109,9 @@ def test_abstaining_and_the_models_own_answers(files, settings, tmp_path) -> Non
 def test_a_run_goes_on_and_refuses_others(files, settings, tmp_path) -> None:
     _, run, experiment, _ = ran(files, settings, tmp_path / "out", ["a", "b", "c", "d", "e"])
     ran(files, settings, tmp_path / "out", [])
+    other = Sure({})
+    other.name = "other"
     with pytest.raises(DataError, match="another estimator"):
-        other = Sure({})
-        other.name = "other"
         open_run(run.folder, experiment, "m", other)
 
 

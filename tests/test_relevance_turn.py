@@ -374,7 +374,8 @@ def test_without_an_estimator_all_weigh_the_same_and_it_is_said(parts: Parts) ->
 @pytest.mark.parametrize("kind", ["llm", "cross_encoder", "seq2seq"])
 def test_every_estimator_weighs(parts: Parts, kind: str, tiny_cross_encoder: Path, tiny_t5: Path) -> None:
     folder = {"llm": "", "cross_encoder": str(tiny_cross_encoder), "seq2seq": str(tiny_t5)}[kind]
-    settings = parts.settings.model_copy(update={"relevance": RelevanceSettings(estimator=kind, model=folder, rerank=True)})
+    relevance = RelevanceSettings(estimator=kind, model=folder, rerank=True)
+    settings = parts.settings.model_copy(update={"relevance": relevance})
     estimator = load_estimator(settings, lambda done, total: None)
     llm = ScriptedLLM(["oat drink", "milk", "milk"], [{"true": r, "false": 1 - r} for r in (0.2, 0.9, 0.4)])
     parts = replace(parts, settings=settings, llm=llm, estimator=estimator)
