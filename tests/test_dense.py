@@ -211,7 +211,7 @@ def test_a_note_of_the_encoder_that_is_damaged_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="asks Linux what is mapped")
-@pytest.mark.parametrize("exact", [100, 0], ids=["exact", "hnsw"])
+@pytest.mark.parametrize("exact", [100, 0], ids=["exact", "lists"])
 def test_the_index_is_mapped_not_read(tmp_path, exact):
     build_dense(tmp_path, PASSAGES, WordEmbedder(), quiet, exact=exact)
     found = Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
@@ -292,12 +292,13 @@ def test_the_approximate_index_agrees_with_the_exact_one(tmp_path, monkeypatch):
     passages = [Passage(str(n), "", f"number {n}") for n in range(2000)]
     build_dense(tmp_path / "exact", passages, Vectors(), quiet)
     monkeypatch.setattr(dense, "EXACT", 1000)
-    build_dense(tmp_path / "hnsw", passages, Vectors(), quiet)
-    exact, hnsw = (Dense(tmp_path / one, Vectors(), by_id(passages)) for one in ("exact", "hnsw"))
+    monkeypatch.setattr(dense, "PROBES", 60)
+    build_dense(tmp_path / "lists", passages, Vectors(), quiet)
+    exact, lists = (Dense(tmp_path / one, Vectors(), by_id(passages)) for one in ("exact", "lists"))
     queries = [f"number {n}" for n in range(0, 2000, 40)]
-    shared = [len(set(ids(exact.search(q, 10))) & set(ids(hnsw.search(q, 10)))) for q in queries]
-    assert sum(shared) / (10 * len(queries)) > 0.95
-    assert all(hnsw.search(query, 1)[0].id == query.split()[1] for query in queries)
+    shared = [len(set(ids(exact.search(q, 10))) & set(ids(lists.search(q, 10)))) for q in queries]
+    assert sum(shared) / (10 * len(queries)) > 0.9
+    assert all(lists.search(query, 1)[0].id == query.split()[1] for query in queries)
 
 
 class Fixed:

@@ -115,7 +115,7 @@ def test_a_large_window_is_not_filled(tmp_path):
     assert open_encoder(tiny(tmp_path / "wide", "BertModel", window=1024)).words == WINDOW_WORDS
 
 
-@pytest.mark.parametrize("exact", [100, 0], ids=["exact", "hnsw"])
+@pytest.mark.parametrize("exact", [100, 0], ids=["exact", "lists"])
 def test_dpr_retrieves_by_the_inner_product(models, tmp_path, exact):
     dpr = open_encoder(models["contexts"], models["questions"])
     passages = [Passage(str(n), *text.split("\n")) for n, text in enumerate(TEXTS)]

@@ -183,7 +183,7 @@ class Plan:
 
     def _dense(self, kind: Kind, encoder: str, size: int) -> dict[str, Any]:
         exact = kind == "dense, exact" or (kind == "hybrid" and size <= EXACT)
-        folder = self.folder / f"{'exact' if exact else 'hnsw'}-{encoder}-{size}"
+        folder = self.folder / f"{'exact' if exact else 'approximate'}-{encoder}-{size}"
         passages, store = self.material.passages[:size], self.store(encoder)
         seconds = building = 0.0
         if kind != "hybrid":

@@ -17,7 +17,7 @@ from assistant.errors import ModelError
 from assistant.evaluation.data import Question
 from assistant.llm.catalogue import Catalogue
 from assistant.parts import load_encoder
-from assistant.retrieve.dense import HNSW_BUILD, Encoder, Store, key_of, pieces_of
+from assistant.retrieve.dense import Encoder, Store, key_of, pieces_of
 from assistant.settings import Settings
 from assistant.types import Passage, Progress
 
@@ -25,6 +25,7 @@ WORD_PIECES = "word pieces"
 FIRST, DEEP = 10, 100
 MIB = 1 << 20
 VOCABULARY_BATCH = 512
+HNSW_BUILD = 200
 Vectors = NDArray[np.float32]
 
 
@@ -153,8 +154,8 @@ def _of_vocabulary(tokenizer: Any, encoder: Encoder) -> Vectors:
 
 def _configurations(size: int) -> list[tuple[str, Callable[[Vectors], Any], Callable[[Any, int], None], list[int]]]:
     """Indexes to try: name, how to build one, how to set what a search costs, and to what."""
-    efforts, probes = [32, 64, 128, 256, 512], [1, 4, 16, 64]
-    lists = [round(factor * size**0.5) for factor in (1, 4)]
+    efforts, probes = [64, 128, 256, 512, 1024], [4, 16, 64, 128]
+    lists = [round(factor * size**0.5) for factor in (1, 2, 4)]
     graphs: list[Any] = [(f"HNSW, {m} links", partial(_hnsw, links=m), _set_effort, efforts) for m in (16, 32)]
     return graphs + [(f"IVF, {n} lists", partial(_ivf, lists=n), _set_probes, probes) for n in lists]
 

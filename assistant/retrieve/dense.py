@@ -1,9 +1,8 @@
 """Dense retrieval: passages as vectors in a FAISS index, ranked by the inner product with the query's.
 
 For Sentence-BERT vectors (mean pooled, length 1) that is the cosine. Karpukhin et al., "Dense Passage Retrieval",
-EMNLP 2020, with any encoder; Johnson et al., "Billion-scale similarity
-search with GPUs", 2019 (FAISS). Up to `EXACT` vectors the search is exact, beyond that by HNSW (Malkov and Yashunin,
-2018).
+EMNLP 2020, with any encoder; Johnson et al., "Billion-scale similarity search with GPUs", 2019 (FAISS). Up to `EXACT`
+vectors the search is exact, beyond that by inverted lists (IVF; Sivic and Zisserman, ICCV 2003).
 
 A folder holds `vectors.f32` and `keys.txt` (every text encoded so far, by its hash: encoding goes on from there after
 an interruption, and no text is encoded twice) and, per build, an index whose name `manifest.json` gives.
@@ -13,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,10 +29,12 @@ from assistant.text import quote, sentences
 from assistant.types import Embedder, Passage, Progress
 
 EXACT = 100_000
-# Of what was measured (docs/results/retrieval.md), the least effort that finds 97 % of the nearest 100 among 200,000.
-HNSW_LINKS = 32
-HNSW_BUILD = 200
-HNSW_SEARCH = 512
+# Beyond, lists of near vectors are searched (IVF). HNSW finds as many in the same time, but takes ten times as long to
+# build, which every changed document asks for: docs/results/retrieval.md. Lists are this many times the square root of
+# the vectors; a search looks into so many of them, and they are learned from so many vectors each.
+LISTS = 2
+PROBES = 128
+TRAINED_ON = 64
 BATCH = 64
 SLICE = 10_000
 # Longer passages are encoded in pieces of whole sentences, and count as their best piece: encoders of the MiniLM family
@@ -295,8 +297,10 @@ def _filled(store: Store, keys: Sequence[str], exact: int) -> Any:
 
     index: Any = faiss.IndexFlatIP(store.dimension)
     if len(keys) > exact:
-        index = faiss.IndexHNSWFlat(store.dimension, HNSW_LINKS, faiss.METRIC_INNER_PRODUCT)
-        index.hnsw.efConstruction = HNSW_BUILD
+        lists = min(round(LISTS * len(keys) ** 0.5), len(keys))
+        index = faiss.index_factory(store.dimension, f"IVF{lists},Flat", faiss.METRIC_INNER_PRODUCT)
+        some = random.Random(0).sample(keys, min(TRAINED_ON * lists, len(keys)))  # noqa: S311 - no secret
+        index.train(np.concatenate(list(store.slices(some))))
     for vectors in store.slices(keys):
         index.add(vectors)
     return index
@@ -312,8 +316,8 @@ def _open(folder: Path, manifest: Manifest) -> Any:
         raise LibraryError(f"The dense index in {folder} is missing or corrupt; {again}.") from error
     if index.ntotal != len(manifest.ids) or index.d != manifest.dimension:
         raise LibraryError(f"The dense index in {folder} doesn't fit its manifest; {again}.")
-    if isinstance(index, faiss.IndexHNSW):
-        index.hnsw.efSearch = HNSW_SEARCH
+    if isinstance(index, faiss.IndexIVF):
+        index.nprobe = PROBES
     return index
 
 
