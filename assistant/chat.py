@@ -12,7 +12,7 @@ from assistant import variants
 from assistant.citations import read
 from assistant.conversation import Conversation, Conversations, Version
 from assistant.errors import SequiturError, SettingsError
-from assistant.types import Choices, Exchange, Parts, Turn
+from assistant.types import Choices, Exchange, Parts, Turn, new_id, now
 from ptkb.store import Ptkb
 
 _LOG = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Chat:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         earlier = self._conversations.get(user, conversation).turns
-        return self._run(Place(user, conversation), utterance, earlier, choices, stop)
+        return self._run(Place(user, conversation), self._new(user, utterance, earlier, choices), stop)
 
     def again(self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Answer an earlier utterance anew, as if what followed had not been said; what followed stays as it is.
@@ -55,8 +55,8 @@ class Chat:
         written; one that fails, or is stopped before that, leaves the old one where it is.
         """
         talk, place = self._find(user, conversation, turn_id)
-        where = Place(user, conversation, Version(turn_id))
-        for turn in self._run(where, talk.turns[place].utterance, talk.turns[:place], choices, stop):
+        turn = self._new(user, talk.turns[place].utterance, talk.turns[:place], choices)
+        for turn in self._run(Place(user, conversation, Version(turn_id)), turn, stop):
             yield turn
         if not _written(turn):
             self._conversations.discard(user, conversation, turn.id)
@@ -68,7 +68,7 @@ class Chat:
     ) -> Iterator[Turn]:
         """Answer an earlier utterance anew by two strategies, one after the other; the reply to it stays shown.
 
-        Both are kept as versions of that reply, and as compared to each other until one version is chosen.
+        The second answers from what was found for the first. Both are kept as versions of that reply, and as compared to each other until one version is chosen.
 
         Raises:
             SettingsError: before the first snapshot, if there is no such strategy or both are the same.
@@ -78,9 +78,13 @@ class Chat:
         asked, earlier = talk.turns[place], talk.turns[:place]
         if asked.id in talk.compared:
             self._conversations.choose(user, conversation, asked.id)
+        turn, found = self._new(user, asked.utterance, earlier, choices), None
         for side, strategy in enumerate(strategies, start=1):
             where, way = Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
-            for turn in self._run(where, asked.utterance, earlier, way, stop):
+            turn = (found or turn).grow(id=new_id(), created=now(), choices=way)
+            for turn in self._run(where, turn, stop):
+                if turn.step == "answer" and not found:
+                    found = turn
                 yield turn
             if not _written(turn) and not turn.error:
                 self._conversations.discard(user, conversation, turn.id)
@@ -94,11 +98,11 @@ class Chat:
             raise SequiturError("This reply is no longer part of the conversation; reload the page.")
         return talk, place
 
-    def _run(
-        self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices, stop: Event
-    ) -> Iterator[Turn]:
-        parts = self._parts_for(place.user, choices)
-        turn = Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(place.user)), choices)
+    def _new(self, user: str, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
+        return Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(user)), choices)
+
+    def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
+        parts = self._parts_for(place.user, turn.choices)
         stream, saved_at = flow.run(turn, parts, stop), None
         try:
             for turn in stream:

@@ -1,6 +1,7 @@
 """The pool of post-fusion: which candidates say the same, how many votes each has, and who wins.
 
-Short answers are the same when their normalised strings are; chat answers are the same when their embeddings are close.
+Short answers are the same when their normalised strings are; chat answers are the same when their embeddings are close
+and their numbers and names agree, which embeddings hardly see.
 """
 
 from __future__ import annotations
@@ -8,9 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assistant.support import disagree
 from assistant.text import normalise
 from assistant.types import Candidate, Embedder
 
@@ -59,10 +63,20 @@ def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[st
     from sklearn.cluster import AgglomerativeClustering  # noqa: PLC0415 - slow, and short answers do without
 
     clusters = AgglomerativeClustering(
-        n_clusters=None, distance_threshold=1 - SAME, metric="cosine", linkage="average"
-    ).fit_predict(embedder.encode(known))
+        n_clusters=None, distance_threshold=1 - SAME, metric="precomputed", linkage="average"
+    ).fit_predict(_distances(known, embedder))
     labels = iter(clusters)
     return ["unknown" if candidate.unknown else str(next(labels)) for candidate in pool]
+
+
+def _distances(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
+    """1 - cosine of each pair, shape (n, n); of two that disagree so much that no mean over a cluster makes up for it."""
+    vectors = embedder.encode(texts).astype(np.float64)
+    distances = 1 - vectors @ vectors.T
+    for (i, one), (j, other) in combinations(enumerate(texts), 2):
+        if disagree(one, other):
+            distances[i, j] = distances[j, i] = len(texts) ** 2
+    return distances
 
 
 def _central(members: Sequence[Candidate], embedder: Embedder) -> Candidate:

@@ -90,7 +90,21 @@ def contradiction(claim: Claim) -> str | None:
     return f"name {names[0]}" if names else None
 
 
-def _numbers(text: str) -> set[float]:
+def disagree(one: str, other: str) -> bool:
+    """Whether each of two sentences gives a number, or a name, that the other lacks."""
+    numbers = _numbers(one, above=0), _numbers(other, above=0)
+    return (_lacking(*numbers) and _lacking(*reversed(numbers))) or (_unnamed(one, other) and _unnamed(other, one))
+
+
+def _lacking(said: set[float], there: set[float]) -> bool:
+    return any(not any(_is_about(number, one) or _is_about(one, number) for one in there) for number in said)
+
+
+def _unnamed(said: str, there: str) -> bool:
+    return any(not _mentions(there, name) for name in _names(said))
+
+
+def _numbers(text: str, above: float = COUNTED) -> set[float]:
     """The numbers of a text, however written: "2,000,000", "2 million" and "two million" are one."""
     words = re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", text.lower().replace("-", " "))
     found: set[float] = set()
@@ -105,7 +119,7 @@ def _numbers(text: str) -> set[float]:
             found.add(larger)
         number = larger
     # Small counts ("two prizes", "the 3 methods") sum up what a text lists without saying the number.
-    return {number for number in found if number > COUNTED}
+    return {number for number in found if number > above}
 
 
 def _grown(number: float | None, word: str) -> float | None:

@@ -49,6 +49,7 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Run a turn; the last snapshot has status "done", "stopped" or "failed".
 
+    Steps that its timings name are done already: a snapshot can be gone on with, for instance by another strategy.
     Setting `stop` ends the turn at the next token, and what was written is kept. An error that a person can do
     something about ends it as "failed", with the sentence in `error`.
 
@@ -99,6 +100,8 @@ def accepted(utterance: str, most: int) -> str:
 
 def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     for name, step in flow:
+        if name in turn.timings:
+            continue
         if stop.is_set():
             return
         for turn in timed(name, step, turn, parts, stop):

@@ -20,6 +20,9 @@ def test_every_strategy_is_asked_every_question_in_every_round(files, parts: Par
     seen: list[Cost] = []
     costs = measure(experiment, prepare(experiment), parts, 2, seen.append)
     assert costs == seen
+    # nothing that the model may still know from before: of a prompt's passages at most the instructions are shared
+    firsts = [prompt[-1].content for prompt in parts.llm.prompts]
+    assert len(set(firsts)) == len(firsts)
     assert len(costs) == 2 * 3 * 4
     assert [cost.strategy for cost in costs[:12]] == ["concat"] * 4 + ["post_fusion"] * 4 + ["concat_pf"] * 4
     # the passages together never give an answer

@@ -1,3 +1,5 @@
+import pytest
+
 from assistant.pool import elect, vote
 from assistant.types import Candidate
 from tests.scripted import WordEmbedder
@@ -37,6 +39,32 @@ def test_chat_answers_cluster_by_similarity_and_the_central_one_speaks() -> None
     )
     assert votes == [1, 3, 3, 3]
     assert winner == "Eat lentils and beans every day"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("The country has about 5.4 million inhabitants", "The country has about 5,379,000 inhabitants", True),
+        ("The country has about 5.4 million inhabitants", "The country has about 9.4 million inhabitants", False),
+        ("It has 3 official languages in all of it", "It has 4 official languages in all of it", False),
+        ("It has official languages in all of it, 4", "It has official languages in all of it", True),
+        ("The capital of that state is Lima by law", "The capital of that state is Cusco by law", False),
+        ("The capital of that state is Lima by law", "The capital of that state is lima by law", True),
+    ],
+)
+def test_chat_answers_that_differ_in_a_number_or_a_name_are_no_votes_for_each_other(
+    one: str, other: str, same: bool
+) -> None:
+    assert decided("chat", one, other)[0] == ([2, 2] if same else [1, 1])
+
+
+def test_no_cluster_joins_answers_that_disagree() -> None:
+    votes, _ = decided(
+        "chat",
+        *["It has official languages in all of it"] * 3,
+        *(f"It has {n} official languages in all of it" for n in (3, 4)),
+    )
+    assert sorted(votes) == [1, 4, 4, 4, 4]
 
 
 def test_an_empty_pool_is_unknown() -> None:

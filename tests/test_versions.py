@@ -222,7 +222,8 @@ def test_a_new_reply_that_is_stopped_keeps_what_was_written(start: Start) -> Non
 
 def test_two_strategies_answer_one_after_the_other_and_one_is_kept(start: Start) -> None:
     pool = [OTHER, OTHER, "unknown"]
-    chat, store = start(DRAFT, ANSWER, DRAFT, ANSWER, DRAFT, *pool)
+    # one draft for both: the second strategy answers from what was found for the first
+    chat, store = start(DRAFT, ANSWER, DRAFT, ANSWER, *pool)
     made = store.new("me").id
     old = asked(chat, made)
     snapshots = list(chat.compare("me", made, old.id, ("concat", "post_fusion"), Choices(), Event()))
@@ -234,6 +235,10 @@ def test_two_strategies_answer_one_after_the_other_and_one_is_kept(start: Start)
     assert [turn.choices.strategy for turn in sides] == ["concat", "post_fusion"]
     assert all(turn.status == "done" and turn.tokens.prompt and turn.seconds for turn in sides)
     assert [one.votes for one in sides[1].pool] == [2, 2, 0]
+    assert sides[0].passages == sides[1].passages != ()
+    shared = ("facts", "intent", "question", "passages", "digests")
+    assert [sides[0].timings[step] for step in shared] == [sides[1].timings[step] for step in shared]
+    assert sides[0].timings["answer"] != sides[1].timings["answer"]
     store.choose("me", made, order[1])
     read = store.get("me", made)
     assert ([turn.id for turn in read.turns], read.compared) == ([order[1]], {})
@@ -241,7 +246,7 @@ def test_two_strategies_answer_one_after_the_other_and_one_is_kept(start: Start)
 
 
 def test_comparing_anew_ends_the_comparison_before(start: Start) -> None:
-    chat, store = start(*[DRAFT, ANSWER] * 5)
+    chat, store = start(*[DRAFT, ANSWER], *[DRAFT, ANSWER, ANSWER] * 2)
     made = store.new("me").id
     old = asked(chat, made)
     for _ in range(2):

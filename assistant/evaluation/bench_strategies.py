@@ -1,13 +1,13 @@
 """What a strategy costs beside concatenation: seconds of the same questions and passages, in one run.
 
-Strategy by strategy, so that no question finds its passages still in the model's memory; in rounds, so that what else
-the machine does falls on all of them.
+Strategy by strategy, in rounds, so that what else the machine does falls on all of them. Each time the passages' titles
+are marked anew, so that none is still in the model's memory from when it was asked before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from threading import Event
 from time import perf_counter
@@ -52,10 +52,15 @@ def measure(
     for n in range(rounds):
         for name in experiment.strategies:
             for question in material.questions:
-                turn = passages.turn(setting, question, experiment.loop)
+                turn = _unread(passages.turn(setting, question, experiment.loop), f"{name} {n}")
                 costs.append(_cost(name, n, turn, parts))
                 each(costs[-1])
     return costs
+
+
+def _unread(turn: Turn, mark: str) -> Turn:
+    """The turn with passages that begin like none that the model has read so far."""
+    return turn.grow(passages=tuple(replace(one, title=f"{mark}: {one.title}") for one in turn.passages))
 
 
 def _cost(name: str, n: int, turn: Turn, parts: Parts) -> Cost:
