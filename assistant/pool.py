@@ -70,7 +70,7 @@ def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[st
 
 
 def _distances(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
-    """1 - cosine of each pair, shape (n, n); of two that disagree so much that no mean over a cluster makes up for it."""
+    """1 - cosine of each pair, shape (n, n); of two that disagree more than a cluster's mean can make up for."""
     vectors = embedder.encode(texts).astype(np.float64)
     distances = 1 - vectors @ vectors.T
     for (i, one), (j, other) in combinations(enumerate(texts), 2):

@@ -16,7 +16,7 @@ from threading import Event
 from assistant import variants
 from assistant.clock import timed
 from assistant.errors import SequiturError, UtteranceError
-from assistant.llm.meter import Meter
+from assistant.llm.meter import metered
 from assistant.steps import admit, converse, digest, facts, glance, intent, offers, quality, relevance, rewrite
 from assistant.steps.abstain import unless_supported
 from assistant.text import clean
@@ -58,7 +58,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         SettingsError: there is no such loop or strategy; nothing was yielded.
     """
     turn = accept(turn, parts)
-    parts = replace(parts, llm=Meter(parts.llm))
+    parts = replace(parts, llm=metered(parts.llm))
     question = asked(turn, estimated=parts.estimator is not None, judged=bool(parts.settings.turn.quality))
     try:
         for turn in _through(BEFORE, turn, parts, stop):

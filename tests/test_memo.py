@@ -9,8 +9,8 @@ from threading import Event
 import pytest
 
 from assistant.errors import DataError
-from assistant.evaluation.memo import Memo
-from assistant.types import Completion, Message, Messages, Options
+from assistant.evaluation.memo import Memo, remembering
+from assistant.types import Completion, Message, Messages, Options, Scorer
 from tests.scripted import ScriptedLLM
 
 
@@ -99,3 +99,24 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "replies.jsonl").write_text(text)
     with pytest.raises(DataError, match="can't be used"):
         Memo(Slow(), tmp_path / "replies.jsonl")
+
+
+class Scoring(Slow):
+    """Can also tell how likely a text is."""
+
+    def score(self, batch) -> list[float]:
+        self.asked.extend(messages for messages, _ in batch)
+        return [-float("inf") if text == "never" else -float(len(text)) for _, text in batch]
+
+
+def test_scores_are_kept_where_the_model_scores(tmp_path: Path) -> None:
+    assert not isinstance(remembering(Slow(), tmp_path / "replies.jsonl"), Scorer)
+    batch = [(prompt("bread"), "rye"), (prompt("bread"), "never"), (prompt("salt"), "rye")]
+    llm, again = Scoring(), Scoring()
+    memo = remembering(llm, tmp_path / "replies.jsonl")
+    assert isinstance(memo, Scorer)
+    assert memo.score(batch[:2]) == [-3.0, -float("inf")]
+    reopened = remembering(again, tmp_path / "replies.jsonl")
+    assert isinstance(reopened, Scorer)
+    assert reopened.score(batch) == [-3.0, -float("inf"), -3.0]
+    assert (len(llm.asked), len(again.asked)) == (2, 1)

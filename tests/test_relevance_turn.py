@@ -316,6 +316,21 @@ def test_answers_are_scored_after_every_passage_where_that_can_be_done(parts: Pa
     assert last.pool[1].probability == pytest.approx(milk / (oat + milk))
 
 
+def test_a_whole_turn_scores_and_counts_what_it_read_for_that(parts: Parts) -> None:
+    found = {}
+    for kind in (Likely, ScriptedLLM):
+        llm = kind(["It is oat drink.", "oat drink", "milk", "milk"])
+        knobs = parts.settings.relevance.model_copy(update={"keep": 3})
+        base = sure(parts, Sure({"p1": 0.9, "p2": 0.9, "p3": 0.9}))
+        base = replace(base, llm=llm, settings=base.settings.model_copy(update={"relevance": knobs}))
+        *_, turn = flow.run(Turn(QUESTION, choices=choices(strategy="re_rag", k=3, form="factoid")), base, Event())
+        assert turn.status == "done", turn.error
+        found[kind] = turn
+    scored, plain = found[Likely], found[ScriptedLLM]
+    assert {one.text: one.probability for one in scored.pool} != {one.text: one.probability for one in plain.pool}
+    assert scored.spent["answer"].prompt > 2 * plain.spent["answer"].prompt
+
+
 def test_impossible_answers_do_not_divide_by_nothing(parts: Parts) -> None:
     class Hopeless(Likely):
         def score(self, batch) -> list[float]:

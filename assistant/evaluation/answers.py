@@ -37,11 +37,11 @@ from assistant.evaluation.data import (
     sample,
 )
 from assistant.evaluation.measures import answer_recall, exact_match, lost_vote, token_f1
-from assistant.evaluation.memo import Memo
+from assistant.evaluation.memo import Memo, remembering
 from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.evaluation.shots import Demonstrator, draw
-from assistant.llm.meter import Meter
+from assistant.llm.meter import metered
 from assistant.settings import TurnSettings
 from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
 from assistant.uncertainty import UNKNOWN
@@ -139,7 +139,7 @@ def measure(experiment: Experiment, material: Material, run: Run[Key], parts: Pa
     Returns:
         The material; with `filter_known`, without the questions that the model answers from its own knowledge.
     """
-    memo = Memo(parts.llm, experiment.replies or run.folder / REPLIES)
+    memo = remembering(parts.llm, experiment.replies or run.folder / REPLIES)
     asker = _Asker(experiment, material, replace(parts, llm=memo), memo)
     if experiment.filter_known:
         material = _filtered(material, run, asker, progress)
@@ -321,7 +321,7 @@ class _Asker:
 
     def _answering(self, setting: Setting) -> Parts:
         shown = self._material.demonstrations[: setting.shots]
-        return replace(self._parts, llm=Meter(Demonstrator(self._parts.llm, shown) if shown else self._parts.llm))
+        return replace(self._parts, llm=metered(Demonstrator(self._parts.llm, shown) if shown else self._parts.llm))
 
 
 def row_of(question: Question, turn: Turn) -> Row:

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from assistant import turn as flow
-from assistant.llm.meter import Meter
+from assistant.llm.meter import metered
 from assistant.types import Choices, Exchange, Fact, Parts, Turn, new_id, now
 
 FACTS = ("I'm vegetarian.", "I'm lactose intolerant.", "I live in Bergen, Norway.", "I run three times a week.")
@@ -69,7 +69,7 @@ def peak_memory() -> float:
 
 
 def _timed(question: str, history: tuple[Exchange, ...], parts: Parts, choices: Choices) -> Timing:
-    meter = Meter(parts.llm)
+    meter = metered(parts.llm)
     known = tuple(Fact(new_id(), text, now(), now()) for text in FACTS)
     turn = Turn(question, history, known, choices)
     first_source = first_word = -1.0

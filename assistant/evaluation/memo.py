@@ -13,11 +13,19 @@ from dataclasses import asdict
 from pathlib import Path
 from threading import Event
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from assistant.errors import DataError
 from assistant.evaluation.runs import whole_lines
-from assistant.types import LLM, Choice, Completion, Messages, Options
+from assistant.types import LLM, Choice, Completion, Messages, Options, Scorer
+
+A = TypeVar("A")
+Reply = Completion | Choice | float
+
+
+def remembering(llm: LLM, file: Path) -> Memo:
+    """A memo around the model, which scores texts where the model does."""
+    return ScoringMemo(llm, file) if isinstance(llm, Scorer) else Memo(llm, file)
 
 
 class Memo:
@@ -70,14 +78,10 @@ class Memo:
         return [Choice(**self._kept[key]["reply"]) if key in self._kept else even for key in keys]
 
     def _ask(
-        self,
-        keys: Sequence[str],
-        batch: Sequence[Messages],
-        ask: Callable[[list[Messages]], Sequence[Completion | Choice]],
-        stop: Event,
+        self, keys: Sequence[str], batch: Sequence[A], ask: Callable[[list[A]], Sequence[Reply]], stop: Event
     ) -> None:
         self.saved += sum(self._kept[key]["seconds"] for key in set(keys) if key in self._kept)
-        missing = {key: messages for key, messages in zip(keys, batch, strict=True) if key not in self._kept}
+        missing = {key: asked for key, asked in zip(keys, batch, strict=True) if key not in self._kept}
         if missing:
             since = perf_counter()
             replies = ask(list(missing.values()))
@@ -87,14 +91,29 @@ class Memo:
         reply = self._kept[key]["reply"]
         return Completion(**{**reply, "logprobs": tuple(reply["logprobs"])})
 
-    def _keep(self, keys: Sequence[str], replies: Sequence[Completion | Choice], seconds: float, stop: Event) -> None:
+    def _keep(self, keys: Sequence[str], replies: Sequence[Reply], seconds: float, stop: Event) -> None:
         if stop.is_set():
             return
         with self._file.open("a", encoding="utf-8") as file:
             for key, reply in zip(keys, replies, strict=True):
-                row = {"key": key, "seconds": round(seconds / len(keys), 4), "reply": asdict(reply)}
+                row = {"key": key, "seconds": round(seconds / len(keys), 4), "reply": _plain(reply)}
                 self._kept[key] = row
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+class ScoringMemo(Memo):
+    """A memo around a model that is a `Scorer`, and so one itself."""
+
+    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
+        """Kept scores, and those of the model for the rest of the batch."""
+        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `remembering`
+        keys = [_key("score", messages, (text,)) for messages, text in batch]
+        self._ask(keys, batch, self._llm.score, Event())
+        return [float(self._kept[key]["reply"]) for key in keys]
+
+
+def _plain(reply: Reply) -> object:
+    return reply if isinstance(reply, (int, float)) else asdict(reply)
 
 
 def _key(kind: str, messages: Messages, how: Options | tuple[str, ...]) -> str:

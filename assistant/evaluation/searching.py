@@ -14,7 +14,7 @@ from threading import Event
 from assistant import variants
 from assistant.clock import timed
 from assistant.evaluation.baselines import generate
-from assistant.llm.meter import Meter
+from assistant.llm.meter import metered
 from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
 from assistant.types import Choices, Parts, Passage, Query, Retriever, Turn
@@ -82,7 +82,7 @@ class Finder:
         step = generate if name == "generate" else variants.step("loops", name)
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
         parts = self._parts()
-        parts = replace(parts, settings=self._settings, llm=Meter(parts.llm))
+        parts = replace(parts, settings=self._settings, llm=metered(parts.llm))
         *_, turn = timed("passages", step, turn, parts, Event())
         return turn
 

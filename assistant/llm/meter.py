@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from threading import Event, Lock
 from time import perf_counter
 
-from assistant.types import LLM, Choice, Completion, Messages, Options, Tokens
+from assistant.types import LLM, Choice, Completion, Message, Messages, Options, Scorer, Tokens
+
+
+def metered(llm: LLM) -> Meter:
+    """A meter around the model, which scores texts where the model does."""
+    return ScoringMeter(llm) if isinstance(llm, Scorer) else Meter(llm)
 
 
 class Meter:
@@ -51,6 +56,19 @@ class Meter:
         with self._lock:
             self.tokens += tokens
             self.seconds += seconds
+
+
+class ScoringMeter(Meter):
+    """A meter around a model that is a `Scorer`, and so one itself."""
+
+    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
+        """As the model does it. What is scored is read, so it counts as part of the prompt."""
+        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `metered`
+        since = perf_counter()
+        scores = self._llm.score(batch)
+        read = sum(self._llm.count((*messages, Message("assistant", text))) for messages, text in batch)
+        self._add(Tokens(read), perf_counter() - since)
+        return scores
 
 
 def _tokens(completion: Completion) -> Tokens:
