@@ -68,8 +68,8 @@ class Chat:
     ) -> Iterator[Turn]:
         """Answer an earlier utterance anew by two strategies, one after the other; the reply to it stays shown.
 
-        The second answers from what was found for the first. Both are kept as versions of that reply, and as compared to
-        each other until one version is chosen.
+        The second answers from what was found for the first. Both are kept as versions of that reply, and as compared
+        to each other until one version is chosen.
 
         Raises:
             SettingsError: before the first snapshot, if there is no such strategy or both are the same.

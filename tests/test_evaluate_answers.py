@@ -4,13 +4,14 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import sleep
 
 import pytest
 
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import report
 from assistant.evaluation.answers import Experiment, Setting, measure, open_run, prepare, settings_of
-from assistant.types import Parts, Passage
+from assistant.types import Completion, Parts, Passage
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
 
@@ -56,11 +57,11 @@ def passages(*countries: str) -> list[Passage]:
     return [Passage(c, c, f"The capital of {c} is {CAPITALS[c]}.") for c in countries]
 
 
-def ran(experiment: Experiment, parts: Parts, out: Path):
+def ran(experiment: Experiment, parts: Parts, out: Path, jobs: int = 1):
     material = prepare(experiment)
     run = open_run(out, experiment, parts.llm.name)
     seen: list[tuple[int, int]] = []
-    material = measure(experiment, material, run, parts, lambda done, total: seen.append((done, total)))
+    material = measure(experiment, material, run, parts, lambda done, total: seen.append((done, total)), jobs)
     summary = report.summarise(experiment, material, run)
     report.write(summary, run, "evaluate answers")
     return summary, run, seen
@@ -123,6 +124,54 @@ def test_a_killed_run_goes_on_and_makes_the_same_rows(files, parts, tmp_path) ->
     timeless = [{key: row | {"seconds": 0} for key, row in one.rows.items()} for one in (whole, run)]
     assert timeless[0] == timeless[1]
     assert len(path.read_text().splitlines()) == 4
+
+
+def test_questions_asked_side_by_side_make_the_same_rows_in_the_same_order(files, parts, tmp_path) -> None:
+    class Slow(Reader):
+        most = now = 0
+
+        def complete(self, batch, options, stop):
+            type(self).now += 1
+            type(self).most = max(self.most, self.now)
+            sleep(0.05)
+            type(self).now -= 1
+            return super().complete(batch, options, stop)
+
+    experiment = Experiment(*files, ("post_fusion", "concat"), (Setting(k=2, placement="insert"),))
+    parts = replace(parts, llm=Slow(), retriever=FixedRetriever(passages("France", "Peru")))
+    runs = [ran(experiment, parts, tmp_path / str(jobs), jobs)[1] for jobs in (1, 4)]
+    assert Slow.most > 1
+    alone, beside = ([row | {"seconds": 0} for row in run.rows.values()] for run in runs)
+    assert alone == beside
+    lines = [json.loads(line) | {"seconds": 0} for line in (tmp_path / "4" / "rows.jsonl").read_text().splitlines()]
+    assert lines == alone
+
+
+def test_breaking_off_ends_what_is_asked_beside_and_keeps_what_was_made(files, parts, tmp_path) -> None:
+    experiment = Experiment(*files, ("concat",), (Setting(k=2),))
+    material = prepare(experiment)
+    first = material.questions[0]
+    ended = []
+
+    class Endless(Reader):
+        def stream(self, messages, options, stop):
+            if first.text in messages[-1].content:
+                yield from super().stream(messages, options, stop)
+            else:
+                ended.append(stop.wait(20))
+                yield Completion("", finish="cancelled")
+
+    def interrupted(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    parts = replace(parts, llm=Endless(), retriever=FixedRetriever(passages("France", "Peru")))
+    run = open_run(tmp_path / "out", experiment, parts.llm.name)
+    with pytest.raises(KeyboardInterrupt):
+        measure(experiment, material, run, parts, interrupted, jobs=4)
+    assert ended and all(ended)
+    rows = [json.loads(line)["id"] for line in (tmp_path / "out" / "rows.jsonl").read_text().splitlines()]
+    assert rows == [first.id]
 
 
 def test_a_run_takes_more_strategies_but_no_other_data(files, parts, tmp_path) -> None:

@@ -105,6 +105,10 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
             show_default="in the folder of --out",
         ),
     ] = None,
+    jobs: Annotated[
+        int,
+        typer.Option(min=1, help="Questions asked side by side (llm.slots at most); their seconds then say little."),
+    ] = 1,
     limit: Limit = None,
     seed: Seed = 0,
     skip: Skip = 0,
@@ -131,7 +135,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     run = measured.open_run(into, experiment, knobs.llm.model)
     parts = with_models(knobs, _retriever(knobs, corpus))
     with bar("Answers") as progress:
-        material = measured.measure(experiment, material, run, parts, progress)
+        material = measured.measure(experiment, material, run, parts, progress, jobs)
     summary = report.summarise(experiment, material, run)
     where = report.write(summary, run, command_line())
     tell(summary, report.table(summary["strategies"]), where.parent, as_json)

@@ -133,8 +133,10 @@ def prepare(experiment: Experiment) -> Material:
     return _material(experiment, everything, corpus)
 
 
-def measure(experiment: Experiment, material: Material, run: Run[Key], parts: Parts, progress: Progress) -> Material:
-    """Ask what the run's rows lack.
+def measure(
+    experiment: Experiment, material: Material, run: Run[Key], parts: Parts, progress: Progress, jobs: int = 1
+) -> Material:
+    """Ask what the run's rows lack, `jobs` questions at a time: sooner done, but each takes longer in `seconds`.
 
     Returns:
         The material; with `filter_known`, without the questions that the model answers from its own knowledge.
@@ -143,14 +145,14 @@ def measure(experiment: Experiment, material: Material, run: Run[Key], parts: Pa
     asker = _Asker(experiment, material, replace(parts, llm=memo), memo)
     if experiment.filter_known:
         material = _filtered(material, run, asker, progress)
-    jobs = [
+    rows = [
         (key_of(strategy, setting, question.id), asker.job(strategy, setting, question))
         for setting in experiment.settings
         # strategy by strategy: asked at once, a question would find its passages already read and look too fast
         for strategy in experiment.strategies
         for question in material.questions
     ]
-    run.fill(jobs, len(jobs), progress)
+    run.fill(rows, len(rows), progress, jobs, asker.stop)
     return material
 
 
@@ -252,10 +254,11 @@ def _filtered(material: Material, run: Run[Key], asker: _Asker, progress: Progre
 class Passages:
     """The passages that each question is asked with; what was retrieved for a question is kept."""
 
-    def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts) -> None:
+    def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts, stop: Event | None = None) -> None:
         self._experiment = experiment
         self._corpus = corpus
-        self._finder = Finder(parts.settings, parts.retriever, lambda: parts, iterations=experiment.iterations)
+        iterations = experiment.iterations
+        self._finder = Finder(parts.settings, parts.retriever, lambda: parts, iterations=iterations, stop=stop)
         self._found: dict[tuple[str, int, str], tuple[Passage, ...]] = {}
         self._deepest = max(setting.k for setting in experiment.settings)
 
@@ -281,7 +284,8 @@ class _Asker:
         self._material = material
         self._parts = parts
         self._memo = memo
-        self._passages = Passages(experiment, material.corpus, parts)
+        self.stop = Event()
+        self._passages = Passages(experiment, material.corpus, parts, self.stop)
 
     def job(self, name: str, setting: Setting, question: Question) -> Callable[[], Row]:
         """How the row is made, once it is its turn."""
@@ -309,7 +313,7 @@ class _Asker:
             if strategy not in WITHOUT_PASSAGES:
                 turn = self._passages.turn(setting, question, loop)
             turn = turn.grow(choices=Choices(strategy, loop, setting.k, form="factoid"))
-            *_, turn = timed("answer", self._step(strategy, setting), turn, self._answering(setting), Event())
+            *_, turn = timed("answer", self._step(strategy, setting), turn, self._answering(setting), self.stop)
         except UtteranceError as error:
             # a question too long for the model must not end the run each time it is resumed; it counts as wrong
             return turn.grow(answer=None, pool=()), str(error)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock, local
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -32,7 +32,7 @@ class Memo:
     """Asks `llm` what the file lacks. A reply that was cut off by `stop` is not kept.
 
     `saved` adds up the seconds that the replies out of the file took when they were given, so that whoever measures
-    can count them. A batch's seconds are shared out evenly.
+    can count them; each thread has a sum of its own. A batch's seconds are shared out evenly.
 
     Raises:
         DataError: the file can't be read or written.
@@ -41,12 +41,17 @@ class Memo:
     def __init__(self, llm: LLM, file: Path) -> None:
         self._llm, self._file = llm, file
         self.name, self.context = llm.name, llm.context
-        self.saved = 0.0
+        self._saved, self._writing = local(), Lock()
         try:
             file.touch()
             self._kept: dict[str, dict[str, Any]] = {row["key"]: row for row in map(json.loads, whole_lines(file))}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"The kept replies in {file} can't be used ({error}); remove that file.") from error
+
+    @property
+    def saved(self) -> float:
+        """Seconds that this thread did not have to wait, so far."""
+        return getattr(self._saved, "seconds", 0.0)
 
     def count(self, messages: Messages) -> int:
         """As the model does it."""
@@ -56,7 +61,7 @@ class Memo:
         """The kept reply whole, or as the model writes it."""
         key = _key("complete", messages, options)
         if key in self._kept:
-            self.saved += self._kept[key]["seconds"]
+            self._spare([key])
             yield self._completion(key)
             return
         since, completion = perf_counter(), Completion("")
@@ -80,12 +85,15 @@ class Memo:
     def _ask(
         self, keys: Sequence[str], batch: Sequence[A], ask: Callable[[list[A]], Sequence[Reply]], stop: Event
     ) -> None:
-        self.saved += sum(self._kept[key]["seconds"] for key in set(keys) if key in self._kept)
+        self._spare([key for key in set(keys) if key in self._kept])
         missing = {key: asked for key, asked in zip(keys, batch, strict=True) if key not in self._kept}
         if missing:
             since = perf_counter()
             replies = ask(list(missing.values()))
             self._keep(list(missing), replies, perf_counter() - since, stop)
+
+    def _spare(self, keys: Sequence[str]) -> None:
+        self._saved.seconds = self.saved + sum(self._kept[key]["seconds"] for key in keys)
 
     def _completion(self, key: str) -> Completion:
         reply = self._kept[key]["reply"]
@@ -94,7 +102,7 @@ class Memo:
     def _keep(self, keys: Sequence[str], replies: Sequence[Reply], seconds: float, stop: Event) -> None:
         if stop.is_set():
             return
-        with self._file.open("a", encoding="utf-8") as file:
+        with self._writing, self._file.open("a", encoding="utf-8") as file:
             for key, reply in zip(keys, replies, strict=True):
                 row = {"key": key, "seconds": round(seconds / len(keys), 4), "reply": _plain(reply)}
                 self._kept[key] = row

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import Any, Generic, TypeVar
 
 from assistant.errors import DataError
@@ -37,15 +40,26 @@ class Run(Generic[T]):
         except OSError as error:
             raise DataError(f"The results can't be written to {folder} ({error.strerror}); choose another.") from error
 
-    def fill(self, todo: Iterable[tuple[T, Callable[[], Row]]], total: int, progress: Progress) -> None:
-        """Make the rows that are missing, in order, each written as soon as it is there."""
-        with self._path.open("a", encoding="utf-8") as file:
-            for done, (key, make) in enumerate(todo):
+    def fill(
+        self,
+        todo: Iterable[tuple[T, Callable[[], Row]]],
+        total: int,
+        progress: Progress,
+        jobs: int = 1,
+        stop: Event | None = None,
+    ) -> None:
+        """Make the rows that are missing, `jobs` at a time, each written, in order, as soon as it is there.
+
+        `stop` is set where that breaks off, so that rows that are being made beside it end early; they are lost.
+        """
+        missing = {key: make for key, make in todo if key not in self.rows}
+        made = _side_by_side(list(missing.values()), jobs, stop or Event())
+        with self._path.open("a", encoding="utf-8") as file, closing(made):
+            for done, key in enumerate(missing, total - len(missing)):
                 progress(done, total)
-                if key not in self.rows:
-                    self.rows[key] = make()
-                    file.write(json.dumps(self.rows[key], ensure_ascii=False) + "\n")
-                    file.flush()
+                self.rows[key] = next(made)
+                file.write(json.dumps(self.rows[key], ensure_ascii=False) + "\n")
+                file.flush()
         progress(total, total)
 
     def write(self, name: str, text: str) -> Path:
@@ -78,6 +92,21 @@ class Run(Generic[T]):
         except ValueError as error:
             raise DataError(f"{self._path}, line {number}, is broken; remove that line and run again.") from error
         return row
+
+
+def _side_by_side(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) -> Generator[Row]:
+    """The rows in order, `jobs` of them being made at a time."""
+    if jobs == 1:
+        yield from (make() for make in makes)
+        return
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield from pool.map(lambda make: make(), makes)
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:

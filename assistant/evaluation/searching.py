@@ -28,7 +28,7 @@ class Finder:
     """Passages for questions. What a loop did for a question is kept, so that `draft` and `grg` run it once.
 
     `parts` gives what loops run with; it is not asked for it while only `question` is wanted, which needs no model.
-    `loops` is the X of Generate-Retrieve-Generate, `iterations` the T of ITRG.
+    `loops` is the X of Generate-Retrieve-Generate, `iterations` the T of ITRG. `stop` ends loops before their time.
     """
 
     def __init__(
@@ -38,12 +38,14 @@ class Finder:
         parts: Callable[[], Parts],
         loops: int = 1,
         iterations: int = ITERATIONS,
+        stop: Event | None = None,
     ) -> None:
         knobs = settings.turn.model_copy(update={"iterations": iterations, "early_stop": False})
         self._settings = settings.model_copy(update={"turn": knobs})
         self._retriever = retriever
         self._parts = parts
         self._loops = loops
+        self._stop = stop or Event()
         self._turns: dict[tuple[str, str, int], Turn] = {}
 
     def find(self, loop: str, question: str, depth: int, k: int | None = None) -> tuple[Passage, ...]:
@@ -83,7 +85,7 @@ class Finder:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
         parts = self._parts()
         parts = replace(parts, settings=self._settings, llm=metered(parts.llm))
-        *_, turn = timed("passages", step, turn, parts, Event())
+        *_, turn = timed("passages", step, turn, parts, self._stop)
         return turn
 
 
