@@ -17,7 +17,7 @@ from assistant import variants
 from assistant.clock import timed
 from assistant.errors import SequiturError, UtteranceError
 from assistant.llm.meter import metered
-from assistant.steps import admit, converse, digest, facts, glance, intent, offers, quality, relevance, rewrite
+from assistant.steps import admit, because, converse, digest, facts, glance, intent, offers, quality, relevance, rewrite
 from assistant.steps.abstain import unless_supported
 from assistant.text import clean
 from assistant.types import Parts, Step, Turn
@@ -25,7 +25,7 @@ from assistant.types import Parts, Step, Turn
 Flow = tuple[tuple[str, Step], ...]
 
 BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
-TALK: Flow = (("answer", converse.run), ("offers", offers.run))
+TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
 
 
 def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
@@ -42,6 +42,7 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
         ("digests", digest.run),
         ("answer", unless_supported(variants.step("strategies", turn.choices.strategy))),
         ("admit", admit.run),
+        ("because", because.run),
         ("offers", offers.run),
     )
 

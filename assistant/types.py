@@ -98,12 +98,16 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class RankedFact:
-    """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether the turn was given it."""
+    """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether the turn was given it.
+
+    `shows` says of a used one whether the answer has to do with it; None where nobody looked.
+    """
 
     id: str
     text: str
     relevance: float
     used: bool
+    shows: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +385,11 @@ class Turn:
     def used_facts(self) -> tuple[str, ...]:
         """The texts of the facts that this turn was given, most relevant first."""
         return tuple(fact.text for fact in self.facts if fact.used)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The texts of the used facts that show in the answer, as far as anybody looked."""
+        return tuple(fact.text for fact in self.facts if fact.used and fact.shows is not False)
 
     @property
     def contextual(self) -> str:

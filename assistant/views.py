@@ -26,6 +26,7 @@ DOING = {
     "fallback": "Asking each passage alone",
     "citations": "Checking every sentence",
     "admit": "Checking every sentence",
+    "because": "Checking every sentence",
     "offers": "Checking every sentence",
 }
 

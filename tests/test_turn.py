@@ -67,6 +67,19 @@ def test_golden_a_question_with_facts_is_answered_and_cited(parts: Parts) -> Non
     golden("answered", turn)
 
 
+def test_a_fact_that_the_answer_has_nothing_to_do_with_is_no_reason_for_it(parts: Parts) -> None:
+    known = (
+        replace(VEGETARIAN, text="Oat drink is my favourite drink"),
+        replace(VEGETARIAN, text="My street is a drink"),
+    )
+    parts = scripted(parts, DRAFT, "Oat drink holds no lactose.")
+    turn = asked(parts, Turn("Which drink is a drink?", known=known))
+    assert len(turn.used_facts) == 2
+    assert turn.reasons == ("Oat drink is my favourite drink",)
+    nothing = asked(scripted(parts, DRAFT, "unknown", *["unknown"] * 3), Turn("Which drink is a drink?", known=known))
+    assert (len(nothing.used_facts), nothing.reasons) == (2, ())
+
+
 def test_golden_the_fallback_asks_each_passage_and_votes(parts: Parts) -> None:
     replies = (DRAFT, "unknown", "unknown", "Oat drink holds no lactose.", "Oat drink holds no lactose at all.")
     turn = asked(scripted(parts, *replies), Turn("Which drink holds no lactose?"))
