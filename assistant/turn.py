@@ -17,15 +17,28 @@ from assistant import variants
 from assistant.clock import timed
 from assistant.errors import SequiturError, UtteranceError
 from assistant.llm.meter import metered
-from assistant.steps import admit, because, converse, digest, facts, glance, intent, offers, quality, relevance, rewrite
-from assistant.steps.abstain import unless_supported
+from assistant.steps import (
+    abstain,
+    admit,
+    because,
+    converse,
+    digest,
+    facts,
+    glance,
+    intent,
+    offers,
+    quality,
+    relevance,
+    rewrite,
+)
 from assistant.text import clean
-from assistant.types import Parts, Step, Turn
+from assistant.types import Intent, Parts, Step, Turn
 
 Flow = tuple[tuple[str, Step], ...]
 
 BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
+CONSENT: Flow = (("answer", abstain.own), ("because", because.run))
 
 
 def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
@@ -40,7 +53,7 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
         *((("relevance", relevance.run),) if estimated else ()),
         *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
-        ("answer", unless_supported(variants.step("strategies", turn.choices.strategy))),
+        ("answer", abstain.unless_supported(variants.step("strategies", turn.choices.strategy))),
         ("admit", admit.run),
         ("because", because.run),
         ("offers", offers.run),
@@ -64,7 +77,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn
-        for turn in _through(question if turn.intent == "question" else TALK, turn, parts, stop):
+        flows: dict[Intent, Flow] = {"question": question, "consent": CONSENT}
+        for turn in _through(flows.get(turn.intent, TALK), turn, parts, stop):
             yield turn
     except SequiturError as error:
         yield turn.grow(status="failed", error=str(error), step="")

@@ -19,7 +19,7 @@ from assistant.steps.admit import NOT_HELD
 from assistant.steps.relevance import NOT_JUDGED
 from assistant.strategies import re_rag
 from assistant.strategies.concat_pf import FELL_BACK
-from assistant.types import Choices, Completion, Confidence, Parts, Passage, Query, Relevance, Turn
+from assistant.types import Choices, Completion, Confidence, Exchange, Parts, Passage, Query, Relevance, Turn
 from assistant.views import as_json
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -193,6 +193,35 @@ def test_or_the_person_is_asked(parts: Parts) -> None:
     turn = asked(sure(parts, Sure({"p2": 0.3}), below="ask"), Turn(QUESTION, choices=choices()))
     assert turn.answer
     assert turn.answer.text == ASK
+
+
+@pytest.mark.parametrize(
+    ("said", "agrees"),
+    [
+        ("Yes", True),
+        ("yes, please!", True),
+        ("Sure, go ahead", True),
+        ("OK do that", True),
+        ("Please answer from what you know yourself", True),
+        ("No", False),
+        ("Yes, but which one is cheaper?", False),
+        ("Sure, what is the capital of Peru", False),
+        ("Please don't", False),
+        ("Oat drink", False),
+    ],
+)
+def test_a_yes_gets_the_models_own_answer_to_the_question_before(parts: Parts, said: str, agrees: bool) -> None:
+    base = sure(parts, Sure({"p2": 0.3}), "Oat drink, I believe.", *["Anything."] * 3, below="ask")
+    history = (Exchange("And which one?", QUESTION, ASK),)
+    turn = asked(base, Turn(said, history, choices=choices()))
+    assert (turn.intent == "consent") is agrees
+    if agrees:
+        assert turn.answer
+        assert turn.answer.text == f"{OWN}\n\nOat drink, I believe."
+        assert (turn.question, turn.answer.origin, turn.passages) == (QUESTION, "model", ())
+        assert QUESTION in base.llm.prompts[0][-1].content
+    # the same word without the offer is nothing of that kind
+    assert asked(base, Turn(said, (replace(history[0], reply="Oat drink."),), choices=choices())).intent != "consent"
 
 
 def test_or_it_is_answered_all_the_same(parts: Parts) -> None:

@@ -6,6 +6,7 @@ The confidence of the set is that of its best passage; under the threshold the l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from threading import Event
 
@@ -19,6 +20,23 @@ ASK = (
     "The library doesn't seem to hold an answer to this. Shall I answer from what I know myself, without a source? "
     "You can also add a document that tells it, or ask in other words."
 )
+
+
+_YES = re.compile(r"(?:yes|yeah|yep|yup|sure|ok|okay|please|fine|go ahead|go on|do|of course|why not)\b", re.IGNORECASE)
+_NO = re.compile(r"[?\d]|\b(?:no|not|don't|but|what(?! you know)|how|who|where|when|which)\b", re.IGNORECASE)
+_LONGEST_YES = 8
+
+
+def consents(turn: Turn) -> bool:
+    """Whether the utterance says yes to `ASK`, in a few words that ask for nothing else."""
+    said = turn.utterance.strip()
+    offered = bool(turn.history) and turn.history[-1].reply == ASK
+    return offered and bool(_YES.match(said)) and not _NO.search(said) and len(said.split()) <= _LONGEST_YES
+
+
+def own(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `question`, that of the exchange before, and an `answer` to it from the model's own knowledge."""
+    yield from _own(turn.grow(question=turn.history[-1].question, rewritten=True), parts, stop)
 
 
 def unless_supported(strategy: Step) -> Step:

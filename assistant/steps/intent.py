@@ -17,12 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.prompt import FOLDER
+from assistant.steps.abstain import consents
 from assistant.text import quote, sentences
 from assistant.types import Embedder, Intent, Parts, Turn
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `intent`."""
+    """Adds `intent`; a yes to the offer of an answer without sources is no question to the library."""
+    if consents(turn):
+        yield turn.grow(intent="consent")
+        return
     yield turn.grow(intent=intent_of(turn.utterance, parts.embedder, parts.settings.turn.intent_threshold))
 
 
