@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.clock import timed
-from assistant.support import Claim, coverage, supports
+from assistant.support import Claim, contradiction, coverage, supports
 from assistant.text import quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
@@ -156,6 +156,26 @@ def _judge(
         claims = [Claim(texts[n], one.passage.title, one.shown, given) for n, one in zip(still, asked, strict=True)]
         for n, one, score in zip(still, asked, supports(claims, parts.llm, stop), strict=True):
             judged[n].append(Judged(one, score))
+    return _together(texts, judged, parts, stop)
+
+
+def _together(texts: Sequence[str], judged: list[list[Judged]], parts: Parts, stop: Event) -> list[list[Judged]]:
+    """What was judged; a sentence without support that names what two passages name only together is asked of both.
+
+    "Sweden has more people than Norway" follows from a passage on each.
+    """
+    threshold = parts.settings.turn.support_threshold
+    asked: dict[int, tuple[Evidence, Evidence, Claim]] = {}
+    for n, found in enumerate(judged):
+        if len(found) > 1 and not _best(found) >= threshold:
+            one, other = found[0].evidence, found[1].evidence
+            claims = [Claim(texts[n], each.passage.title, each.shown) for each in (one, other)]
+            both = replace(claims[0], evidence=f"{one.shown} {other.passage.title}: {other.shown}")
+            if all(map(contradiction, claims)) and not contradiction(both):
+                asked[n] = one, other, both
+    scores = supports([both for *_, both in asked.values()], parts.llm, stop)
+    for (n, (one, other, _)), score in zip(asked.items(), scores, strict=True):
+        judged[n] = [Judged(one, score), Judged(other, score)]
     return judged
 
 

@@ -81,6 +81,38 @@ def test_the_next_passage_is_asked_only_where_the_nearest_failed(parts: Parts) -
     assert [(c.passage_id, c.support) for c in turn.citations] == [("p2", 0.9), ("p2", 0.8)]
 
 
+COUNTRIES = (
+    Passage("no", "Norway - People", "Norway has 5,509,733 inhabitants. Most of them live in the south."),
+    Passage("se", "Sweden - People", "Sweden has 10,589,835 inhabitants. Most of them live in towns."),
+    Passage("pe", "Peru - People", "Peru has 32,600,249 inhabitants."),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "yes", "cites"),
+    [
+        # asked of each alone, and then, as only both name what it names, of both
+        ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.1, 0.2, 0.9), ["no", "se"]),
+        ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.1, 0.2, 0.3), []),
+        ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.1, 0.8), ["se"]),
+        # one passage names all of it, and does not say so
+        ("In Norway most inhabitants live in the north.", (0.1, 0.2, 0.9), []),
+        # no two of them name Chile
+        ("With 10.6 million, Sweden has more inhabitants than Norway and Chile.", (0.1, 0.2, 0.9), []),
+    ],
+)
+def test_a_comparison_may_rest_on_two_passages(
+    parts: Parts, text: str, yes: tuple[float, ...], cites: list[str]
+) -> None:
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in yes])
+    question = "Which has more inhabitants, Norway, Sweden or Chile?"
+    turn = Turn(question, question=question, passages=COUNTRIES, answer=Answer(text))
+    *_, turn = settle(turn, replace(parts, llm=llm), Event())
+    assert sorted(one.passage_id for one in turn.citations) == cites
+    assert turn.answer
+    assert turn.answer.unknown is not bool(cites)
+
+
 def test_of_two_near_passages_the_one_with_the_sentences_words_is_asked_first(parts: Parts) -> None:
     texts = ["Calcium comes from fortified drinks, tofu, sardines and kale."]
     diet = Passage("diet", "Vegan diet", "Vegans get calcium from fortified drinks. Vegans get calcium from tofu.")

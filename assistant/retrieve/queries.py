@@ -1,0 +1,72 @@
+"""What a question is searched for: as it stands, and a comparison for each of its sides as well.
+
+Hardly any passage tells of Norway and Sweden both, and a search for the two at once may find what tells of one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from assistant.types import Query, Turn
+
+_NAME = r"[^\W\d_a-z][\w'’-]*(?: (?:of (?:the )?)?[^\W\d_a-z][\w'’-]*)*"
+_THING = rf"(?:{_NAME}|\w[\w'’-]*)"
+_JOINT = r",? (?:or|vs\.?|versus) (?:the |an? |in )?"
+_EITHER = re.compile(rf"(?:{_NAME}, )*{_THING}{_JOINT}{_THING}")
+_AND = r" (?:and|with|to|from) (?:the |an? |that of )?"
+_PAIRS = (
+    re.compile(
+        rf"\b(?:compare[ds]?|comparisons?|differences?|differs?|between|both)\b.*?"
+        rf"(?P<one>{_THING}){_AND}(?P<other>{_THING})"
+    ),
+    re.compile(rf"(?P<one>{_NAME})\b.*\bthan (?:in |the |that of )?(?P<other>{_NAME})"),
+    re.compile(rf"(?P<one>{_NAME}){_AND}(?P<other>{_NAME})\b.*\b(?:differ|compare|common|same|alike|similar)\b"),
+)
+# Words that questions begin with, which a capital makes no names.
+_FIRST = re.compile(
+    r"(?:which|what|who|when|where|why|how|is|are|was|were|do|does|did|has|have|had|can|could|should|would|will|may|of|in|"
+    r"on|between|both|compare|tell|give|name|list|explain|describe|the|a|an|and|if|so|then)\b",
+    re.IGNORECASE,
+)
+_MOST = 4
+
+
+def queries_of(turn: Turn) -> tuple[Query, ...]:
+    """The turn's question, and one query for each side of a comparison, named as the side is."""
+    return Query("question", turn.sought), *sides(turn.sought)
+
+
+def sides(question: str) -> tuple[Query, ...]:
+    """The question for each thing that it compares, the others left out; none where it compares nothing."""
+    places = _places(question[:1].lower() + question[1:] if _FIRST.match(question) else question)
+    if len({question[start:end].lower() for start, end in places}) < 2:
+        return ()
+    return tuple(
+        Query(question[start:end], _without(question, [place for place in places if place != (start, end)]))
+        for start, end in places[:_MOST]
+    )
+
+
+def _places(question: str) -> list[tuple[int, int]]:
+    """Where the compared things stand, in order."""
+    listed = _EITHER.search(question)
+    if listed:
+        things = re.split(rf"{_JOINT}|, ", listed.group())
+        starts = [listed.start() + at for at in _starts(listed.group(), things)]
+        return [(start, start + len(thing)) for start, thing in zip(starts, things, strict=True)]
+    pair = next(filter(None, (one.search(question) for one in _PAIRS)), None)
+    return [pair.span("one"), pair.span("other")] if pair else []
+
+
+def _starts(text: str, things: list[str]) -> list[int]:
+    starts, after = [], 0
+    for thing in things:
+        starts.append(text.index(thing, after))
+        after = starts[-1] + len(thing)
+    return starts
+
+
+def _without(question: str, places: list[tuple[int, int]]) -> str:
+    for start, end in reversed(places):
+        question = question[:start] + question[end:]
+    return " ".join(question.split())
