@@ -40,15 +40,21 @@ def tables(rows: Sequence[Row]) -> str:
         ("BM25 beside Anserini's searcher", _beside(rows)),
         ("Encoding", _encoding(rows)),
         ("Approximate beside exact", _approximate(rows)),
-        (f"{WIKIPEDIA:,} passages, by the curves", _needs(rows)),
+        (f"{WIKIPEDIA:,} passages, if it went on in a straight line", _needs(rows)),
     ]
     return "\n\n".join(f"## {title}\n\n{table}" for title, table in found if table)
 
 
 def growth(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
-    """The power law through the points by least squares on logarithms: (factor, exponent)."""
-    exponent, start = np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-3)), 1)
-    return float(np.exp(start)), float(exponent)
+    """The straight line through the points by least squares, which neither falls nor starts below 0: (start, slope).
+
+    What grows more slowly than its passages, such as BM25's time, is overestimated far beyond the last point.
+    """
+    x, y = np.asarray(sizes, float), np.asarray(values, float)
+    slope, start = np.polyfit(x, y, 1)
+    if slope < 0:
+        return float(y.mean()), 0.0
+    return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 
 
 def _retrievers(rows: Sequence[Row]) -> str:
@@ -104,15 +110,13 @@ def _approximate(rows: Sequence[Row]) -> str:
 
 
 def _needs(rows: Sequence[Row]) -> str:
-    """Where a retriever was measured at three sizes at least; with the exponents that say how it grows."""
+    """Where a retriever was measured at three sizes at least; with what each million of passages adds."""
     lines = []
     for name, of in _by_name(rows).items():
         if len(of) >= 3:
             laws = [growth([row["passages"] for row in of], [row[key] for row in of]) for key in GROWING]
-            lines.append(
-                [name, *(f"{factor * WIKIPEDIA**exponent:,.0f} (n^{exponent:.2f})" for factor, exponent in laws)]
-            )
-    return _grid("retriever|" + "|".join(GROWING.values()), lines)
+            lines.append([name, *(f"{start + slope * WIKIPEDIA:,.0f} ({slope * 1e6:,.1f})" for start, slope in laws)])
+    return _grid("retriever|" + "|".join(f"{heading} (a million more)" for heading in GROWING.values()), lines)
 
 
 def _measured(rows: Sequence[Row]) -> list[Row]:
