@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
-from assistant.chat import Chat, Place, exchanges
+from assistant.chat import Chat, Place
 from assistant.conversation import Conversations
 from assistant.database import connect
 from assistant.errors import LibraryError, ModelError, UtteranceError
@@ -133,19 +133,16 @@ class ScriptedChat(Chat):
         super().__init__(conversations, ptkb, lambda _user, _choices: None)  # type: ignore[arg-type, return-value]
         self.loading, self.script = loading, script
 
-    def _run(
-        self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices, stop: Event
-    ) -> Iterator[Turn]:
+    def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
         if not self.loading.ready:
             raise ModelError("Sequitur is still loading; it answers as soon as the bars above are full.")
-        utterance = clean(utterance)
+        utterance = clean(turn.utterance)
         if not utterance:
             raise UtteranceError("The message is empty; type a question first.")
         if len(utterance) > 20_000:
             raise UtteranceError("The message has too many characters; shorten it.")
-        turn = Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(place.user)), choices, model="scripted")
         saved = None
-        for turn in scripted(turn, self.script, stop):
+        for turn in scripted(turn.grow(utterance=utterance, model="scripted"), self.script, stop):
             if turn.step != saved:
                 self._save(place, turn)
                 saved = turn.step
