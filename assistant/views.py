@@ -31,6 +31,27 @@ DOING = {
 }
 
 
+# What each step is, beside what it cost.
+STEPS = {
+    "facts": "Your facts",
+    "intent": "Kind of message",
+    "glance": "First sources",
+    "question": "Question, to stand alone",
+    "passages": "Searching",
+    "draft": "Draft",
+    "document": "Documents",
+    "relevance": "Relevance of passages",
+    "quality": "Quality of passages",
+    "digests": "Best sentences",
+    "answer": "Answer",
+    "fallback": "Each passage alone",
+    "citations": "Support of sentences",
+    "admit": "Whether it is known",
+    "because": "Facts in the answer",
+    "offers": "What to remember",
+}
+
+
 def as_json(turn: Turn) -> dict[str, Any]:
     """The turn as plain values, in the order a person would read them. Offsets are into the passage's `text`."""
     return {

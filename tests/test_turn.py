@@ -16,7 +16,7 @@ from assistant.errors import SettingsError, UtteranceError
 from assistant.steps.admit import NOT_HELD
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import Choices, Exchange, Fact, Parts, Turn, now
-from assistant.views import as_json
+from assistant.views import DOING, STEPS, as_json
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -218,6 +218,15 @@ def test_stopping_keeps_what_was_written(parts: Parts, after: int) -> None:
             written = turn.answer.text if turn.answer else ""
     assert turn.status == "stopped"
     assert (turn.answer.text if turn.answer else "").startswith(written)
+
+
+def test_every_step_has_a_name_for_people(parts: Parts) -> None:
+    turn = asked(scripted(parts, DRAFT, *["unknown"] * 4), Turn("Which drink holds no lactose?"))
+    flow_names = {
+        name for name, _ in (*flow.BEFORE, *flow.TALK, *flow.CONSENT, *flow.asked(turn, estimated=True, judged=True))
+    }
+    assert {*turn.timings, *flow_names} <= set(STEPS)
+    assert set(STEPS) == set(DOING)
 
 
 def test_what_each_step_cost_is_noted_once(parts: Parts) -> None:

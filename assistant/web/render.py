@@ -14,7 +14,7 @@ from markupsafe import Markup
 from assistant import variants
 from assistant.conversation import Conversation
 from assistant.types import Turn, new_id, now
-from assistant.views import ballots, events, headline, instead
+from assistant.views import STEPS, ballots, events, headline, instead
 from assistant.web import confidence, highlight, reply
 from assistant.web.runs import END, Place, Run
 
@@ -88,6 +88,7 @@ def _environment() -> Environment:
         about_passage=confidence.about_passage,
         sources=highlight.sources,
         query_names=QUERY_NAMES,
+        step_names=STEPS,
         with_id=_with_id,
         key=_key,
         ways=_ways,
