@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.clock import timed
-from assistant.support import Claim, contradiction, coverage, supports
+from assistant.support import Claim, complete_each_other, contradiction, coverage, supports
 from assistant.text import quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
@@ -160,7 +160,7 @@ def _judge(
 
 
 def _together(texts: Sequence[str], judged: list[list[Judged]], parts: Parts, stop: Event) -> list[list[Judged]]:
-    """What was judged; a sentence without support that names what two passages name only together is asked of both.
+    """What was judged; a sentence without support that names what two passages name only together is asked about both.
 
     "Sweden has more people than Norway" follows from a passage on each.
     """
@@ -169,9 +169,9 @@ def _together(texts: Sequence[str], judged: list[list[Judged]], parts: Parts, st
     for n, found in enumerate(judged):
         if len(found) > 1 and not _best(found) >= threshold:
             one, other = found[0].evidence, found[1].evidence
-            claims = [Claim(texts[n], each.passage.title, each.shown) for each in (one, other)]
-            both = replace(claims[0], evidence=f"{one.shown} {other.passage.title}: {other.shown}")
-            if all(map(contradiction, claims)) and not contradiction(both):
+            first, second = (f"{each.passage.title}: {each.shown}" for each in (one, other))
+            both = Claim(texts[n], one.passage.title, f"{one.shown} {second}")
+            if complete_each_other(texts[n], first, second) and contradiction(both) is None:
                 asked[n] = one, other, both
     scores = supports([both for *_, both in asked.values()], parts.llm, stop)
     for (n, (one, other, _)), score in zip(asked.items(), scores, strict=True):

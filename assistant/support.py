@@ -96,6 +96,15 @@ def disagree(one: str, other: str) -> bool:
     return (_lacking(*numbers) and _lacking(*reversed(numbers))) or (_unnamed(one, other) and _unnamed(other, one))
 
 
+def complete_each_other(sentence: str, one: str, other: str) -> bool:
+    """Whether each of two texts mentions a name of the sentence, its first word included, that the other lacks."""
+    first = _WORD.findall(sentence)[:1]
+    names = [*_names(sentence), *(word for word in first if word[0].isupper() and word.lower() not in _COMMON)]
+    return all(
+        any(_mentions(a, name) and not _mentions(b, name) for name in names) for a, b in ((one, other), (other, one))
+    )
+
+
 def _lacking(said: set[float], there: set[float]) -> bool:
     return any(not any(_is_about(number, one) or _is_about(one, number) for one in there) for number in said)
 

@@ -95,6 +95,7 @@ COUNTRIES = (
         ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.1, 0.9), ["no", "se"]),
         ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.1, 0.3), []),
         ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.8,), ["se"]),
+        ("Sweden has more inhabitants than Norway.", (0.1, 0.2, 0.9), ["no", "se"]),
         # one passage names all of it, and does not say so
         ("In Norway most inhabitants live in the north.", (0.1, 0.2, 0.9), []),
         # no two of them name Chile

@@ -1,29 +1,38 @@
 """Asks the relevance estimator how likely each passage answers the question (RE-RAG, section 2.2).
 
-Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. It
-runs when sources are on the page already. If the estimator fails, the turn goes on as it was found, and says so.
+Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. For a
+comparison it is asked about each side, and the best of each take the places in turn. It runs when sources are on the
+page already. If it fails, the turn goes on as it was found, and says so.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from threading import Event
 
 from assistant.errors import SequiturError
 from assistant.relevance.estimate import reranked, set_confidence
 from assistant.retrieve.fusion import fuse
-from assistant.types import Confidence, Estimator, Parts, Passage, Relevance, Turn
+from assistant.retrieve.queries import sides
+from assistant.types import Confidence, Estimator, Parts, Passage, Query, Relevance, Turn
 
 _LOG = logging.getLogger(__name__)
 NOT_JUDGED = "The passages were used as they were found: "
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `confidence` and, where reranking is set, `reserve`; `passages` are then the best of all candidates."""
-    found = _candidates(turn, parts) if parts.settings.relevance.rerank else list(turn.passages)
-    yield estimated(turn, found, parts, stop) if parts.estimator and found and not stop.is_set() else turn
+    """Adds `confidence`; of a comparison and where reranking is set, the best of all candidates as `passages`."""
+    compared = [side for side in sides(turn.sought) if side in turn.queries]
+    if parts.estimator is None or not turn.passages or stop.is_set():
+        yield turn
+    elif compared:
+        yield _asked(turn, lambda estimator: _side_by_side(turn, compared, estimator, parts, stop), parts, stop)
+    else:
+        candidates = _candidates(turn, parts) if parts.settings.relevance.rerank else turn.passages
+        yield estimated(turn, candidates, parts, stop)
 
 
 def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Event) -> Turn:
@@ -32,17 +41,48 @@ def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Eve
     They are the best where reranking is set, and otherwise the first.
     If the estimator can't be used, or is stopped, the passages stay as they are.
     """
+
+    def use(estimator: Estimator) -> Turn:
+        return _ranked(turn, candidates, estimator.estimate(turn.question, candidates, stop), estimator, parts)
+
+    return _asked(turn, use, parts, stop)
+
+
+def _asked(turn: Turn, use: Callable[[Estimator], Turn], parts: Parts, stop: Event) -> Turn:
+    """The turn that `use` makes with the estimator, or as it was, with an event, where that can't be done."""
     if parts.estimator is None:
         return turn.grow(events=(*turn.events, f"{NOT_JUDGED}no relevance estimator is set."))
     try:
-        estimator = parts.estimator(parts.llm)
-        relevance = estimator.estimate(turn.question, candidates, stop)
+        judged = use(parts.estimator(parts.llm))
     except SequiturError as error:
         return turn.grow(events=(*turn.events, f"{NOT_JUDGED}{error}"))
     except Exception as error:  # noqa: BLE001 - a model may fail in any way, and an answer doesn't depend on this one
         _LOG.exception("the relevance estimator failed")
         return turn.grow(events=(*turn.events, f"{NOT_JUDGED}the relevance estimator failed ({error})."))
-    return turn if stop.is_set() else _ranked(turn, candidates, relevance, estimator, parts)
+    return turn if stop.is_set() else judged
+
+
+def _side_by_side(turn: Turn, compared: Sequence[Query], estimator: Estimator, parts: Parts, stop: Event) -> Turn:
+    """The turn with the best passages of each side, one of each after the other.
+
+    The set is as sure as its weakest side: half of a comparison is no answer.
+    """
+    knobs, rankings = parts.settings.relevance, []
+    for side in compared:
+        found = parts.retriever.search(side.text, knobs.candidates)
+        known = {passage.id for passage in turn.passages}
+        others = [replace(one, found_by=(side.name,)) for one in found if one.id not in known]
+        candidates = [*turn.passages, *others]
+        best = reranked(candidates, estimator.estimate(side.text, candidates, stop), len(candidates))
+        rankings.append([replace(passage, confidence=one.confidence) for passage, one in best])
+    first: dict[str, Passage] = {}
+    for passage in chain.from_iterable(zip(*rankings, strict=False)):
+        first.setdefault(passage.id, passage)
+    order = list(first.values())
+    weakest = min(ranking[0].confidence or 0.0 for ranking in rankings)
+    confidence = Confidence(weakest, knobs.threshold, estimator.name, estimator.calibration)
+    k = turn.choices.k
+    return turn.grow(passages=tuple(order[:k]), reserve=tuple(order[k : max(k, knobs.keep)]), confidence=confidence)
 
 
 def _ranked(
