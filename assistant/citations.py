@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.clock import timed
-from assistant.support import Claim, complete_each_other, contradiction, coverage, supports
+from assistant.support import Claim, complete_each_other, coverage, supports
 from assistant.text import quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
@@ -135,7 +136,7 @@ def _nearest(
         shown = " ".join(quote(passage.text, span) for _, passage, span in in_order)
         score, passage, span = top[0]
         found.append(Evidence(passage, span, shown, score + coverage(text, f"{passage.title} {passage.text}")))
-    return sorted(found, key=lambda one: (one.passage.id not in hints, -one.nearness))[:_ASKED]
+    return sorted(found, key=lambda one: (one.passage.id not in hints, -one.nearness))
 
 
 def _hinted(marked: Marked, span: Span, passages: Sequence[Passage]) -> frozenset[str]:
@@ -156,27 +157,32 @@ def _judge(
         claims = [Claim(texts[n], one.passage.title, one.shown, given) for n, one in zip(still, asked, strict=True)]
         for n, one, score in zip(still, asked, supports(claims, parts.llm, stop), strict=True):
             judged[n].append(Judged(one, score))
-    return _together(texts, judged, parts, stop)
+    return _together(texts, evidence, judged, parts, stop)
 
 
-def _together(texts: Sequence[str], judged: list[list[Judged]], parts: Parts, stop: Event) -> list[list[Judged]]:
-    """What was judged; a sentence without support that names what two passages name only together is asked about both.
+def _together(
+    texts: Sequence[str], evidence: list[list[Evidence]], judged: list[list[Judged]], parts: Parts, stop: Event
+) -> list[list[Judged]]:
+    """What was judged; a sentence without support on what two passages are about is asked about both.
 
     "Sweden has more people than Norway" follows from a passage on each.
     """
     threshold = parts.settings.turn.support_threshold
-    asked: dict[int, tuple[Evidence, Evidence, Claim]] = {}
-    for n, found in enumerate(judged):
-        if len(found) > 1 and not _best(found) >= threshold:
-            one, other = found[0].evidence, found[1].evidence
-            first, second = (f"{each.passage.title}: {each.shown}" for each in (one, other))
-            both = Claim(texts[n], one.passage.title, f"{one.shown} {second}")
-            if complete_each_other(texts[n], first, second) and contradiction(both) is None:
-                asked[n] = one, other, both
-    scores = supports([both for *_, both in asked.values()], parts.llm, stop)
-    for (n, (one, other, _)), score in zip(asked.items(), scores, strict=True):
+    without = [n for n, found in enumerate(judged) if found and not _best(found) >= threshold]
+    pairs = {n: pair for n in without if (pair := _pair(texts[n], evidence[n]))}
+    claims = [
+        Claim(texts[n], one.passage.title, f"{one.shown} {other.passage.title}: {other.shown}")
+        for n, (one, other) in pairs.items()
+    ]
+    for (n, (one, other)), score in zip(pairs.items(), supports(claims, parts.llm, stop), strict=True):
         judged[n] = [Judged(one, score), Judged(other, score)]
     return judged
+
+
+def _pair(text: str, evidence: Sequence[Evidence]) -> tuple[Evidence, Evidence] | None:
+    """The nearest two whose titles each name something of the text that the other's does not."""
+    pairs = combinations(evidence, 2)
+    return next((pair for pair in pairs if complete_each_other(text, *(one.passage.title for one in pair))), None)
 
 
 def _best(found: Sequence[Judged]) -> float:
