@@ -210,6 +210,7 @@ def test_of_a_comparison_each_side_has_its_best_passage(parts: Parts) -> None:
     assert [passage.confidence for passage in turn.passages] == pytest.approx([0.8, 0.8, 0.1, 0.1])
     assert len({passage.id for passage in turn.passages}) == 4
     assert len(estimator.asked) == 2
+    assert [query.name for query in turn.queries] == ["question", "Norway", "Sweden"]
     assert turn.confidence
     assert turn.confidence.value == pytest.approx(0.8)
 

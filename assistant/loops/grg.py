@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from threading import Event
 
 from assistant.clock import timed
-from assistant.retrieve.queries import queries_of
 from assistant.retrieve.search import look
 from assistant.steps import digest, draft, quality
 from assistant.types import Parts, Query, Turn
@@ -21,7 +20,7 @@ SUMMARY = "Writes a first answer from its own knowledge, and searches with it an
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""
-    turn = look(turn, parts, *queries_of(turn))
+    turn = look(turn, parts, Query("question", turn.sought))
     yield turn
     for x in range(turn.choices.loops):
         if x:
@@ -31,7 +30,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn
         if stop.is_set():
             return
-        turn = look(turn, parts, *queries_of(turn), Query("draft", turn.draft))
+        turn = look(turn, parts, Query("question", turn.sought), Query("draft", turn.draft))
         yield turn
 
 

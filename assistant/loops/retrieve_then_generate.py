@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.retrieve.queries import queries_of
 from assistant.retrieve.search import look
-from assistant.types import Parts, Turn
+from assistant.types import Parts, Query, Turn
 
 TITLE = "With the question alone"
 SUMMARY = "Searches with your question as it stands; the quickest."
@@ -15,4 +14,4 @@ SUMMARY = "Searches with your question as it stands; the quickest."
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `queries` and `passages`."""
-    yield look(turn, parts, *queries_of(turn))
+    yield look(turn, parts, Query("question", turn.sought))

@@ -16,7 +16,7 @@ from threading import Event
 from assistant.errors import SequiturError
 from assistant.relevance.estimate import reranked, set_confidence
 from assistant.retrieve.fusion import fuse
-from assistant.retrieve.queries import sides
+from assistant.retrieve.sides import sides
 from assistant.types import Confidence, Estimator, Parts, Passage, Query, Relevance, Turn
 
 _LOG = logging.getLogger(__name__)
@@ -25,7 +25,8 @@ NOT_JUDGED = "The passages were used as they were found: "
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `confidence`; of a comparison and where reranking is set, the best of all candidates as `passages`."""
-    compared = [side for side in sides(turn.sought) if side in turn.queries]
+    searched = any(query.name == "question" for query in turn.queries)
+    compared = sides(turn.sought) if searched else ()
     if parts.estimator is None or not turn.passages or stop.is_set():
         yield turn
     elif compared:
@@ -82,7 +83,8 @@ def _side_by_side(turn: Turn, compared: Sequence[Query], estimator: Estimator, p
     weakest = min(ranking[0].confidence or 0.0 for ranking in rankings)
     confidence = Confidence(weakest, knobs.threshold, estimator.name, estimator.calibration)
     k = turn.choices.k
-    return turn.grow(passages=tuple(order[:k]), reserve=tuple(order[k : max(k, knobs.keep)]), confidence=confidence)
+    turn = turn.grow(queries=(*turn.queries, *compared), confidence=confidence)
+    return turn.grow(passages=tuple(order[:k]), reserve=tuple(order[k : max(k, knobs.keep)]))
 
 
 def _ranked(

@@ -1,4 +1,4 @@
-"""What a question is searched for: as it stands, and a comparison for each of its sides as well.
+"""The sides of a comparison, as questions of their own.
 
 Hardly any passage tells of Norway and Sweden both, and a search for the two at once may find what tells of one.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from assistant.types import Query, Turn
+from assistant.types import Query
 
-_NAME = r"[^\W\d_a-z][\w'’-]*(?: (?:of (?:the )?)?[^\W\d_a-z][\w'’-]*)*"
+_NAME = r"[^\W\d_a-z][\w'’-]*(?:\.? (?:of (?:the )?)?[^\W\d_a-z][\w'’-]*)*"
 _THING = rf"(?:{_NAME}|\w[\w'’-]*)"
 _JOINT = r",? (?:or|vs\.?|versus) (?:the |an? |in )?"
 _EITHER = re.compile(rf"(?:{_NAME}, )*{_THING}{_JOINT}{_THING}")
@@ -29,11 +29,6 @@ _FIRST = re.compile(
     re.IGNORECASE,
 )
 _MOST = 4
-
-
-def queries_of(turn: Turn) -> tuple[Query, ...]:
-    """The turn's question, and one query for each side of a comparison, named as the side is."""
-    return Query("question", turn.sought), *sides(turn.sought)
 
 
 def sides(question: str) -> tuple[Query, ...]:
