@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.clock import timed
-from assistant.support import Claim, complete_each_other, coverage, supports
+from assistant.retrieve.sides import sides
+from assistant.support import Claim, compares, complete_each_other, coverage, mentions_all, supports
 from assistant.text import quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
@@ -92,11 +93,51 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     texts = [quote(marked.text, span) for span in spans]
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
     evidence = gather([t if is_claim(t) else "" for t in texts], turn.passages, hinted, parts.embedder)
-    judged = _judge(texts, evidence, turn.contextual, parts, stop)
+    judged = _judge(texts, _able(texts, evidence, turn), turn.contextual, parts, stop)
     if stop.is_set():
         yield turn
         return
-    yield written(turn, marked.text, spans, judged, parts.settings.turn.support_threshold)
+    threshold = parts.settings.turn.support_threshold
+    kept = _kept(texts, judged, threshold, turn)
+    text, spans = _without(marked.text, spans, kept)
+    yield written(turn, text, spans, [found for found, keep in zip(judged, kept, strict=True) if keep], threshold)
+
+
+def _kept(texts: Sequence[str], judged: list[list[Judged]], threshold: float, turn: Turn) -> list[bool]:
+    """Whether each sentence stays: all but the outcome of a comparison that no passage tells, beside what some tell.
+
+    Whoever asked can see from the figures what a small model gets wrong.
+    """
+    supported = [_best(found) >= threshold for found in judged]
+    if not any(supported) or not sides(turn.question):
+        return [True for _ in texts]
+    return [backed or not compares(text) for text, backed in zip(texts, supported, strict=True)]
+
+
+def _without(text: str, spans: list[Span], kept: Sequence[bool]) -> tuple[str, list[Span]]:
+    """The text without the sentences that don't stay, and where the others then are."""
+    pieces, places, last = "", [], 0
+    for span, keep in zip(spans, kept, strict=True):
+        if keep:
+            pieces += text[last : span.start] if pieces else ""
+            places.append(Span(len(pieces), len(pieces) + span.end - span.start))
+            pieces += quote(text, span)
+        last = span.end
+    return pieces + text[last:], places
+
+
+def _able(texts: Sequence[str], evidence: list[list[Evidence]], turn: Turn) -> list[list[Evidence]]:
+    """The evidence, of a comparison's outcome only what tells of all that is compared.
+
+    A small model takes a figure of either side for it ("Norway has more people", since Norway has five million).
+    """
+    names = [side.name for side in sides(turn.question)]
+    return [
+        [one for one in found if mentions_all(f"{one.passage.title} {one.shown}", names)]
+        if names and compares(text)
+        else found
+        for text, found in zip(texts, evidence, strict=True)
+    ]
 
 
 def is_claim(sentence: str) -> bool:
@@ -165,10 +206,11 @@ def _together(
 ) -> list[list[Judged]]:
     """What was judged; a sentence without support on what two passages are about is asked about both.
 
-    "Sweden has more people than Norway" follows from a passage on each.
+    "Norway has 5.5 million people and Sweden 10.6" follows from a passage on each. Which is more does, too, but a small
+    model can't tell.
     """
     threshold = parts.settings.turn.support_threshold
-    without = [n for n, found in enumerate(judged) if found and not _best(found) >= threshold]
+    without = [n for n, found in enumerate(judged) if not _best(found) >= threshold and not compares(texts[n])]
     pairs = {n: pair for n in without if (pair := _pair(texts[n], evidence[n]))}
     claims = [
         Claim(texts[n], one.passage.title, f"{one.shown} {other.passage.title}: {other.shown}")

@@ -30,6 +30,11 @@ _WORDED = {
     )
 } | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0, "ninety": 90.0}
 _TENS = frozenset(range(20, 100, 10))
+_COMPARING = re.compile(
+    r"\b(?:more|less|fewer|most|least|than|worse|worst|(?:larg|bigg|small|long|short|high|low|great|old|young|rich|poor|heav|"
+    r"light|warm|cold|fast|slow|deep|wide|tall|strong|weak|safe|cheap|health|bett)\w*(?:er|est|st|r))\b",
+    re.IGNORECASE,
+)
 _COMMON = frozenset(
     "a an the and or but of to in on at by for with from as is are was were be been being it its this that these those "
     "you your i my we our they their he she his her can may might will would should could do does did has have had "
@@ -94,6 +99,16 @@ def disagree(one: str, other: str) -> bool:
     """Whether each of two sentences gives a number, or a name, that the other lacks."""
     numbers = _numbers(one, above=0), _numbers(other, above=0)
     return (_lacking(*numbers) and _lacking(*reversed(numbers))) or (_unnamed(one, other) and _unnamed(other, one))
+
+
+def compares(sentence: str) -> bool:
+    """Whether a sentence says that one thing is more or less of something than another."""
+    return bool(_COMPARING.search(sentence))
+
+
+def mentions_all(text: str, names: Sequence[str]) -> bool:
+    """Whether a text mentions each of some things, by how their words begin."""
+    return all(_mentions(text, word) for name in names for word in name.split())
 
 
 def complete_each_other(sentence: str, one: str, other: str) -> bool:

@@ -85,33 +85,53 @@ COUNTRIES = (
     Passage("no", "Norway - People", "Norway has 5,509,733 inhabitants. Most of them live in the south."),
     Passage("se", "Sweden - People", "Sweden has 10,589,835 inhabitants. Most of them live in towns."),
     Passage("pe", "Peru - People", "Peru has 32,600,249 inhabitants."),
+    Passage("nordic", "The North", "Sweden has twice as many inhabitants as Norway."),
 )
 
 
 @pytest.mark.parametrize(
     ("text", "yes", "cites"),
     [
-        # asked of Sweden alone, as Norway lacks the number, and then, as only both name what it names, of both
-        ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.1, 0.9), ["no", "se"]),
-        ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.1, 0.3), []),
-        ("With 10.6 million, Sweden has more inhabitants than Norway.", (0.8,), ["se"]),
-        ("Sweden has more inhabitants than Norway.", (0.1, 0.2, 0.9), ["no", "se"]),
+        # no passage has both figures: only the two together are asked about
+        ("Norway has 5.5 million inhabitants, and Sweden 10.6 million.", (0.9,), ["no", "se"]),
+        ("Norway has 5.5 million inhabitants, and Sweden 10.6 million.", (0.3,), []),
+        # a figure of one side is no comparison, however sure the model is; only who tells of both is asked
+        ("Norway has more inhabitants than Sweden.", (0.2, 0.9, 0.9), []),
+        ("Sweden has more inhabitants than Norway.", (0.9,), ["nordic"]),
         # one passage names all of it, and does not say so
         ("In Norway most inhabitants live in the north.", (0.1, 0.2, 0.9), []),
-        # no two of them name Chile
-        ("With 10.6 million, Sweden has more inhabitants than Norway and Chile.", (0.1, 0.9), []),
     ],
 )
-def test_a_comparison_may_rest_on_two_passages(
+def test_a_sentence_may_rest_on_two_passages_but_a_comparison_only_on_one(
     parts: Parts, text: str, yes: tuple[float, ...], cites: list[str]
 ) -> None:
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in yes])
-    question = "Which has more inhabitants, Norway, Sweden or Chile?"
+    question = "Which has more inhabitants, Norway or Sweden?"
     turn = Turn(question, question=question, passages=COUNTRIES, answer=Answer(text))
     *_, turn = settle(turn, replace(parts, llm=llm), Event())
     assert sorted(one.passage_id for one in turn.citations) == cites
     assert turn.answer
     assert turn.answer.unknown is not bool(cites)
+
+
+def test_the_outcome_of_a_comparison_that_nobody_tells_is_left_out_beside_the_figures(parts: Parts) -> None:
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.1, 0.9)])
+    question, figures = (
+        "Which has more inhabitants, Norway or Sweden?",
+        "Norway has 5.5 million inhabitants, and Sweden 10.6 million.",
+    )
+    text = f"Norway has more inhabitants than Sweden. {figures} Where is that?"
+    turn = Turn(question, question=question, passages=COUNTRIES, answer=Answer(text))
+    *_, turn = settle(turn, replace(parts, llm=llm), Event())
+    assert turn.answer
+    assert turn.answer.text == f"{figures} [1] [2] Where is that?"
+    assert [sentence.text for sentence in turn.sentences] == [figures, "Where is that?"]
+    assert {citation.sentence for citation in turn.citations} == {figures}
+
+
+def test_what_differs_in_degree_elsewhere_is_no_comparison(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are richer in protein than most.", 0.9)
+    assert [citation.passage_id for citation in turn.citations] == ["p1"]
 
 
 def test_of_two_near_passages_the_one_with_the_sentences_words_is_asked_first(parts: Parts) -> None:

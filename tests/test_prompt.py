@@ -9,6 +9,7 @@ from assistant.types import Exchange, Message, Passage
 # Asked behind a prompt that was answered, in the same conversation.
 CONTINUES = {"holds"}
 VALUES = {
+    "sides": ("Norway", "Sweden"),
     "passages": (Passage("p", "Title", "Text."),),
     "passage": Passage("p", "Title", "Text."),
     "facts": ("I'm vegan.",),

@@ -8,6 +8,7 @@ from typing import Any
 
 from assistant import citations
 from assistant.budget import fit
+from assistant.retrieve.sides import sides
 from assistant.text import finished
 from assistant.types import Answer, Completion, Options, Parts, Passage, Turn
 from assistant.uncertainty import Asked, unknown
@@ -19,7 +20,8 @@ FACTOID_ROOM = 24
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, streamed, with its citations."""
-    yield from read("concat", turn, parts, stop, passages=turn.shown)
+    compared = [side.name for side in sides(turn.question)]
+    yield from read("concat", turn, parts, stop, passages=turn.shown, sides=compared)
 
 
 def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> Iterator[Turn]:
