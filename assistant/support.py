@@ -30,9 +30,10 @@ _WORDED = {
     )
 } | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0, "ninety": 90.0}
 _TENS = frozenset(range(20, 100, 10))
+# More or less of what can be counted or measured; what is better may well be told by a passage.
 _COMPARING = re.compile(
-    r"\b(?:more|less|fewer|most|least|than|worse|worst|(?:larg|bigg|small|long|short|high|low|great|old|young|rich|poor|heav|"
-    r"light|warm|cold|fast|slow|deep|wide|tall|strong|weak|safe|cheap|health|bett)\w*(?:er|est|st|r))\b",
+    r"\b(?:more|less|fewer|most|least|than|(?:larg|bigg|small|long|short|high|low|great|old|young|rich|poor|heav|light|"
+    r"warm|cold|fast|slow|deep|wide|tall|cheap)\w*(?:er|est))\b",
     re.IGNORECASE,
 )
 _COMMON = frozenset(
@@ -102,7 +103,7 @@ def disagree(one: str, other: str) -> bool:
 
 
 def compares(sentence: str) -> bool:
-    """Whether a sentence says that one thing is more or less of something than another."""
+    """Whether a sentence says, or asks, that one thing has more or less of something than another."""
     return bool(_COMPARING.search(sentence))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from assistant import citations
 from assistant.budget import fit
 from assistant.retrieve.sides import sides
+from assistant.support import compares
 from assistant.text import finished
 from assistant.types import Answer, Completion, Options, Parts, Passage, Turn
 from assistant.uncertainty import Asked, unknown
@@ -20,7 +21,7 @@ FACTOID_ROOM = 24
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, streamed, with its citations."""
-    compared = [side.name for side in sides(turn.question)]
+    compared = [side.name for side in sides(turn.question)] if compares(turn.question) else []
     yield from read("concat", turn, parts, stop, passages=turn.shown, sides=compared)
 
 
