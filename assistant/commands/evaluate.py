@@ -107,7 +107,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     ] = None,
     jobs: Annotated[
         int,
-        typer.Option(min=1, help="Questions asked side by side (llm.slots at most); their seconds then say little."),
+        typer.Option(min=1, help="Questions asked in one batch (llm.slots at most); their seconds then say little."),
     ] = 1,
     limit: Limit = None,
     seed: Seed = 0,
