@@ -51,12 +51,13 @@ def test_more_than_a_hundred_passages_keep_their_order() -> None:
     assert scores({"1": ranking}, {"1": {"p999": 1}})["RR"] == [pytest.approx(1 / 1000)]
 
 
-def test_loops_are_compared_with_the_first(files, parts, tmp_path) -> None:
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_loops_are_compared_with_the_first(files, parts, tmp_path, jobs) -> None:
     experiment = Experiment(*files, loops=("question", "draft", "grg"))
     topics = prepare(experiment)
     run = open_run(tmp_path / "out", experiment, "m")
     found, llm = finder(parts, *["fruit"] * 2)
-    measure(experiment, topics, run, found, lambda done, total: None)
+    measure(experiment, topics, run, found, lambda done, total: None, jobs)
     # draft and grg share their drafts
     assert llm.replies == []
     assert run.rows["draft", "2"]["ranking"] == ["c"]

@@ -74,6 +74,8 @@ def test_the_share_of_the_gap_that_rewriting_closes(parts, tmp_path) -> None:
     qrels = {"d/2": {"birth": 1}, "2023_train/1-1_2": {"holland": 1}}
     follow_ups = choose(read_follow_ups(path), None, 0, qrels)
     assert {one.id for one in follow_ups} == set(qrels)
+    (last,) = choose(read_follow_ups(path), None, 0, qrels, skip=1)
+    assert last == follow_ups[1]
     with pytest.raises(DataError, match="No follow-up has both"):
         choose([replace(one, human="") for one in follow_ups], None, 0, qrels)
     run = open_run(tmp_path / "out", path, "m")
@@ -82,7 +84,7 @@ def test_the_share_of_the_gap_that_rewriting_closes(parts, tmp_path) -> None:
     def rewrite(messages) -> str:
         return next(ours for raw, ours in better.items() if f"A: {raw}\n\nRewrite" in messages[-1].content)
 
-    measure(follow_ups, run, replace(parts, llm=ScriptedLLM([rewrite] * 2)), lambda done, total: None)
+    measure(follow_ups, run, replace(parts, llm=ScriptedLLM([rewrite] * 2)), lambda done, total: None, jobs=2)
     retriever = ByWord(birth="zappa birth", holland="in holland")
     found = retrieval(follow_ups, run, retriever, qrels, seed=0)
     values = {variant: measures["nDCG@10"]["value"] for variant, measures in found["variants"].items()}

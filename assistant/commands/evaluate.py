@@ -16,6 +16,7 @@ from assistant.commands.common import Backend, DataDir, Model, Searched, Setting
 from assistant.commands.experiment import (
     AsJson,
     Corpus,
+    Jobs,
     Limit,
     Out,
     Questions,
@@ -105,10 +106,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
             show_default="in the folder of --out",
         ),
     ] = None,
-    jobs: Annotated[
-        int,
-        typer.Option(min=1, help="Questions asked in one batch (llm.slots at most); their seconds then say little."),
-    ] = 1,
+    jobs: Jobs = 1,
     limit: Limit = None,
     seed: Seed = 0,
     skip: Skip = 0,
@@ -200,6 +198,7 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
         bool, typer.Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
     limit: Limit = None,
+    jobs: Jobs = 1,
     seed: Seed = 0,
     model: Model = None,
     backend: Backend = None,
@@ -210,6 +209,7 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
     from assistant.evaluation import ranking as measured  # noqa: PLC0415
     from assistant.evaluation import report  # noqa: PLC0415
+    from assistant.evaluation.gather import side_by_side  # noqa: PLC0415
     from assistant.evaluation.searching import Finder  # noqa: PLC0415
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
@@ -222,9 +222,10 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     run = measured.open_run(into, experiment, knobs.llm.model)
     found = _retriever(knobs, corpus)
     searcher = measured.WithoutStopWords(found) if stop_words else found
-    finder = Finder(knobs, searcher, cache(lambda: with_models(knobs, searcher)), loops, iterations)
+    parts = cache(lambda: side_by_side(with_models(knobs, searcher), jobs))
+    finder = Finder(knobs, searcher, parts, loops, iterations)
     with bar("Rankings") as progress:
-        measured.measure(experiment, topics, run, finder, progress)
+        measured.measure(experiment, topics, run, finder, progress, jobs)
     summary = measured.summarise(experiment, topics, run)
     _finish(run.write, summary, report.ranking_table(summary), as_json)
 
@@ -241,7 +242,9 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
         Path | None, typer.Option(help="Which passage belongs to a follow-up.", show_default=False)
     ] = None,
     limit: Limit = None,
+    jobs: Jobs = 1,
     seed: Seed = 0,
+    skip: Skip = 0,
     model: Model = None,
     backend: Backend = None,
     as_json: AsJson = False,
@@ -259,12 +262,12 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     if corpus:
         read_corpus(corpus, set())
     everything = measured.read_follow_ups(dialogues)
-    chosen = measured.choose(everything, limit, seed, judged)
+    chosen = measured.choose(everything, limit, seed, judged, skip)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, dialogues, knobs.llm.model)
     parts = with_models(knobs, _retriever(knobs, corpus) if corpus else _Nothing())
     with bar("Rewrites") as progress:
-        measured.measure(chosen, run, parts, progress)
+        measured.measure(chosen, run, parts, progress, jobs)
     summary = measured.summarise(chosen, run, seed)
     if missing := sum(not one.human for one in everything):
         summary["left_out"] = {"follow-ups that nobody rewrote": missing}

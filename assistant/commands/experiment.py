@@ -24,6 +24,9 @@ Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of 
 Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
 Seed = Annotated[int, typer.Option(help="Decides the sample, the places of gold passages, and what is sampled.")]
 Skip = Annotated[int, typer.Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
+Jobs = Annotated[
+    int, typer.Option(min=1, help="Rows made side by side, in one batch of the model (llm.slots at most).")
+]
 Out = Annotated[Path, typer.Option("--out", help="The folder for rows and results; a run that is there goes on.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 

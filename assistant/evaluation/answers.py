@@ -36,7 +36,7 @@ from assistant.evaluation.data import (
     read_questions,
     sample,
 )
-from assistant.evaluation.gather import gathering
+from assistant.evaluation.gather import side_by_side
 from assistant.evaluation.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.evaluation.memo import Memo, remembering
 from assistant.evaluation.runs import Row, Run
@@ -142,8 +142,8 @@ def measure(
     Returns:
         The material; with `filter_known`, without the questions that the model answers from its own knowledge.
     """
-    llm = gathering(parts.llm) if jobs > 1 else parts.llm
-    memo = remembering(llm, experiment.replies or run.folder / REPLIES)
+    parts = side_by_side(parts, jobs)
+    memo = remembering(parts.llm, experiment.replies or run.folder / REPLIES)
     asker = _Asker(experiment, material, replace(parts, llm=memo), memo)
     if experiment.filter_known:
         material = _filtered(material, run, asker, progress)

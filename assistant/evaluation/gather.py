@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 from time import sleep
 
-from assistant.types import LLM, Choice, Completion, Messages, Options, Scorer
+from assistant.types import LLM, Choice, Completion, Messages, Options, Parts, Scorer
 
 # Seconds that a batch waits for others who are about to ask; beside the seconds that it takes, nothing.
 _PATIENCE = 0.2
+
+
+def side_by_side(parts: Parts, jobs: int) -> Parts:
+    """The parts for an experiment of which `jobs` rows are made at a time."""
+    return replace(parts, llm=gathering(parts.llm)) if jobs > 1 else parts
 
 
 def gathering(llm: LLM) -> Gatherer:

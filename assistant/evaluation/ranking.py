@@ -125,20 +125,22 @@ def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
     return Run(folder, asked, lambda row: (row["loop"], row["id"]))
 
 
-def measure(experiment: Experiment, topics: Topics, run: Run[Key], finder: Finder, progress: Progress) -> None:
-    """Rank what the run's rows lack."""
+def measure(
+    experiment: Experiment, topics: Topics, run: Run[Key], finder: Finder, progress: Progress, jobs: int = 1
+) -> None:
+    """Rank what the run's rows lack, `jobs` queries at a time."""
 
     def rank(loop: str, query: str) -> Row:
         passages = finder.find(loop, topics.queries[query], experiment.depth)
         queries = [asdict(one) for one in finder.queries(loop, topics.queries[query])]
         return {"loop": loop, "id": query, "queries": queries, "ranking": [passage.id for passage in passages]}
 
-    jobs = [
+    rows = [
         ((loop, query), lambda loop=loop, query=query: rank(loop, query))
-        for query in topics.queries
         for loop in experiment.loops
+        for query in topics.queries
     ]
-    run.fill(jobs, len(jobs), progress)
+    run.fill(rows, len(rows), progress, jobs)
 
 
 def summarise(experiment: Experiment, topics: Topics, run: Run[Key]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from assistant.errors import DataError
 from assistant.evaluation.data import fingerprint, records, sample
+from assistant.evaluation.gather import side_by_side
 from assistant.evaluation.measures import exact_match, mean, paired_difference
 from assistant.evaluation.ranking import Qrels, scores
 from assistant.evaluation.runs import Row, Run
@@ -63,10 +64,11 @@ def open_run(folder: Path, dialogues: Path, model: str) -> Run[str]:
     return Run(folder, {"dialogues": fingerprint(dialogues), "model": model}, lambda row: str(row["id"]))
 
 
-def measure(follow_ups: Sequence[FollowUp], run: Run[str], parts: Parts, progress: Progress) -> None:
-    """Rewrite what the run's rows lack."""
-    jobs = [(one.id, lambda one=one: _rewritten(one, parts)) for one in follow_ups]
-    run.fill(jobs, len(jobs), progress)
+def measure(follow_ups: Sequence[FollowUp], run: Run[str], parts: Parts, progress: Progress, jobs: int = 1) -> None:
+    """Rewrite what the run's rows lack, `jobs` follow-ups at a time."""
+    parts = side_by_side(parts, jobs)
+    rows = [(one.id, lambda one=one: _rewritten(one, parts)) for one in follow_ups]
+    run.fill(rows, len(rows), progress, jobs)
 
 
 def summarise(follow_ups: Sequence[FollowUp], run: Run[str], seed: int) -> dict[str, Any]:
@@ -113,7 +115,9 @@ def rouge1(written: str, human: str) -> dict[str, float]:
     return {"recall": same / max(theirs.total(), 1), "f1": 2 * same / max(total, 1)}
 
 
-def choose(follow_ups: Sequence[FollowUp], limit: int | None, seed: int, judged: Qrels | None) -> list[FollowUp]:
+def choose(
+    follow_ups: Sequence[FollowUp], limit: int | None, seed: int, judged: Qrels | None, skip: int = 0
+) -> list[FollowUp]:
     """A seeded sample of those that a person rewrote; where there are judgements, of the judged follow-ups only.
 
     Raises:
@@ -122,7 +126,7 @@ def choose(follow_ups: Sequence[FollowUp], limit: int | None, seed: int, judged:
     usable = [one for one in follow_ups if one.human and (judged is None or one.id in judged)]
     if not usable:
         raise DataError("No follow-up has both a human rewrite and a judgement; give files that belong together.")
-    return sample(usable, limit, seed)
+    return sample(usable, limit, seed, skip)
 
 
 def _rewritten(one: FollowUp, parts: Parts) -> Row:

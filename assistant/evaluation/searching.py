@@ -7,9 +7,10 @@ passages, but never ends early; its last queries are then searched again, as dee
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from threading import Event
+from threading import Event, Lock
 
 from assistant import variants
 from assistant.clock import timed
@@ -25,8 +26,9 @@ BM25 = "bm25"
 
 
 class Finder:
-    """Passages for questions. What a loop did for a question is kept, so that `draft` and `grg` run it once.
+    """Passages for questions.
 
+    What a loop did for a question is kept, so that `draft` and `grg` run it once, also where they are asked side by side.
     `parts` gives what loops run with; it is not asked for it while only `question` is wanted, which needs no model.
     `loops` is the X of Generate-Retrieve-Generate, `iterations` the T of ITRG. `stop` ends loops before their time.
     """
@@ -47,6 +49,7 @@ class Finder:
         self._loops = loops
         self._stop = stop or Event()
         self._turns: dict[tuple[str, str, int], Turn] = {}
+        self._loading, self._one_by_one = Lock(), defaultdict[tuple[str, str, int], Lock](Lock)
 
     def find(self, loop: str, question: str, depth: int, k: int | None = None) -> tuple[Passage, ...]:
         """At most `depth` passages, best first.
@@ -76,14 +79,16 @@ class Finder:
         if loop == "question":
             return Turn(question, question=question, queries=(Query("question", question),))
         name, k = "grg" if loop == "draft" else loop, k or self._settings.retrieve.k
-        if (name, question, k) not in self._turns:
-            self._turns[name, question, k] = self._run(name, question, k)
+        with self._one_by_one[name, question, k]:
+            if (name, question, k) not in self._turns:
+                self._turns[name, question, k] = self._run(name, question, k)
         return self._turns[name, question, k]
 
     def _run(self, name: str, question: str, k: int) -> Turn:
         step = generate if name == "generate" else variants.step("loops", name)
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
-        parts = self._parts()
+        with self._loading:
+            parts = self._parts()
         parts = replace(parts, settings=self._settings, llm=metered(parts.llm))
         *_, turn = timed("passages", step, turn, parts, self._stop)
         return turn
