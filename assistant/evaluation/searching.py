@@ -28,7 +28,7 @@ BM25 = "bm25"
 class Finder:
     """Passages for questions.
 
-    What a loop did for a question is kept, so that `draft` and `grg` run it once, also where they are asked side by side.
+    What a loop did for a question is kept, so that `draft` and `grg` run it once, side by side as well.
     `parts` gives what loops run with; it is not asked for it while only `question` is wanted, which needs no model.
     `loops` is the X of Generate-Retrieve-Generate, `iterations` the T of ITRG. `stop` ends loops before their time.
     """
