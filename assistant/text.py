@@ -13,7 +13,7 @@ from assistant.types import Completion, Span
 _ENDS = ".!?。！？:)\"'”’*"
 _LINE = re.compile(r"[^\n]+")
 # syntok knows European punctuation; Chinese and Japanese sentences end without a space.
-_ENDED = re.compile(r"[.!?…;:][\"'”’»)\]*_]*$")
+_ENDED = re.compile(r"[.!?…:][\"'”’»)\]*_]*$")
 _CJK = re.compile(r"[^。！？]+[。！？]*")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
@@ -74,7 +74,7 @@ def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
     for paragraph in segmenter.analyze(text[start:end]):
         for tokens in paragraph:
             last = start + tokens[-1].offset + len(tokens[-1].value)
-            # syntok also ends sentences at "(official) 62.1%"; without a full stop it goes on.
+            # syntok also ends sentences at "(official) 62.1%" and at semicolons; without a full stop it goes on.
             if last == end or _ENDED.search(text, first, last) or not text[last:end].strip():
                 yield from _pieces(text, first, last)
                 first = last

@@ -56,6 +56,14 @@ def test_a_number_behind_a_bracket_goes_on_with_the_sentence() -> None:
     assert split(text) == ["They speak German (official) 62.1%, French (official) 22.8%.", "English is common."]
 
 
+def test_a_list_with_semicolons_is_one_sentence() -> None:
+    text = "It borders on: Argentina 942 km; Brazil 3,403 km; Peru 1,212 km. The climate varies; it is humid."
+    assert split(text) == [
+        "It borders on: Argentina 942 km; Brazil 3,403 km; Peru 1,212 km.",
+        "The climate varies; it is humid.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("written", "form", "finish", "expected"),
     [
