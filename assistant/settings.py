@@ -99,9 +99,9 @@ class RelevanceSettings(Section):
         "answer from the model's own knowledge and say so, or ask you",
     )
     rerank: bool = Field(
-        False,
-        description="whether the most relevant of the candidates take the places; off = the loop's order, which knows "
-        "your facts, and only what is shown is estimated",
+        True,
+        description="whether the most relevant of the candidates take the places; off = the loop's order, and only "
+        "what is shown is estimated",
     )
     candidates: int = Field(20, ge=1, le=200, description="passages that are reranked, the best of each search, fused")
     keep: int = Field(5, ge=1, le=100, description="the best of them, which re_rag weighs the answers of")

@@ -16,10 +16,21 @@ from assistant.relevance.by_llm import LlmEstimator
 from assistant.settings import RelevanceSettings
 from assistant.steps.abstain import ASK, OWN
 from assistant.steps.admit import NOT_HELD
-from assistant.steps.relevance import NOT_JUDGED
+from assistant.steps.relevance import NOT_JUDGED, estimated
 from assistant.strategies import re_rag
 from assistant.strategies.concat_pf import FELL_BACK
-from assistant.types import Choices, Completion, Confidence, Exchange, Parts, Passage, Query, Relevance, Turn
+from assistant.types import (
+    Choices,
+    Completion,
+    Confidence,
+    Exchange,
+    Parts,
+    Passage,
+    Query,
+    RankedFact,
+    Relevance,
+    Turn,
+)
 from assistant.views import as_json
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -104,6 +115,27 @@ def test_without_reranking_passages_are_judged_as_they_were_found(parts: Parts) 
     assert [passage.id for passage in turn.passages] == estimator.asked[0]
     assert turn.passages[0].confidence == pytest.approx(0.6)
     assert turn.reserve == ()
+    assert turn.confidence
+    assert turn.confidence.value == pytest.approx(0.9)
+
+
+def test_facts_have_a_say_in_the_order_and_in_the_confidence(parts: Parts) -> None:
+    class Personal(Sure):
+        def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+            self.confidences = {"p2": 0.5, "p3": 0.9} if "vegan" in question else {"p1": 0.8, "p3": 0.2}
+            return super().estimate(question, passages, stop)
+
+    estimator = Personal({})
+    vegan = RankedFact("1", "I'm vegan.", 0.5, used=True)
+    turn = Turn(QUESTION, question=QUESTION, facts=(vegan, replace(vegan, used=False)), choices=choices())
+    passages = [Passage(name, "", "") for name in ("p1", "p2", "p3")]
+    turn = estimated(turn, passages, sure(parts, estimator), Event())
+    assert len(estimator.asked) == 2
+    assert [(one.id, one.confidence) for one in (*turn.passages, *turn.reserve)] == [
+        ("p3", pytest.approx(0.9)),
+        ("p1", pytest.approx(0.8)),
+        ("p2", pytest.approx(0.5)),
+    ]
     assert turn.confidence
     assert turn.confidence.value == pytest.approx(0.9)
 

@@ -1,8 +1,9 @@
 """Asks the relevance estimator how likely each passage answers the question (RE-RAG, section 2.2).
 
-Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. For a
-comparison it is asked about each side, and the best of each take the places in turn. It runs when sources are on the
-page already. If it fails, the turn goes on as it was found, and says so.
+Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. Where
+facts are used it is asked twice: the question alone brings a vegan eggs, the facts beside it what is about vegans.
+For a comparison it is asked about each side, and the best of each take the places in turn. It runs when sources are on
+the page already. If it fails, the turn goes on as it was found, and says so.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from statistics import fmean
 from threading import Event
 
 from assistant.errors import SequiturError
@@ -42,11 +44,7 @@ def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Eve
     They are the best where reranking is set, and otherwise the first.
     If the estimator can't be used, or is stopped, the passages stay as they are.
     """
-
-    def use(estimator: Estimator) -> Turn:
-        return _ranked(turn, candidates, estimator.estimate(turn.question, candidates, stop), estimator, parts)
-
-    return _asked(turn, use, parts, stop)
+    return _asked(turn, lambda estimator: _ranked(turn, candidates, estimator, parts, stop), parts, stop)
 
 
 def _asked(turn: Turn, use: Callable[[Estimator], Turn], parts: Parts, stop: Event) -> Turn:
@@ -87,15 +85,17 @@ def _side_by_side(turn: Turn, compared: Sequence[Query], estimator: Estimator, p
     return turn.grow(passages=tuple(order[:k]), reserve=tuple(order[k : max(k, knobs.keep)]))
 
 
-def _ranked(
-    turn: Turn, candidates: Sequence[Passage], relevance: Sequence[Relevance], estimator: Estimator, parts: Parts
-) -> Turn:
+def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, parts: Parts, stop: Event) -> Turn:
     k, knobs = turn.choices.k, parts.settings.relevance
-    judged = list(zip(candidates, relevance, strict=True))
-    order = reranked(candidates, relevance, max(k, knobs.keep)) if knobs.rerank else judged
-    best = [replace(passage, confidence=one.confidence) for passage, one in order]
+    asked = [turn.question, turn.contextual] if knobs.rerank and turn.used_facts else [turn.question]
+    estimates = [estimator.estimate(question, candidates, stop) for question in asked]
+    relevance = [max(of_one, key=lambda one: one.score) for of_one in zip(*estimates, strict=True)]
+    judged = [replace(one, confidence=known.confidence) for one, known in zip(candidates, relevance, strict=True)]
+    if knobs.rerank:
+        fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*estimates, strict=True)]
+        judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.keep))]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
-    return turn.grow(passages=tuple(best[:k]), reserve=tuple(best[k:]), confidence=confidence)
+    return turn.grow(passages=tuple(judged[:k]), reserve=tuple(judged[k:]), confidence=confidence)
 
 
 def _candidates(turn: Turn, parts: Parts) -> list[Passage]:
