@@ -36,8 +36,8 @@ Quantisation = Literal["none", "int8", "nf4"]
 _GIB = 1 << 30
 _KEPT = 4
 _WORTH_KEEPING = 16
-# Between two pieces of this many prompt tokens the stop is looked at; a GPU reads as many in a few milliseconds.
-_PIECE = {"cpu": 128, "cuda": 4096}
+# Tokens of prompts that a GPU reads at once, in a few milliseconds.
+_PIECE = 4096
 # Bytes that a weight of two bytes takes when quantised: scales, zero points, and the layers left as they are included.
 _SHRINK = {"none": 1.0, "int8": 0.55, "nf4": 0.35}
 
@@ -68,6 +68,8 @@ class Transformers:
         _check_memory(folder, self.name, quantisation)
         self._tokenizer = self._load_tokenizer(folder)
         self._model = self._load_model(folder, quantisation)
+        # between two pieces the stop is looked at
+        self._piece = settings.piece if self._model.device.type == "cpu" else _PIECE
         self._ends = _ends(self._model, self._tokenizer)
         self._together = self._side_by_side(settings.continuous)
         longest = getattr(self._model.config.get_text_config(), "max_position_embeddings", self.context)
@@ -202,7 +204,7 @@ class Transformers:
 
     def _feed(self, state: _State, ids: Tensor, stop: Event) -> bool:
         """Run ids (batch, width) through the model, the last columns of `state.mask`; False if `stop` came first."""
-        piece = max(1, _PIECE.get(self._model.device.type, 128) // len(ids))
+        piece = max(1, self._piece // len(ids))
         positions = (state.mask.cumsum(1) - 1).clamp(min=0)
         before = state.mask.shape[1] - ids.shape[1]
         for start in range(0, ids.shape[1], piece):
@@ -321,8 +323,7 @@ class Transformers:
         # its pages lie on one device, so a model that is spread over several is shared by the queue alone
         if not wanted or len(set(getattr(self._model, "hf_device_map", {}).values())) > 1:
             return None
-        piece = _PIECE.get(self._model.device.type, 128)
-        return SideBySide(self._model, self._ends, self.context, self._slots, piece)
+        return SideBySide(self._model, self._ends, self.context, self._slots, self._piece)
 
     # --- loading -------------------------------------------------------------------------------------------------
 
