@@ -119,7 +119,7 @@ def test_without_reranking_passages_are_judged_as_they_were_found(parts: Parts) 
     assert turn.confidence.value == pytest.approx(0.9)
 
 
-def test_the_best_for_the_question_and_for_who_asks_it_take_the_places_in_turn(parts: Parts) -> None:
+def test_the_order_is_by_the_question_and_by_who_asks_it(parts: Parts) -> None:
     class Personal(Sure):
         def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
             self.confidences = {"p2": 0.5, "p3": 0.9} if "vegan" in question else {"p1": 0.8, "p3": 0.2}
@@ -132,8 +132,8 @@ def test_the_best_for_the_question_and_for_who_asks_it_take_the_places_in_turn(p
     turn = estimated(turn, passages, sure(parts, estimator), Event())
     assert len(estimator.asked) == 2
     assert [(one.id, one.confidence) for one in (*turn.passages, *turn.reserve)] == [
-        ("p1", pytest.approx(0.8)),
         ("p3", pytest.approx(0.9)),
+        ("p1", pytest.approx(0.8)),
         ("p2", pytest.approx(0.5)),
     ]
     assert turn.confidence

@@ -1,9 +1,10 @@
 """Asks the relevance estimator how likely each passage answers the question (RE-RAG, section 2.2).
 
 Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. Where
-facts are used it is asked about the question with them, too, and the best of both take the places in turn: the question
-alone brings a vegan eggs, the facts beside it what says little on the question. For a comparison it is asked about each
-side. It runs when sources are on the page already. If it fails, the turn goes on as it was found, and says so.
+facts are used it is asked about the question with them, too, and the mean of its log-odds counts: the question alone
+brings a vegan eggs, the facts beside it what says little on the question. For a comparison it is asked about each side,
+and the best of each take the places in turn. It runs when sources are on the page already. If it fails, the turn goes
+on as it was found, and says so.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from statistics import fmean
 from threading import Event
 
 from assistant.errors import SequiturError
 from assistant.relevance.estimate import reranked, set_confidence
 from assistant.retrieve.fusion import fuse
 from assistant.retrieve.sides import sides
-from assistant.types import Confidence, Estimator, Parts, Passage, Query, Turn
+from assistant.types import Confidence, Estimator, Parts, Passage, Query, Relevance, Turn
 
 _LOG = logging.getLogger(__name__)
 NOT_JUDGED = "The passages were used as they were found: "
@@ -73,7 +75,10 @@ def _side_by_side(turn: Turn, compared: Sequence[Query], estimator: Estimator, p
         candidates = [*turn.passages, *others]
         best = reranked(candidates, estimator.estimate(side.text, candidates, stop), len(candidates))
         rankings.append([replace(passage, confidence=one.confidence) for passage, one in best])
-    order = _in_turn(rankings)
+    first: dict[str, Passage] = {}
+    for passage in chain.from_iterable(zip(*rankings, strict=False)):
+        first.setdefault(passage.id, passage)
+    order = list(first.values())
     weakest = min(ranking[0].confidence or 0.0 for ranking in rankings)
     confidence = Confidence(weakest, knobs.threshold, estimator.name, estimator.calibration)
     k = turn.choices.k
@@ -88,18 +93,10 @@ def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, par
     relevance = [max(of_one, key=lambda one: one.score) for of_one in zip(*estimates, strict=True)]
     judged = [replace(one, confidence=known.confidence) for one, known in zip(candidates, relevance, strict=True)]
     if knobs.rerank:
-        rankings = [reranked(judged, one, len(judged)) for one in estimates]
-        judged = _in_turn([[passage for passage, _ in ranking] for ranking in rankings])[: max(k, knobs.keep)]
+        fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*estimates, strict=True)]
+        judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.keep))]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
     return turn.grow(passages=tuple(judged[:k]), reserve=tuple(judged[k:]), confidence=confidence)
-
-
-def _in_turn(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """The best of each ranking, then the next of each, and so on; each passage once."""
-    order: dict[str, Passage] = {}
-    for passage in chain.from_iterable(zip(*rankings, strict=False)):
-        order.setdefault(passage.id, passage)
-    return list(order.values())
 
 
 def _candidates(turn: Turn, parts: Parts) -> list[Passage]:
