@@ -4,35 +4,54 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant import citations
 from assistant.budget import fit
+from assistant.prompt import render
 from assistant.strategies.concat import FACTOID_ROOM
-from assistant.types import Answer, Options, Parts, Turn
+from assistant.types import LLM, Answer, Message, Messages, Options, Parts, Turn
 from assistant.unknown import says_unknown
 
-# Tokens for the thought itself, on top of those for the answer.
+# Tokens for the thought itself, on top of those for the answer, and for the prompt that asks for the answer alone.
 THOUGHT_ROOM = 160
+CONCLUDING_ROOM = 64
 _LABEL = re.compile(r"^\W*(?:final\s+)?answer\W*:\W*", re.IGNORECASE | re.MULTILINE)
 
 
 def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `reasoning`, then `answer` with its citations, as they grow; `prompt` is a file beside concat's."""
+    """Adds `reasoning`, then `answer` with its citations, as they grow; `prompt` is a file beside concat's.
+
+    A thought that ends without "Answer:", or has no room left for it, is followed by a prompt that asks for the answer
+    alone.
+    """
     form = turn.choices.form
-    room = THOUGHT_ROOM + (parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM)
+    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
     values = {"passages": turn.shown, "facts": turn.used_facts, "question": turn.question}
-    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, **values)
+    messages, cuts = fit(f"{form}/{prompt}", parts.llm, THOUGHT_ROOM + CONCLUDING_ROOM + 2 * room, **values)
     turn = turn.grow(cuts=turn.cuts + cuts)
     text = ""
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_ROOM + room), stop):
         text = completion.text
         reasoning, answer = split(text)
         turn = turn.grow(reasoning=reasoning, answer=Answer(answer) if answer else turn.answer)
         yield turn
-    # stopped in the middle of a thought, there is no answer yet
-    if not stop.is_set():
-        yield from citations.settle(turn.grow(answer=_final(text)), parts, stop)
+    if not stop.is_set() and not split(text)[1]:
+        asked = (*messages, Message("assistant", text), *render(f"{form}/conclude"))
+        for answered in _concluded(asked, parts.llm, room, stop):
+            turn = turn.grow(answer=answered)
+            yield turn
+    # stopped in the middle, there is no answer yet, or only a part of one
+    if not stop.is_set() and turn.answer:
+        answered = replace(turn.answer, unknown=says_unknown(turn.answer.text))
+        yield from citations.settle(turn.grow(answer=answered), parts, stop)
+
+
+def _concluded(asked: Messages, llm: LLM, room: int, stop: Event) -> Iterator[Answer]:
+    for completion in llm.stream(asked, Options(max_tokens=room), stop):
+        said = completion.text.strip()
+        yield Answer(split(said)[1] or said)
 
 
 def split(text: str) -> tuple[str, str]:
@@ -41,10 +60,3 @@ def split(text: str) -> tuple[str, str]:
     if not labels:
         return text.strip(), ""
     return text[: labels[-1].start()].strip(), text[labels[-1].end() :].strip()
-
-
-def _final(text: str) -> Answer:
-    reasoning, answer = split(text)
-    # a model that forgets the label still ends with its answer; a thought that was cut off ends with no answer at all
-    last = answer or (reasoning.splitlines() or [""])[-1].strip()
-    return Answer(last, unknown=says_unknown(last))

@@ -7,7 +7,7 @@ from assistant.prompt import FOLDER, render
 from assistant.types import Exchange, Message, Passage
 
 # Asked behind a prompt that was answered, in the same conversation.
-CONTINUES = {"holds"}
+CONTINUES = {"holds", "chat/conclude", "factoid/conclude"}
 VALUES = {
     "sides": ("Norway", "Sweden"),
     "passages": (Passage("p", "Title", "Text."),),

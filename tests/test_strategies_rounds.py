@@ -73,10 +73,22 @@ def test_the_last_label_divides_thought_and_answer(text: str, thought: str, answ
     assert split(text) == (thought, answer)
 
 
-def test_a_model_that_forgets_the_label_ends_with_its_answer(parts: Parts) -> None:
-    turn, _ = ran("summary", parts, "Passage 1 gives the protein.\n18 grams")
+@pytest.mark.parametrize("said", ["18 grams", "Answer: 18 grams"])
+def test_a_model_that_forgets_the_label_is_asked_for_the_answer_alone(parts: Parts, said: str) -> None:
+    thought = "Passage 1 gives the protein, so it is the answer."
+    turn, llm = ran("summary", parts, thought, said)
+    assert turn.reasoning == thought
     assert turn.answer
     assert turn.answer.text == "18 grams"
+    assert [message.role for message in llm.prompts[1][-2:]] == ["assistant", "user"]
+    assert llm.prompts[1][-2].content == thought
+    assert llm.prompts[1][:-2] == llm.prompts[0]
+
+
+def test_a_thought_without_an_answer_may_end_unknown(parts: Parts) -> None:
+    turn, _ = ran("pruning", parts, "No passage is left.", "unknown")
+    assert turn.answer
+    assert turn.answer.unknown
 
 
 def test_a_thought_that_is_stopped_has_no_answer(parts: Parts) -> None:
