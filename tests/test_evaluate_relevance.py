@@ -71,6 +71,7 @@ def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(f
     # nothing is said of the first ten where only five were looked at
     assert set(summary["bm25"]) == {"R@1", "R@5"}
     assert summary["bm25"]["R@1"] == pytest.approx(0.2)
+    assert summary["turn"]["R@1"] == pytest.approx(0.8)
     assert summary["differences"]["R@1"]["value"] == pytest.approx(0.6)
     assert summary["unanswerable_precision"] == summary["unanswerable_recall"] == summary["unanswerable_f1"] == 1
     assert summary["unanswerable_share"] == pytest.approx(0.2)

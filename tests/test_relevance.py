@@ -53,6 +53,16 @@ def test_the_best_come_first_and_equals_keep_their_order() -> None:
     assert set_confidence([]) == 0
 
 
+def test_the_place_counts_as_prior_odds() -> None:
+    def order(*confidences: float) -> str:
+        relevance = [Relevance.of_confidence(one) for one in confidences]
+        return "".join(passage.id for passage, _ in reranked(PASSAGES, relevance, 3, prior=1.0))
+
+    # even odds in the third place are worth a third of those in the first: odds of 1 to 3, a confidence of 0.25
+    assert order(0.24, 0.01, 0.5) == "cab"
+    assert order(0.26, 0.01, 0.5) == "acb"
+
+
 def test_the_model_is_asked_of_each_passage() -> None:
     llm = scripted(0.9, 0.3, 0.5)
     found = LlmEstimator(llm).estimate("What holds protein?", PASSAGES, Event())

@@ -27,7 +27,7 @@ from assistant.evaluation.measures import Estimate, mean, paired_difference, unk
 from assistant.evaluation.ranking import scores as ranking_scores
 from assistant.evaluation.runs import Row, Run
 from assistant.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
-from assistant.relevance.estimate import set_confidence
+from assistant.relevance.estimate import PRIOR, reranked, set_confidence
 from assistant.types import Estimator, Passage, Progress, Relevance, Retriever
 
 Contexts = Literal["auto", "retrieved", "own"]
@@ -250,10 +250,12 @@ def _judged(experiment: Experiment, question: Question, row: Row, curve: Calibra
     return Judged(question, relevance, confidence(shown), not held, without)
 
 
-def _reranked(row: Row, curve: Calibration | None) -> list[str]:
-    """As a turn orders them: where isotonic calibration makes two equal, the one that was found first comes first."""
-    scores = {one: Relevance.of_score(row["scores"][one]) for one in row["passages"]}
-    return sorted(scores, key=lambda one: -(curve.apply(scores[one]) if curve else scores[one]).score)
+def _reranked(row: Row, curve: Calibration | None, prior: float = 0.0) -> list[str]:
+    """Where isotonic calibration makes two equal, the one that was found first comes first."""
+    raw = [Relevance.of_score(row["scores"][one]) for one in row["passages"]]
+    found = [Passage(one, "", "") for one in row["passages"]]
+    judged = [curve.apply(one) if curve else one for one in raw]
+    return [passage.id for passage, _ in reranked(found, judged, len(found), prior)]
 
 
 def _pairs(questions: Sequence[Question], run: Run[str]) -> list[tuple[float, bool]]:
@@ -286,17 +288,21 @@ def _rankings(
     curve_of = dict(zip((one.id for one in material.questions), curves, strict=True))
     qrels = {one.id: dict.fromkeys(one.gold, 1) for one in material.questions if one.id in rows}
     if not rows:
-        return {"bm25": {}, "intervals": {}, "differences": {}}
+        return {"bm25": {}, "turn": {}, "intervals": {}, "differences": {}}
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
     measures = [Success @ cutoff for cutoff in cutoffs]
     before = ranking_scores({one: row["passages"] for one, row in rows.items()}, qrels, measures)
-    after = ranking_scores({one: _reranked(row, curve_of[one]) for one, row in rows.items()}, qrels, measures)
+    after, turn = (
+        ranking_scores({one: _reranked(row, curve_of[one], prior) for one, row in rows.items()}, qrels, measures)
+        for prior in (0.0, PRIOR)
+    )
     keys = [(f"R@{cutoff}", str(measure)) for cutoff, measure in zip(cutoffs, measures, strict=True)]
     seed = experiment.seed
     found = {name: mean(after[key], seed) for name, key in keys}
     return {
         **{name: one.value for name, one in found.items()},
         "bm25": {name: mean(before[key], seed).value for name, key in keys},
+        "turn": {name: mean(turn[key], seed).value for name, key in keys},
         "differences": {name: asdict(paired_difference(after[key], before[key], seed)) for name, key in keys},
         "intervals": _intervals(found),
     }

@@ -14,7 +14,12 @@ DIAGRAM = "reliability.png"
 def table(summary: Mapping[str, Any]) -> str:
     """The measures in Markdown: reranking, the unanswerable by threshold, the reliability table."""
     reached = [
-        [name, f"{summary['bm25'][name]:.3f}", f"{summary[name]:.3f}", _interval(summary, name)]
+        [
+            name,
+            *(f"{found[name]:.3f}" for found in (summary["bm25"], summary)),
+            _interval(summary, name),
+            f"{summary['turn'][name]:.3f}",
+        ]
         for name in summary["bm25"]
     ]
     kinds = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
@@ -27,7 +32,7 @@ def table(summary: Mapping[str, Any]) -> str:
     without = summary["gold_withheld"]
     withheld = "With the gold taken from half of the sets: precision {precision:.3f}, recall {recall:.3f}, F1 {f1:.3f}."
     tables = [
-        _grid(["measure", "BM25", "reranked", "95 % interval"], reached) if reached else "",
+        _grid(["measure", "BM25", "reranked", "95 % interval", "as in a turn"], reached) if reached else "",
         _grid(["measure", "value", "95 % interval"], said),
         _grid(["threshold", "precision", "recall", "F1"], swept),
         withheld.format(**without) if without else "",

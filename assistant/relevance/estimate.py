@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 
 from assistant.types import Passage, Relevance
 
+# What a turn gives the order of its search: docs/results/relevance.md.
+PRIOR = 1.0
 
-def reranked(passages: Sequence[Passage], relevance: Sequence[Relevance], k: int) -> list[tuple[Passage, Relevance]]:
-    """The `k` most relevant passages, best first; equals stay in the order that they came in."""
+
+def reranked(
+    passages: Sequence[Passage], relevance: Sequence[Relevance], k: int, prior: float = 0.0
+) -> list[tuple[Passage, Relevance]]:
+    """The `k` most relevant passages, best first; equals stay in the order that they came in.
+
+    `prior` is how much that order counts: the log-odds fall by `prior` times the logarithm of the place. At 1 the
+    prior odds are 1, 1/2, 1/3, ..., as relevance is spread over the places of a search.
+    """
     pairs = list(zip(passages, relevance, strict=True))
-    return sorted(pairs, key=lambda pair: -pair[1].score)[:k]
+    places = sorted(range(len(pairs)), key=lambda n: prior * log(n + 1) - pairs[n][1].score)
+    return [pairs[n] for n in places[:k]]
 
 
 def set_confidence(relevance: Sequence[Relevance]) -> float:

@@ -2,9 +2,9 @@
 
 Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. Where
 facts are used it is asked about the question with them, too, and the mean of its log-odds counts: the question alone
-brings a vegan eggs, the facts beside it what says little on the question. For a comparison it is asked about each side,
-and the best of each take the places in turn. It runs when sources are on the page already. If it fails, the turn goes
-on as it was found, and says so.
+brings a vegan eggs, the facts beside it what says little on the question. The place in the search counts as well. For
+a comparison it is asked about each side, and the best of each take the places in turn. It runs when sources are on the
+page already. If it fails, the turn goes on as it was found, and says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statistics import fmean
 from threading import Event
 
 from assistant.errors import SequiturError
-from assistant.relevance.estimate import reranked, set_confidence
+from assistant.relevance.estimate import PRIOR, reranked, set_confidence
 from assistant.retrieve.fusion import fuse
 from assistant.retrieve.sides import sides
 from assistant.types import Confidence, Estimator, Parts, Passage, Query, Relevance, Turn
@@ -94,7 +94,7 @@ def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, par
     judged = [replace(one, confidence=known.confidence) for one, known in zip(candidates, relevance, strict=True)]
     if knobs.rerank:
         fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*estimates, strict=True)]
-        judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.keep))]
+        judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.keep), PRIOR)]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
     return turn.grow(passages=tuple(judged[:k]), reserve=tuple(judged[k:]), confidence=confidence)
 
