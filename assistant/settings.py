@@ -52,7 +52,7 @@ class LLMSettings(Section):
     piece: int = Field(
         128,
         ge=1,
-        description="tokens that transformers reads at once on a CPU; 512 is a quarter faster, but slow to stop",
+        description="tokens that transformers reads at once on a CPU; more is faster, but slower to stop",
     )
     threads: int = Field(0, ge=0, description="CPU threads; 0 = all cores")
 
