@@ -6,6 +6,7 @@ the train topics of TREC iKAT 2023 and the organisers' labels; docs/results/ptkb
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
@@ -23,6 +24,8 @@ LAST_REPLY = 0.7
 # An exchange less similar to the utterance than this was about something else, and is no context of it.
 SAME_TOPIC = 0.1
 EXCHANGES = 3
+# "What about iron?" is the utterance before once more, of something else.
+SAME_AGAIN = re.compile(r"^(?:(?:and|but|or|so|ok|okay),? )?(?:what|how) about\b", re.IGNORECASE)
 # A reply's beginning says what it is about; the rest only costs time.
 REPLY_CHARS = 400
 CACHED = 5_000
@@ -39,7 +42,7 @@ def rank(
     """The facts that are on, most relevant first; at most `most` are used, those with `threshold` or more.
 
     The relevance of a fact is its cosine to the utterance or, weighed down, to what was said just before, whichever is
-    greatest. So a follow-up ("What about the second one?") keeps the facts of its topic.
+    greatest. So a follow-up ("Is the second one better?") keeps the facts of its topic.
     """
     on = [fact for fact in facts if fact.on]
     if not on:
@@ -62,11 +65,13 @@ def relevance(
     vectors = _CACHE.encode([*texts, *said], embedder)
     facts, said_now, before = vectors[: len(texts)], vectors[len(texts)], vectors[len(texts) + 1 :]
     utterances, replies = before[: len(recent)], before[len(recent) :]
+    again = bool(SAME_AGAIN.match(utterance))
     parts = [facts @ said_now]
     for turns_ago, (asked, replied) in enumerate(zip(utterances, replies, strict=True), start=1):
-        if max(asked @ said_now, replied @ said_now) >= SAME_TOPIC:
-            parts.append(DECAY**turns_ago * (facts @ asked))
-            if turns_ago == 1:
+        last = turns_ago == 1
+        if (again and last) or max(asked @ said_now, replied @ said_now) >= SAME_TOPIC:
+            parts.append(DECAY ** (turns_ago - again) * (facts @ asked))
+            if last:
                 parts.append(LAST_REPLY * (facts @ replied))
     best: NDArray[np.float32] = np.max(parts, axis=0)
     return best

@@ -73,6 +73,14 @@ def test_what_was_said_earlier_counts_less_and_less(compass: Compass) -> None:
     assert fact.relevance == pytest.approx(DECAY**2, abs=1e-5)
 
 
+@pytest.mark.parametrize("opening", ["What about", "and how about", "Ok, what about"])
+def test_what_about_something_else_keeps_the_facts_of_the_question_before(compass: Compass, opening: str) -> None:
+    [fact] = rank(facts("95"), f"{opening} 0", (said("95", "120"),), compass, NEVER, 5)
+    assert fact.relevance == pytest.approx(1, abs=1e-5)
+    [fact] = rank(facts("80"), f"{opening} 0", (said("80 80"), said("0 0")), compass, NEVER, 5)
+    assert fact.relevance == pytest.approx(DECAY, abs=1e-5)
+
+
 def test_another_topic_is_no_context(compass: Compass) -> None:
     assert np.cos(np.radians(89)) < SAME_TOPIC
     [fact] = rank(facts("89"), "0", (said("89", "89 89"),), compass, NEVER, 5)
@@ -124,6 +132,7 @@ def test_the_real_model_uses_diets_for_food_and_nothing_for_coastlines(embedder:
     assert used("What is a good diet?") == diets
     earlier = said("What is a good diet?", "Eat lentils, vegetables and whole grains, and little sugar.")
     assert used("And what should I eat in the evening?", earlier) >= diets
+    assert used("What about iron?", earlier) >= diets
     assert not diets & used("How long is the coastline of Chile?", earlier)
     assert not used("How deep is the Pacific Ocean?")
     assert not used("Thank you very much!")
