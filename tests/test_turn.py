@@ -15,7 +15,7 @@ from assistant import turn as flow
 from assistant.errors import SettingsError, UtteranceError
 from assistant.steps.admit import NOT_HELD
 from assistant.strategies.concat_pf import FELL_BACK
-from assistant.types import Choices, Exchange, Fact, Parts, Turn, now
+from assistant.types import Choices, Exchange, Fact, Messages, Parts, Turn, now
 from assistant.views import DOING, STEPS, as_json
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -192,6 +192,20 @@ def test_an_answer_or_a_question_of_before_is_no_rewrite(parts: Parts, written: 
     good = "without meat" in written
     assert turn.question == ("What is a good diet without meat?" if good else "And without meat?")
     assert turn.sought == ("And without meat? What is a good diet without meat?" if good else "And without meat?")
+
+
+def test_an_item_that_is_named_by_its_place_is_put_to_the_model(parts: Parts) -> None:
+    listed = Exchange("Name two tips.", "Name two tips.", "- eat lentils\n- drink water")
+    prompts: list[str] = []
+
+    def nothing(messages: Messages) -> str:
+        prompts.append(messages[-1].content)
+        return ""
+
+    turn = asked(scripted(parts, nothing, DRAFT, "Lentils are rich in protein."), Turn("Why the first one?", (listed,)))
+    assert 'A: Why "eat lentils"?' in prompts[0]
+    assert turn.question == 'Why "eat lentils"?'
+    assert turn.rewritten
 
 
 def test_the_same_question_again_is_not_taken_for_a_repetition(parts: Parts) -> None:

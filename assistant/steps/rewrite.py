@@ -8,6 +8,7 @@ from threading import Event
 
 from assistant.budget import fit
 from assistant.steps.history import recent
+from assistant.steps.ordinals import spelt_out
 from assistant.text import normalise
 from assistant.types import Options, Parts, Turn
 
@@ -21,22 +22,23 @@ _ABOUT = re.compile(r"^(?:what|how) about\b", re.IGNORECASE)
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `question`. A first utterance is its own question; a rewrite that went wrong is not used.
 
-    Small models go wrong in three ways that can be seen: they answer, they go on writing, or they repeat a question of
-    before.
+    What is named by its place in the last reply is spelt out before the model sees it. Small models go wrong in three
+    ways that can be seen: they answer, they go on writing, or they repeat a question of before.
     """
     if not turn.history:
         yield turn.grow(question=turn.utterance)
         return
     history = recent(turn.history, exchanges=3, chars=400)
-    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=_ABOUT.sub("And", turn.utterance))
+    utterance = spelt_out(turn.utterance, turn.history[-1])
+    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=_ABOUT.sub("And", utterance))
     [completion] = parts.llm.complete([messages], Options(max_tokens=_ROOM, stop=("\n",)), stop)
-    question = _question(completion.text, turn)
+    question = _question(completion.text, utterance, turn)
     yield turn.grow(question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
-def _question(written: str, turn: Turn) -> str:
-    written, utterance = written.strip().removeprefix("A:").strip().strip('"'), turn.utterance
-    too_long = len(written) > max(_LONGEST * len(utterance), len(utterance) + 160)
+def _question(written: str, utterance: str, turn: Turn) -> str:
+    written, said = written.strip().removeprefix("A:").strip().strip('"'), len(turn.utterance)
+    too_long = len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
     return utterance if not written or too_long or answers or _was_said(written, turn) else written
 
