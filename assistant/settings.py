@@ -24,6 +24,7 @@ FILE_VARIABLE = "SEQUITUR_SETTINGS"
 Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance"]
 EstimatorName = Literal["none", "llm", "cross_encoder", "seq2seq"]
 RetrieverName = Literal["bm25", "dense", "hybrid"]
+Quantisation = Literal["none", "int8", "nf4"]
 Below = Literal["answer", "refuse", "own", "ask"]
 
 
@@ -41,7 +42,7 @@ class LLMSettings(Section):
         description="what runs the model; auto = transformers on a GPU and for hub ids and folders",
     )
     model: str = Field("default", description="a name of the catalogue, a hub id, a folder, or a .gguf file")
-    quantisation: Literal["auto", "none", "int8", "nf4"] = Field(
+    quantisation: Literal["auto"] | Quantisation = Field(
         "auto", description="of transformers' weights; auto = nf4 on a GPU, none (bf16) on a CPU"
     )
     context: int = Field(4096, ge=512, description="tokens that one request may use, prompt and reply together")

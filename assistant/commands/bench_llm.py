@@ -19,11 +19,10 @@ from rich.table import Table
 
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of
 from assistant.llm.catalogue import Catalogue
-from assistant.settings import Settings
+from assistant.settings import Quantisation, Settings
 from assistant.types import LLM, Message, Messages, Options
 
 Backend = Literal["llama.cpp", "transformers"]
-Quantisation = Literal["none", "int8", "nf4"]
 
 _GIB = 1 << 30
 _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "

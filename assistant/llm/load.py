@@ -12,7 +12,7 @@ from typing import Literal
 
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
-from assistant.settings import LLMSettings, Settings
+from assistant.settings import LLMSettings, Quantisation, Settings
 from assistant.types import LLM, Progress
 
 CPU_DEFAULT, GPU_DEFAULT = "default", "gpu-default"
@@ -20,7 +20,6 @@ NO_CUDA = (
     "There is an NVIDIA GPU, but this torch was built without CUDA, so that only the CPU is used; "
     "install one that was (see pytorch.org), or set llm.backend to llama.cpp."
 )
-Quantisation = Literal["none", "int8", "nf4"]
 
 
 def load(settings: Settings, progress: Progress) -> LLM:
