@@ -99,7 +99,7 @@ def test_methods_with_loops_of_their_own_are_compared_in_one_run(files, parts: P
     tokens = {name: measures["prompt_tokens"]["value"] for name, measures in found.items()}
     assert tokens["itrg_refresh/document"] > tokens["itrg_refine/document"] > tokens["generate/document"]
     # the documents of refine stay as they are, since nothing new is found
-    assert len(llm.asked_for("Write the improved paragraph")) == 0
+    assert len(llm.asked_for("Earlier paragraph")) == 0
     # one from what the model knows, and one from the passages, which all rounds of refine and refresh have in common
     assert len(llm.asked_for("Write the paragraph")) == 2 * (1 + 1)
 

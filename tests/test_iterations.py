@@ -79,8 +79,8 @@ def test_refresh_forgets_the_document_and_reads_all_passages(parts: Parts) -> No
 def test_refine_is_given_the_document_and_only_what_is_new(parts: Parts) -> None:
     _, llm = ran("itrg_refine", parts, "The mother was Anne.", "Anne was of Kirkby.", iterations=2)
     first, second = (prompt[-1].content for prompt in llm.prompts)
-    assert "Paragraph so far" not in first
-    assert "Paragraph so far: The mother was Anne." in second
+    assert "Earlier paragraph" not in first
+    assert "Earlier paragraph: The mother was Anne." in second
     assert "- Anne: " in second
     assert "- Ada: " not in second
 
