@@ -13,7 +13,7 @@ from assistant.errors import LibraryError
 from assistant.settings import Settings
 from assistant.types import Progress
 from assistant.web import render
-from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
+from assistant.web.tab import QUIET, Tab, Updates, guarded, on, told, user_of
 from assistant.web.view import View
 
 READ = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".jsonl", ".tsv")
@@ -92,7 +92,7 @@ class Library:
         on(pieces.documents, "drop", self.drop, [pieces.documents], pieces.notice)
 
         def show(request: gr.Request) -> Updates:
-            return guarded(lambda: self.show(user_of(request)), pieces.notice)
+            return told(lambda: self.show(user_of(request)), pieces.notice)
 
         def bring(files: list[str] | None, request: gr.Request, progress: gr.Progress) -> Updates:
             tell = _teller(progress)

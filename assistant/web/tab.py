@@ -107,8 +107,17 @@ async def guarded_stream(stream: AsyncIterator[Updates], notice: Live) -> AsyncI
 
 def guarded(act: Callable[[], Updates], notice: Live) -> Updates:
     """What `act` returns, with no banner but its own; or a banner that says what went wrong."""
+    return told(lambda: {notice: "", **act()}, notice)
+
+
+def told(act: Callable[[], Updates], notice: Live) -> Updates:
+    """What `act` returns, or a banner that says what went wrong; a banner that is there stays otherwise.
+
+    For what happens beside something else, such as one of the things that fill the page when it opens: they come in any
+    order.
+    """
     try:
-        return {notice: "", **act()}
+        return act()
     except SequiturError as error:
         return {notice: render.notice(str(error))}
     except Exception:  # noqa: BLE001
