@@ -8,17 +8,17 @@ from assistant.text import quote, sentences, shorten
 from assistant.types import Exchange
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_THINGS = "one|tip|option|point|item|step|suggestion|idea|choice|recommendation"
+_THINGS = "tip|option|point|item|step|suggestion|idea|choice|recommendation"
 # "the third one", "the 3rd tip", "the last of these", "the second?", "option 2"; not "the second world war"
 _NAMED = re.compile(
-    rf"\bthe (?P<nth>{'|'.join(_ORDINALS)}|last|[1-9]\d*(?:st|nd|rd|th))"
-    rf"(?: (?:{_THINGS})\b| of (?:them|these|those)\b|(?=[?.!,]|$))|\b(?:{_THINGS}|number) (?P<number>[1-9]\d*)\b",
+    rf"\bthe (?P<nth>{'|'.join(_ORDINALS)}|last|[1-9]\d?(?:st|nd|rd|th))"
+    rf"(?: (?:one|{_THINGS})\b| of (?:them|these|those)\b|(?=[?.!,]|$))|\b(?:{_THINGS}|number) (?P<number>[1-9]\d?)\b",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+(.+)$", re.MULTILINE)
-_INLINE = re.compile(r"(?:^|(?<=[\s.]))\(?(\d+)[.)] ")
+_INLINE = re.compile(r"(?:^|(?<=[\s.]))\(?(\d{1,2})[.)] ")
 _AND = re.compile(r"(?:[,;]| and| or)\s*$")
-_ENUMERATED = re.compile(r"(?::|\b(?:includes?|including|such as|like|are)) ([^.:;?!\n]+(?:, [^.:;?!\n]+)+)")
+_ENUMERATED = re.compile(r"(?::|\b(?:includes?|including|such as|like|are)) ([^.:;?!\n]+, [^.:;?!\n]+)")
 _COMMA = re.compile(r", (?:and |or )?| and | or ")
 # More words than this between two commas are a clause, and no item.
 _WORDS = 5
@@ -69,7 +69,7 @@ def _numbered(reply: str) -> list[str]:
 
 
 def _enumerated(reply: str) -> list[str]:
-    """Items with commas between them: "Its neighbours are Peru, Bolivia and Argentina."."""
+    """Items with commas between them: "Its neighbours are Peru, Bolivia and Argentina"."""
     lists = (_COMMA.split(found[1]) for found in _ENUMERATED.finditer(reply))
     return next((items for items in lists if len(items) > 2 and all(len(i.split()) <= _WORDS for i in items)), [])
 
