@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from threading import Event
 
@@ -11,12 +10,11 @@ from assistant.steps.history import recent
 from assistant.steps.ordinals import spelt_out
 from assistant.text import normalise
 from assistant.types import Options, Parts, Turn
+from ptkb.rank import SAME_AGAIN
 
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
 _ROOM = 60
-# Small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is.
-_ABOUT = re.compile(r"^(?:what|how) about\b", re.IGNORECASE)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -30,7 +28,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         return
     history = recent(turn.history, exchanges=3, chars=400)
     utterance = spelt_out(turn.utterance, turn.history[-1])
-    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=_ABOUT.sub("And", utterance))
+    # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
+    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=SAME_AGAIN.sub("And", utterance))
     [completion] = parts.llm.complete([messages], Options(max_tokens=_ROOM, stop=("\n",)), stop)
     question = _question(completion.text, utterance, turn)
     yield turn.grow(question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
