@@ -108,6 +108,28 @@ def test_what_prompts_share_is_read_once(bf16: Transformers, monkeypatch: pytest
     assert sum(read) < 40
 
 
+def test_prompts_of_one_length_are_read_together(smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=2), "smollm2-135m")
+    widths: list[int] = []
+    read = Transformers._read
+
+    def counting(self: Transformers, prompts: list[list[int]], stop: Event) -> object:
+        widths.append(sum(max(map(len, prompts)) - len(prompt) for prompt in prompts))
+        return read(self, prompts, stop)
+
+    monkeypatch.setattr(Transformers, "_read", counting)
+    story = "Bread is made of flour, water, salt and time. " * 20
+    prompts = [ask("What is bread?"), ask(story + "What is it?"), ask("What is salt?"), ask(story + "What is that?")]
+    together = llm.complete(prompts, Options(1), Event())
+    assert [one.prompt_tokens for one in together] == [llm.count(prompt) for prompt in prompts]
+    odds = llm.choose(prompts, ("yes", "no"), Event())
+    assert [one.prompt_tokens for one in odds] == [llm.count(prompt) for prompt in prompts]
+    assert len(widths) == 4
+    assert sum(widths) < 20
+    alone = [llm.choose([prompt], ("yes", "no"), Event())[0].probabilities["yes"] for prompt in prompts]
+    assert [one.probabilities["yes"] for one in odds] == pytest.approx(alone, abs=0.1)
+
+
 def test_a_short_reply_does_not_wait_for_a_long_one(bf16: Transformers) -> None:
     long = bf16.stream(ask("Tell me a long story of a ship."), Options(400), Event())
     next(long)

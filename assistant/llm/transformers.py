@@ -84,17 +84,17 @@ class Transformers:
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt, `settings.slots` at a time, fewer where the memory is too small for that."""
         prompts, owner = [self._fitting(messages) for messages in batch], object()
-        done: list[Completion] = []
-        for start in range(0, len(prompts), self._slots):
-            chunk = prompts[start : start + self._slots]
-            if not self._queue.enter(owner, stop):
-                done.extend(Completion("", finish="cancelled") for _ in chunk)
-                continue
-            try:
-                done.extend(self._completed(chunk, options, stop))
-            finally:
-                self._queue.leave(owner)
-        return done
+        done: dict[int, Completion] = {}
+        for chunk in self._chunks(prompts):
+            if self._queue.enter(owner, stop):
+                try:
+                    replies = self._completed([prompts[index] for index in chunk], options, stop)
+                finally:
+                    self._queue.leave(owner)
+            else:
+                replies = [Completion("", finish="cancelled")] * len(chunk)
+            done.update(zip(chunk, replies, strict=True))
+        return [done[index] for index in range(len(prompts))]
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
         """How likely each word is to begin the reply, normalised over the words; see `words.first_tokens`.
@@ -201,19 +201,29 @@ class Transformers:
             state.logits = out.logits[:, -1].float()
         return True
 
+    def _chunks(self, prompts: list[list[int]]) -> Iterator[list[int]]:
+        """The indices of the prompts, `settings.slots` at a time, the shortest first.
+
+        Those of a chunk are filled up to the longest, so that it costs least when they are about as long.
+        """
+        by_length = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
+        for start in range(0, len(prompts), self._slots):
+            yield by_length[start : start + self._slots]
+
     def _next_odds(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
         """Log-probabilities of what comes first after each prompt, on the CPU; None for those that `stop` overtook."""
-        found: list[Tensor | None] = []
+        found: list[Tensor | None] = [None] * len(prompts)
         owner = object()
-        for start in range(0, len(prompts), self._slots):
-            chunk = prompts[start : start + self._slots]
+        for chunk in self._chunks(prompts):
             state = None
             if self._queue.enter(owner, stop):
                 try:
-                    state = self._read(chunk, stop)
+                    state = self._read([prompts[index] for index in chunk], stop)
                 finally:
                     self._queue.leave(owner)
-            found.extend(state.logits.log_softmax(-1).cpu() if state else [None] * len(chunk))
+            if state:
+                for index, odds in zip(chunk, state.logits.log_softmax(-1).cpu(), strict=True):
+                    found[index] = odds
         return found
 
     def _score(self, prompt: list[int], text: list[int]) -> float:
