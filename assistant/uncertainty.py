@@ -14,12 +14,13 @@ from threading import Event
 
 from assistant.errors import ChoiceError
 from assistant.prompt import render
-from assistant.settings import Uncertainty
+from assistant.settings import TurnSettings, Uncertainty
 from assistant.types import LLM, Completion, Form, Message, Messages, Parts, Passage
 from assistant.unknown import says_unknown
 
 Way = Uncertainty
 UNKNOWN = "unknown"
+WORD: Way = "word"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class Asked:
     messages: Messages
     completion: Completion
     passages: tuple[Passage, ...] = ()
+
+
+def told(knobs: TurnSettings) -> str:
+    """How short answers are told to be unknown: the way, and its threshold where it has one."""
+    return WORD if knobs.uncertainty == WORD else f"{knobs.uncertainty} < {knobs.unknown_threshold}"
 
 
 def unknown(asked: Sequence[Asked], form: Form, parts: Parts, stop: Event) -> list[bool]:

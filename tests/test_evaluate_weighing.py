@@ -1,6 +1,7 @@
 """Weighing by relevance, on rows whose answers were worked out by hand, and the command with real parts."""
 
 import json
+from dataclasses import replace
 from math import log
 from pathlib import Path
 
@@ -113,6 +114,9 @@ def test_a_run_goes_on_and_refuses_others(files, settings, tmp_path) -> None:
     other.name = "other"
     with pytest.raises(DataError, match="another estimator"):
         open_run(run.folder, experiment, "m", other)
+    doubting = replace(experiment, uncertainty="lowest_logprob < 0.5")
+    with pytest.raises(DataError, match="another uncertainty"):
+        open_run(run.folder, doubting, "m", Sure({}))
 
 
 def test_what_can_not_be_measured_is_said(files, tmp_path) -> None:

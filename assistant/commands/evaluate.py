@@ -31,6 +31,7 @@ from assistant.errors import DataError
 from assistant.parts import load_encoder
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage, Retriever
+from assistant.uncertainty import told
 
 app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
 
@@ -127,7 +128,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
     experiment = measured.Experiment(
         corpus, questions, names, varied, loop, limit, seed, skip, filter_known, iterations, _searched(knobs),
-        measured.told(knobs.turn), replies,
+        told(knobs.turn), replies,
     )  # fmt: skip
     material = measured.prepare(experiment)
     run = measured.open_run(into, experiment, knobs.llm.model)

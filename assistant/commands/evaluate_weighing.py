@@ -14,6 +14,7 @@ from assistant.commands.experiment import AsJson, Corpus, Limit, Out, Questions,
 from assistant.evaluation import weighing
 from assistant.parts import load_embedder, load_llm
 from assistant.types import Parts
+from assistant.uncertainty import told
 
 
 def re_rag(  # noqa: PLR0913 - the experiment's knobs
@@ -42,9 +43,9 @@ def re_rag(  # noqa: PLR0913 - the experiment's knobs
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
     from assistant.relevance.load import load_calibrated  # noqa: PLC0415 - torch
 
-    experiment = weighing.Experiment(corpus, questions, depth, k, limit, seed, skip)
-    chosen = weighing.prepare(experiment)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    experiment = weighing.Experiment(corpus, questions, depth, k, limit, seed, skip, told(knobs.turn))
+    chosen = weighing.prepare(experiment)
     retriever = indexed(corpus, knobs)
     with bar("Sentence-BERT") as progress:
         embedder = load_embedder(knobs, progress)

@@ -43,12 +43,10 @@ from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.evaluation.shots import Demonstrator, draw
 from assistant.llm.meter import metered
-from assistant.settings import TurnSettings
 from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
-from assistant.uncertainty import UNKNOWN
+from assistant.uncertainty import UNKNOWN, WORD
 
 CLOSED_BOOK = "closed_book"
-WORD = "word"
 REPLIES = "replies.jsonl"
 Key = tuple[str, int, str, int, int, str]
 
@@ -184,11 +182,6 @@ def claim(experiment: Experiment, model: str) -> Row:
         "loop": experiment.loop,
         **unusual,
     }
-
-
-def told(knobs: TurnSettings) -> str:
-    """How "unknown" is told: the way, and its threshold where it has one."""
-    return WORD if knobs.uncertainty == WORD else f"{knobs.uncertainty} < {knobs.unknown_threshold}"
 
 
 def key_of(strategy: str, setting: Setting, question: str) -> Key:

@@ -29,6 +29,7 @@ from assistant.strategies.concat import FACTOID_ROOM
 from assistant.strategies.post_fusion import replies
 from assistant.text import normalise
 from assistant.types import Choices, Estimator, Options, Parts, Progress, Relevance, Turn
+from assistant.uncertainty import WORD
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 BASE, FULL = "post_fusion", "re_rag"
@@ -36,7 +37,10 @@ BASE, FULL = "post_fusion", "re_rag"
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is asked: `depth` BM25 candidates of each question, the best `k` of which are answered from."""
+    """What is asked: `depth` BM25 candidates of each question, the best `k` of which are answered from.
+
+    `uncertainty` is how "unknown" is told, with its threshold where it has one.
+    """
 
     corpus: Path
     questions: Path
@@ -45,6 +49,7 @@ class Experiment:
     limit: int | None = None
     seed: int = 0
     skip: int = 0
+    uncertainty: str = WORD
 
 
 def prepare(experiment: Experiment) -> list[Question]:
@@ -66,7 +71,8 @@ def open_run(folder: Path, experiment: Experiment, model: str, estimator: Estima
     """The folder of this experiment; more questions may be added later, and k may change.
 
     Raises:
-        DataError: the folder holds a run on other data, or with another model, estimator or depth.
+        DataError: the folder holds a run on other data, or with another model, estimator, depth or way to tell
+            "unknown".
     """
     asked = {
         "corpus": fingerprint(experiment.corpus),
@@ -75,6 +81,8 @@ def open_run(folder: Path, experiment: Experiment, model: str, estimator: Estima
         "model": model,
         "estimator": f"{estimator.name} {estimator.calibration}".strip(),
     }
+    if experiment.uncertainty != WORD:
+        asked["uncertainty"] = experiment.uncertainty
     return Run(folder, asked, lambda row: str(row["id"]))
 
 
