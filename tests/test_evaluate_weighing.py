@@ -67,7 +67,8 @@ def test_each_part_of_it_does_what_it_says(files, settings, tmp_path) -> None:
     found = {name: one["value"] for name, one in summary["methods"].items()}
     # by BM25 the right passage is not among three; reranked it is first, and outweighs two votes
     assert found == {
-        "post_fusion": 0, "rerank only": 0, "score only": 0, "re_rag": 1, "without normalisation": 1,
+        "post_fusion": 0, "likelihood only": 0, "rerank only": 0, "score only": 0, "re_rag": 1,
+        "without normalisation": 1,
     }  # fmt: skip
     assert summary["differences"]["re_rag"]["value"] == 1
     low = summary["under_threshold"]
@@ -87,6 +88,11 @@ def test_likelihoods_count_and_unknown_answers_do_not(files, settings, tmp_path)
     assert found["re_rag"]["value"] == 1
     row["logs"][2] = log(0.95)
     assert summarise(experiment, questions, run)["methods"]["re_rag"]["value"] == 0
+    # likelihoods alone know nothing of relevance
+    row["scores"] = [-9.0, 0.0, 9.0, 0.0]
+    row["logs"] = [log(0.9), log(0.9), log(0.4), log(0.4)]
+    found = summarise(experiment, questions, run)["methods"]
+    assert (found["likelihood only"]["value"], found["re_rag"]["value"]) == (1, 0)
 
 
 def test_abstaining_and_the_models_own_answers(files, settings, tmp_path) -> None:

@@ -151,6 +151,7 @@ def _own(question: Question, parts: Parts) -> str:
 # Of each method: whether passages are reranked, and how an answer is weighed.
 METHODS: Mapping[str, tuple[bool, str]] = {
     BASE: (False, "votes"),
+    "likelihood only": (False, "likelihood"),
     "rerank only": (True, "votes"),
     "score only": (False, "softmax"),
     FULL: (True, "softmax"),
@@ -181,9 +182,12 @@ def _answer(row: Row, method: str, k: int) -> str:
 def _worth(row: Row, places: Sequence[int], weighed: str) -> list[float]:
     if weighed == "votes":
         return [1.0] * len(places)
+    likelihoods = [exp(min(row["logs"][n], 0.0)) for n in places]
+    if weighed == "likelihood":
+        return likelihoods
     scores = [row["scores"][n] for n in places]
     shares = weights(scores) if weighed == "softmax" else [Relevance.of_score(score).confidence for score in scores]
-    return [share * exp(min(row["logs"][n], 0.0)) for n, share in zip(places, shares, strict=True)]
+    return [share * likelihood for share, likelihood in zip(shares, likelihoods, strict=True)]
 
 
 def _em(row: Row, answer: str) -> float:
