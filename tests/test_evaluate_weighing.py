@@ -123,6 +123,12 @@ def test_a_run_goes_on_and_refuses_others(files, settings, tmp_path) -> None:
     doubting = replace(experiment, uncertainty="lowest_logprob < 0.5")
     with pytest.raises(DataError, match="another uncertainty"):
         open_run(run.folder, doubting, "m", Sure({}))
+    # one that was begun before runs told: nobody knows how it was
+    told = json.loads((run.folder / "run.json").read_text())
+    del told["uncertainty"]
+    (run.folder / "run.json").write_text(json.dumps(told))
+    with pytest.raises(DataError, match="another uncertainty"):
+        open_run(run.folder, experiment, "m", Sure({}))
 
 
 def test_what_can_not_be_measured_is_said(files, tmp_path) -> None:

@@ -80,9 +80,8 @@ def open_run(folder: Path, experiment: Experiment, model: str, estimator: Estima
         "depth": experiment.depth,
         "model": model,
         "estimator": f"{estimator.name} {estimator.calibration}".strip(),
+        "uncertainty": experiment.uncertainty,
     }
-    if experiment.uncertainty != WORD:
-        asked["uncertainty"] = experiment.uncertainty
     return Run(folder, asked, lambda row: str(row["id"]))
 
 
