@@ -56,7 +56,7 @@ def elect(pool: Sequence[Candidate], form: str, embedder: Embedder) -> Candidate
 def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[str]:
     """A label for each candidate; equal labels mean equal answers."""
     if form == "factoid":
-        return [normalise(candidate.text) for candidate in pool]
+        return ["unknown" if candidate.unknown else normalise(candidate.text) for candidate in pool]
     known = [candidate.text for candidate in pool if not candidate.unknown]
     if len(known) < 2:
         return ["unknown" if candidate.unknown else "0" for candidate in pool]

@@ -25,6 +25,15 @@ def test_unknown_has_no_votes_unless_all_are() -> None:
     assert decided("chat", "unknown") == ([0], "unknown")
 
 
+def test_an_answer_in_doubt_does_not_vote_for_one_that_says_the_same() -> None:
+    candidates = [Candidate("Paris", "p1"), Candidate("Lyon", "p2"), Candidate("Lyon", "p3", unknown=True)]
+    voted = vote(candidates, "factoid", WordEmbedder())
+    assert [one.votes for one in voted] == [1, 1, 0]
+    winner = elect(voted, "factoid", WordEmbedder())
+    assert winner
+    assert winner.text == "Paris"
+
+
 def test_a_tie_goes_to_the_better_passage() -> None:
     assert decided("factoid", "unknown", "Lyon", "Paris", "Paris", "lyon")[1] == "Lyon"
 
