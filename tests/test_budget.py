@@ -37,6 +37,16 @@ def test_then_passages_then_facts_then_the_question() -> None:
     assert llm.count(messages) <= bare + 60
 
 
+def test_a_single_passage_goes_before_the_question() -> None:
+    bare = ScriptedLLM().count(render("chat/post_fusion", passage=Passage("1", "Title", ""), facts=(), question=""))
+    llm = ScriptedLLM(context=bare + 60 + 150)
+    passage, question = Passage("1", "Title", long(1000)), long(60)
+    messages, cuts = fit("chat/post_fusion", llm, 60, passage=passage, facts=(), question=question)
+    assert cuts == ("half of the passage (4)",)
+    assert question in messages[-1].content
+    assert llm.count(messages) <= bare + 150
+
+
 def test_a_context_too_small_for_anything_is_told() -> None:
     with pytest.raises(UtteranceError, match=r"llm\.context"):
         fit("rewrite", ScriptedLLM(context=80), 60, history=(), utterance=long(300))

@@ -79,6 +79,22 @@ def test_each_part_of_it_does_what_it_says(files, settings, tmp_path) -> None:
     assert set(found) == set(METHODS)
 
 
+def test_a_question_too_long_for_the_model_counts_as_wrong_and_the_run_goes_on(files, settings, tmp_path) -> None:
+    class Narrow(ScriptedLLM):
+        def count(self, messages) -> int:
+            return 5000
+
+    experiment = Experiment(*files, depth=4, k=3)
+    questions = prepare(experiment)
+    run = open_run(tmp_path / "out", experiment, "m", Sure(CONFIDENCE))
+    measure(
+        experiment, questions, run, Parts(settings, Narrow(), WORDS, FixedRetriever(PASSAGES)), Sure(CONFIDENCE), silent
+    )
+    assert "does not fit the model's context" in run.rows["a"]["error"]
+    summary = summarise(experiment, questions, run)
+    assert {one["value"] for one in summary["methods"].values()} == {0}
+
+
 def test_likelihoods_count_and_unknown_answers_do_not(files, settings, tmp_path) -> None:
     _, run, experiment, questions = ran(files, settings, tmp_path / "out", ["Lima", "unknown", "Quito", "Quito", ""])
     row = run.rows["a"]

@@ -20,7 +20,7 @@ from threading import Event
 from typing import Any
 
 from assistant.budget import fit
-from assistant.errors import DataError
+from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.data import Question, fingerprint, read_questions, sample
 from assistant.evaluation.measures import exact_match, mean, paired_difference
 from assistant.evaluation.runs import Row, Run
@@ -124,23 +124,39 @@ def _row(question: Question, depth: int, parts: Parts, estimator: Estimator) -> 
     passages = tuple(parts.retriever.search(question.text, depth))
     choices = Choices(BASE, k=depth, form="factoid")
     turn = Turn(question.text, question=question.text, passages=passages, choices=choices)
-    answered = replies(turn, parts, Event())
+    try:
+        found = _found(turn, parts, estimator)
+    except UtteranceError as refusal:
+        # a question too long for the model must not end the run each time it is resumed; it counts as wrong
+        found = {**_nothing(len(passages)), "error": str(refusal)}
     return {
         "id": question.id,
         "question": question.text,
         "passages": [passage.id for passage in passages],
-        "scores": [round(one.score, 6) for one in estimator.estimate(question.text, passages, Event())],
-        "answers": [candidate.text for candidate, _ in answered],
-        "logs": [round(sum(asked.completion.logprobs), 6) for _, asked in answered],
-        "unknown": [candidate.unknown for candidate, _ in answered],
-        "own": _own(question, parts),
+        **found,
         "gold_at": [n for n, passage in enumerate(passages) if passage.id in question.gold],
         "gold": list(question.answers),
     }
 
 
-def _own(question: Question, parts: Parts) -> str:
-    messages, _ = fit("factoid/closed_book", parts.llm, FACTOID_ROOM, question=question.text)
+def _found(turn: Turn, parts: Parts, estimator: Estimator) -> Row:
+    answered = replies(turn, parts, Event())
+    return {
+        "scores": [round(one.score, 6) for one in estimator.estimate(turn.question, turn.passages, Event())],
+        "answers": [candidate.text for candidate, _ in answered],
+        "logs": [round(sum(asked.completion.logprobs), 6) for _, asked in answered],
+        "unknown": [candidate.unknown for candidate, _ in answered],
+        "own": _own(turn.question, parts),
+    }
+
+
+def _nothing(passages: int) -> Row:
+    zeros = [0.0] * passages
+    return {"scores": zeros, "answers": [""] * passages, "logs": zeros, "unknown": [True] * passages, "own": ""}
+
+
+def _own(question: str, parts: Parts) -> str:
+    messages, _ = fit("factoid/closed_book", parts.llm, FACTOID_ROOM, question=question)
     [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), Event())
     return completion.text.strip()
 
