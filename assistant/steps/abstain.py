@@ -14,6 +14,7 @@ from assistant.budget import fit
 from assistant.strategies.concat import FACTOID_ROOM
 from assistant.text import finished
 from assistant.types import Answer, Options, Parts, Step, Turn
+from assistant.unknown import says_unknown
 
 OWN = "The library doesn't seem to hold an answer to this. From the model's own knowledge, without a source:"
 ASK = (
@@ -77,4 +78,6 @@ def _own(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.used_facts, question=turn.question)
     turn = turn.grow(cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
-        yield turn.grow(answer=Answer(head + finished(completion, form), origin="model"))
+        text = finished(completion, form)
+        lost = bool(completion.finish) and says_unknown(text)
+        yield turn.grow(answer=Answer(text if lost else head + text, lost, "model"))
