@@ -1,7 +1,8 @@
 """Self-consistency around any strategy: sampled several times, the answers voted on (post-fusion, section 4.4).
 
 Where every sample's answer was voted out of passages asked one by one, the pools are put together, so that p samples of
-post-fusion over k passages vote with p x k answers; otherwise each sample votes with its answer.
+post-fusion over k passages vote with p x k answers; otherwise, also where answers were weighed and not counted, each
+sample votes with its answer.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ from threading import Event
 from assistant import citations
 from assistant.fallback import Fallback
 from assistant.pool import elect, vote
-from assistant.types import LLM, Answer, Candidate, Choice, Completion, Messages, Options, Parts, Step, Turn
+from assistant.types import LLM, Answer, Candidate, Choice, Completion, Messages, Options, Parts, Scorer, Step, Turn
 
 TEMPERATURE = 0.7
+
+
+def sampling(llm: LLM, seed: int) -> Sampler:
+    """A sampler around the model, which scores texts where the model does."""
+    return ScoringSampler(llm, seed) if isinstance(llm, Scorer) else Sampler(llm, seed)
 
 
 class Sampler:
@@ -46,6 +52,15 @@ class Sampler:
         return replace(options, temperature=self._temperature, seed=self._seed)
 
 
+class ScoringSampler(Sampler):
+    """A sampler around a model that is a `Scorer`, and so one itself."""
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the model does it, without a temperature."""
+        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `sampling`
+        return self._llm.score(batch, stop)
+
+
 def sampled(strategy: Step, samples: int, seed: int) -> Step:
     """`strategy`, run `samples` times with seeds counting up from `seed`, and a vote over what it says.
 
@@ -59,7 +74,7 @@ def sampled(strategy: Step, samples: int, seed: int) -> Step:
         runs: list[Turn] = []
         for n in range(samples):
             latest = turn
-            for latest in strategy(turn, replace(parts, llm=Sampler(parts.llm, seed + n)), stop):
+            for latest in strategy(turn, replace(parts, llm=sampling(parts.llm, seed + n)), stop):
                 yield latest
             if stop.is_set():
                 return
@@ -71,7 +86,7 @@ def sampled(strategy: Step, samples: int, seed: int) -> Step:
 
 def _voted(turn: Turn, runs: Sequence[Turn], parts: Parts, stop: Event) -> Iterator[Turn]:
     form = turn.choices.form
-    pooled = all(run.pool and run.answer and run.answer.origin == "pool" for run in runs)
+    pooled = all(_by_votes(run) for run in runs)
     candidates = [one for run in runs for one in run.pool] if pooled else [_candidate(run) for run in runs]
     pool = vote(candidates, form, parts.embedder)
     winner = elect(pool, form, parts.embedder)
@@ -81,6 +96,11 @@ def _voted(turn: Turn, runs: Sequence[Turn], parts: Parts, stop: Event) -> Itera
     else:
         # the run that gave the winning answer has its citations, too
         yield runs[pool.index(winner)].grow(pool=pool)
+
+
+def _by_votes(run: Turn) -> bool:
+    by_pool = bool(run.pool) and run.answer is not None and run.answer.origin == "pool"
+    return by_pool and not any(one.weight for one in run.pool)
 
 
 def _candidate(run: Turn) -> Candidate:

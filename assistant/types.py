@@ -465,8 +465,11 @@ class LLM(Protocol):
 class Scorer(Protocol):
     """An LLM that can also tell how likely a given text is."""
 
-    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
-        """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt."""
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
+
+        Those that `stop` overtook get minus infinity.
+        """
         ...
 
 

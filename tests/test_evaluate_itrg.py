@@ -15,8 +15,8 @@ from assistant.evaluation.answers import Experiment, Setting, claim, method, pre
 from assistant.evaluation.data import Question
 from assistant.evaluation.measures import answer_recall
 from assistant.evaluation.searching import Finder, check_loops
-from assistant.evaluation.shots import Demonstrator, draw
-from assistant.types import Message, Messages, Options, Parts
+from assistant.evaluation.shots import Demonstrator, demonstrating, draw
+from assistant.types import Message, Messages, Options, Parts, Scorer
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import CAPITALS, files, passages, ran  # noqa: F401 - a fixture is among them
 from tests.test_evaluation_data import lines
@@ -164,6 +164,21 @@ def test_a_demonstrator_leaves_choosing_alone_and_counts_what_it_adds() -> None:
     assert llm.prompts[0][2] == Message("assistant", "Lima")
     shown.choose([prompt], ("yes", "no"), Event())
     assert llm.asked == [prompt]
+
+
+def test_a_demonstrator_scores_with_demonstrations_where_its_model_scores() -> None:
+    class Scoring(ScriptedLLM):
+        def score(self, batch, stop) -> list[float]:
+            return [-float(len(prompt)) for prompt, _ in batch]
+
+    shown = [Question("1", "capital of Peru?", ("Lima",))]
+    assert not isinstance(demonstrating(ScriptedLLM(), shown), Scorer)
+    llm = Scoring()
+    assert demonstrating(llm, ()) is llm
+    scoring = demonstrating(llm, shown)
+    assert isinstance(scoring, Scorer)
+    prompt = (Message("system", "You answer."), Message("user", "capital of Norway?"))
+    assert scoring.score([(prompt, "Oslo")], Event()) == [-4.0]
 
 
 def test_a_document_for_a_question_too_long_for_the_model_counts_as_wrong(files, parts, tmp_path) -> None:  # noqa: F811

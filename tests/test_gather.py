@@ -35,7 +35,7 @@ class Failing(Echo):
 
 
 class Scoring(Echo):
-    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         return [-float(len(text)) for _, text in batch]
 
 
@@ -95,5 +95,5 @@ def test_it_scores_where_the_model_does() -> None:
     assert not isinstance(gathering(Echo()), Scorer)
     scoring = gathering(Scoring())
     assert isinstance(scoring, Scorer)
-    assert scoring.score([(prompt("x"), "four")]) == [-4.0]
+    assert scoring.score([(prompt("x"), "four")], Event()) == [-4.0]
     assert gathering(ScriptedLLM()).choose([prompt("x")], ("yes", "no"), NEVER)[0].probabilities["yes"] == 0.9

@@ -104,7 +104,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
 class Scoring(Slow):
     """Can also tell how likely a text is."""
 
-    def score(self, batch) -> list[float]:
+    def score(self, batch, stop) -> list[float]:
         self.asked.extend(messages for messages, _ in batch)
         return [-float("inf") if text == "never" else -float(len(text)) for _, text in batch]
 
@@ -115,8 +115,8 @@ def test_scores_are_kept_where_the_model_scores(tmp_path: Path) -> None:
     llm, again = Scoring(), Scoring()
     memo = remembering(llm, tmp_path / "replies.jsonl")
     assert isinstance(memo, Scorer)
-    assert memo.score(batch[:2]) == [-3.0, -float("inf")]
+    assert memo.score(batch[:2], Event()) == [-3.0, -float("inf")]
     reopened = remembering(again, tmp_path / "replies.jsonl")
     assert isinstance(reopened, Scorer)
-    assert reopened.score(batch) == [-3.0, -float("inf"), -3.0]
+    assert reopened.score(batch, Event()) == [-3.0, -float("inf"), -3.0]
     assert (len(llm.asked), len(again.asked)) == (2, 1)

@@ -195,7 +195,7 @@ class Knowing(ScriptedLLM):
 
     scored: list[str] = field(default_factory=list)
 
-    def score(self, batch) -> list[float]:
+    def score(self, batch, stop) -> list[float]:
         self.scored += [text for _, text in batch]
         return [log(0.8) if text in messages[-1].content else -inf for messages, text in batch]
 

@@ -268,6 +268,13 @@ def test_or_the_person_is_asked(parts: Parts) -> None:
     assert turn.answer.text == ASK
 
 
+def test_a_model_that_does_not_know_either_says_so(parts: Parts) -> None:
+    turn = asked(sure(parts, Sure({"p2": 0.1}), "unknown", below="own"), Turn(QUESTION, choices=choices()))
+    assert turn.answer
+    assert turn.answer.unknown
+    assert turn.answer.text == NOT_HELD
+
+
 @pytest.mark.parametrize(
     ("said", "agrees"),
     [
@@ -371,6 +378,14 @@ def test_a_relevant_passage_outweighs_a_majority(parts: Parts) -> None:
     assert turn.confidence
 
 
+def test_without_passages_nothing_is_known(parts: Parts) -> None:
+    for form in ("factoid", "chat"):
+        turn = Turn(QUESTION, question=QUESTION, choices=choices(form=form))
+        *_, last = re_rag.run(turn, sure(parts, Sure({})), Event())
+        assert last.answer
+        assert last.answer.unknown
+
+
 def test_equal_passages_vote_as_in_post_fusion(parts: Parts) -> None:
     turn = pooled(parts, "oat drink", "milk", "Milk.", confidences={"p1": 0.5, "p2": 0.5, "p3": 0.5})
     assert turn.answer
@@ -394,7 +409,7 @@ class Likely(ScriptedLLM):
     def complete(self, batch, options, stop) -> list[Completion]:
         return [replace(one, logprobs=(log(0.9),)) for one in super().complete(batch, options, stop)]
 
-    def score(self, batch) -> list[float]:
+    def score(self, batch, stop) -> list[float]:
         # "milk" is all but impossible after the passage about lactose, and certain after the others
         return [
             log(0.9) if ("sugar in milk" in prompt[-1].content) == (text == "oat drink") else log(0.05)
@@ -435,7 +450,7 @@ def test_a_whole_turn_scores_and_counts_what_it_read_for_that(parts: Parts) -> N
 
 def test_impossible_answers_do_not_divide_by_nothing(parts: Parts) -> None:
     class Hopeless(Likely):
-        def score(self, batch) -> list[float]:
+        def score(self, batch, stop) -> list[float]:
             return [float("-inf")] * len(batch)
 
     parts = replace(sure(parts, Sure({})), llm=Hopeless(["oat drink", "milk", "milk"]))
@@ -459,6 +474,35 @@ def test_chat_answers_are_weighed_and_cited_with_what_is_kept_in_reserve(parts: 
     assert turn.citations[0].passage_id == "p2"
     assert turn.tokens.completion > 0
     assert turn.spent["answer"].prompt > 0
+
+
+def test_a_passage_in_reserve_that_speaks_is_a_source(parts: Parts) -> None:
+    replies = ("unknown", "Oat drink holds no lactose.", "unknown")
+    parts = sure(parts, Sure({"p1": 0.9, "p2": 0.6}), *replies, keep=3)
+    turn = asked(parts, Turn(QUESTION, choices=choices(strategy="re_rag", k=1)))
+    assert [one.id for one in turn.passages] == ["p1", "p2"]
+    assert "p2" not in [one.id for one in turn.reserve]
+    assert turn.answer
+    assert turn.answer.text == "Oat drink holds no lactose. [1]"
+    assert turn.citations[0].passage_id == "p2"
+
+
+def test_stopping_while_answers_are_scored_keeps_the_pool(parts: Parts) -> None:
+    stop = Event()
+
+    class Slow(Likely):
+        def score(self, batch, stop) -> list[float]:
+            stop.set()
+            return [float("-inf")] * len(batch)
+
+    parts = replace(sure(parts, Sure({"p2": 0.9})), llm=Slow(["oat drink", "milk", "milk"]))
+    turn = Turn(
+        QUESTION, question=QUESTION, passages=tuple(parts.retriever.search("", 3)), choices=choices(form="factoid")
+    )
+    *_, last = re_rag.run(turn, parts, stop)
+    assert last.answer
+    assert last.answer.text == "oat drink"
+    assert last.pool[0].probability > last.pool[1].probability
 
 
 def test_the_pool_grows_and_stopping_keeps_it(parts: Parts) -> None:

@@ -7,10 +7,10 @@ from threading import Event
 import pytest
 
 from assistant import variants
-from assistant.consistency import Sampler, sampled
+from assistant.consistency import Sampler, sampled, sampling
 from assistant.reasoning import split
 from assistant.strategies.concat_pf import FELL_BACK
-from assistant.types import Choices, Completion, Messages, Options, Parts, Turn
+from assistant.types import Choices, Completion, Confidence, Messages, Options, Parts, Scorer, Turn
 from tests.conftest import ScriptedLLM
 
 
@@ -215,6 +215,35 @@ def test_the_winning_chat_sample_keeps_its_citations(parts: Parts) -> None:
     assert turn.answer
     assert turn.answer.text == f"{said} [1]"
     assert [citation.passage_id for citation in turn.citations] == ["p1"]
+
+
+def test_where_answers_are_weighed_the_samples_vote_and_not_their_pools(parts: Parts) -> None:
+    # of each sample the first passage's answer weighs most, and two of three passages say something else
+    answers = ["18 grams", "milk", "milk"]
+    knobs = parts.settings.relevance.model_copy(update={"keep": 3})
+    weighing = replace(
+        parts, llm=ScriptedLLM(answers * 2), settings=parts.settings.model_copy(update={"relevance": knobs})
+    )
+    turn = turn_of(parts)
+    confidences = (0.9, 0.2, 0.2)
+    judged = tuple(replace(p, confidence=c) for p, c in zip(turn.passages, confidences, strict=False))
+    turn = turn.grow(
+        passages=judged, choices=replace(turn.choices, form="factoid"), confidence=Confidence(0.9, 0.2, "sure")
+    )
+    *_, last = sampled(variants.step("strategies", "re_rag"), 2, seed=0)(turn, weighing, Event())
+    assert last.answer
+    assert last.answer.text == "18 grams"
+
+
+def test_a_sampler_scores_where_its_model_does() -> None:
+    class Scoring(ScriptedLLM):
+        def score(self, batch, stop) -> list[float]:
+            return [-float(len(text)) for _, text in batch]
+
+    assert not isinstance(sampling(ScriptedLLM(), 1), Scorer)
+    scoring = sampling(Scoring(), 1)
+    assert isinstance(scoring, Scorer)
+    assert scoring.score([((), "four")], Event()) == [-4.0]
 
 
 def test_a_stopped_vote_is_not_held(parts: Parts) -> None:

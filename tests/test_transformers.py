@@ -73,7 +73,8 @@ def test_choosing_agrees_with_scoring(bf16: Transformers) -> None:
         word: [space + form for space in ("", " ") for form in (word, word.capitalize())] for word in ("true", "false")
     }
     for prompt, choice in zip(prompts, bf16.choose(prompts, ("true", "false"), Event()), strict=True):
-        mass = {word: sum(map(math.exp, bf16.score([(prompt, form) for form in forms[word]]))) for word in forms}
+        logs = {word: bf16.score([(prompt, form) for form in forms[word]], Event()) for word in forms}
+        mass = {word: sum(map(math.exp, found)) for word, found in logs.items()}
         expected = mass["true"] / sum(mass.values())
         assert choice.probabilities["true"] == pytest.approx(expected, abs=0.1)
 
@@ -81,11 +82,14 @@ def test_choosing_agrees_with_scoring(bf16: Transformers) -> None:
 def test_the_score_of_a_reply_is_the_sum_of_its_log_probabilities(bf16: Transformers) -> None:
     prompt = ask("What is the capital of France?")
     written = list(bf16.stream(prompt, Options(6), Event()))[-1]
-    (score,) = bf16.score([(prompt, written.text)])
+    (score,) = bf16.score([(prompt, written.text)], Event())
     assert score == pytest.approx(sum(written.logprobs), abs=0.5)
-    assert bf16.score([(prompt, "")]) == [0.0]
+    assert bf16.score([(prompt, "")], Event()) == [0.0]
+    stopped = Event()
+    stopped.set()
+    assert bf16.score([(prompt, written.text)], stopped) == [-math.inf]
     # Having scored a text leaves nothing behind that a later one would see.
-    assert bf16.score([(prompt, written.text)]) == [pytest.approx(score, abs=0.1)]
+    assert bf16.score([(prompt, written.text)], Event()) == [pytest.approx(score, abs=0.1)]
 
 
 def test_what_prompts_share_is_read_once(bf16: Transformers, monkeypatch: pytest.MonkeyPatch) -> None:

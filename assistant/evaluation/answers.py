@@ -41,7 +41,7 @@ from assistant.evaluation.measures import answer_recall, exact_match, lost_vote,
 from assistant.evaluation.memo import Memo, remembering
 from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.evaluation.shots import Demonstrator, draw
+from assistant.evaluation.shots import demonstrating, draw
 from assistant.llm.meter import metered
 from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
 from assistant.uncertainty import UNKNOWN, WORD
@@ -320,7 +320,7 @@ class _Asker:
 
     def _answering(self, setting: Setting) -> Parts:
         shown = self._material.demonstrations[: setting.shots]
-        return replace(self._parts, llm=metered(Demonstrator(self._parts.llm, shown) if shown else self._parts.llm))
+        return replace(self._parts, llm=metered(demonstrating(self._parts.llm, shown)))
 
 
 def row_of(question: Question, turn: Turn) -> Row:

@@ -85,7 +85,7 @@ class Gatherer:
 class ScoringGatherer(Gatherer):
     """A gatherer around a model that is a `Scorer`, and so one itself."""
 
-    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """As the model does it."""
         assert isinstance(self._llm, Scorer)  # noqa: S101 - see `gathering`
-        return self._llm.score(batch)
+        return self._llm.score(batch, stop)

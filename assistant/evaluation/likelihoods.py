@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import inf, isfinite, log
 from pathlib import Path
+from threading import Event
 
 from assistant.errors import SettingsError, UtteranceError
 from assistant.evaluation.data import Question, fingerprint
@@ -102,7 +103,7 @@ def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
         prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage) for passage in passages]
         prompts.append(render(ALONE, question=question.text))
         # the first of the accepted answers, as in the paper
-        *found, without = scorer(llm).score([(prompt, question.answers[0]) for prompt in prompts])
+        *found, without = scorer(llm).score([(prompt, question.answers[0]) for prompt in prompts], Event())
     except UtteranceError as refusal:
         error = str(refusal)
     return {

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from threading import Event, Lock, local
 from time import perf_counter
@@ -112,12 +113,13 @@ class Memo:
 class ScoringMemo(Memo):
     """A memo around a model that is a `Scorer`, and so one itself."""
 
-    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """Kept scores, and those of the model for the rest of the batch."""
-        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `remembering`
+        llm = self._llm
+        assert isinstance(llm, Scorer)  # noqa: S101 - see `remembering`
         keys = [_key("score", messages, (text,)) for messages, text in batch]
-        self._ask(keys, batch, self._llm.score, Event())
-        return [float(self._kept[key]["reply"]) for key in keys]
+        self._ask(keys, batch, lambda missing: llm.score(missing, stop), stop)
+        return [float(self._kept[key]["reply"]) if key in self._kept else -inf for key in keys]
 
 
 def _plain(reply: Reply) -> object:

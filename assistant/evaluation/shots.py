@@ -8,7 +8,7 @@ from threading import Event
 from assistant.errors import DataError
 from assistant.evaluation.data import Question, sample
 from assistant.prompt import render
-from assistant.types import LLM, Choice, Completion, Message, Messages, Options
+from assistant.types import LLM, Choice, Completion, Message, Messages, Options, Scorer
 
 
 def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
@@ -22,6 +22,13 @@ def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed:
     if len(able) < n or {question.id for question in able} & {question.id for question in asked}:
         raise DataError(f"No {n} questions are left over to demonstrate answers with; lower --limit or --shots.")
     return tuple(able)
+
+
+def demonstrating(llm: LLM, demonstrations: Sequence[Question]) -> LLM:
+    """The model with demonstrations, if there are any, which scores texts where the model does."""
+    if not demonstrations:
+        return llm
+    return ScoringDemonstrator(llm, demonstrations) if isinstance(llm, Scorer) else Demonstrator(llm, demonstrations)
 
 
 class Demonstrator:
@@ -51,6 +58,15 @@ class Demonstrator:
     def _with(self, messages: Messages) -> Messages:
         system, *rest = messages
         return (system, *self._shown, *rest)
+
+
+class ScoringDemonstrator(Demonstrator):
+    """A demonstrator around a model that is a `Scorer`, and so one itself."""
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the model does it, with demonstrations."""
+        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `demonstrating`
+        return self._llm.score([(self._with(messages), text) for messages, text in batch], stop)
 
 
 def _exchange(question: Question) -> Messages:

@@ -61,11 +61,11 @@ class Meter:
 class ScoringMeter(Meter):
     """A meter around a model that is a `Scorer`, and so one itself."""
 
-    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """As the model does it. What is scored is read, so it counts as part of the prompt."""
         assert isinstance(self._llm, Scorer)  # noqa: S101 - see `metered`
         since = perf_counter()
-        scores = self._llm.score(batch)
+        scores = self._llm.score(batch, stop)
         read = sum(self._llm.count((*messages, Message("assistant", text))) for messages, text in batch)
         self._add(Tokens(read), perf_counter() - since)
         return scores

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from pathlib import Path
 from threading import Event
 
@@ -111,9 +112,12 @@ class Transformers:
             found.append(normalised(masses, len(prompt)))
         return found
 
-    def score(self, batch: Sequence[tuple[Messages, str]]) -> list[float]:
-        """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt."""
-        return [self._score(self._fitting(messages), self._plain(defuse(text))) for messages, text in batch]
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
+
+        Those that `stop` overtook get minus infinity.
+        """
+        return [self._score(self._fitting(messages), self._plain(defuse(text)), stop) for messages, text in batch]
 
     @property
     def weight_bytes(self) -> int:
@@ -226,12 +230,14 @@ class Transformers:
                     found[index] = odds
         return found
 
-    def _score(self, prompt: list[int], text: list[int]) -> float:
-        owner, never = object(), Event()
-        self._queue.enter(owner, never)
+    def _score(self, prompt: list[int], text: list[int], stop: Event) -> float:
+        owner = object()
+        if not self._queue.enter(owner, stop):
+            return -inf
         try:
-            state = self._read([prompt], never)
-            assert state is not None  # noqa: S101 - nobody sets `never`
+            state = self._read([prompt], stop)
+            if state is None:
+                return -inf
             odds = torch.cat([state.logits, self._all_logits(state, text[:-1])]).log_softmax(-1)
             return sum(float(row[token]) for row, token in zip(odds, text, strict=False))
         finally:

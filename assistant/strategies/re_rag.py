@@ -35,6 +35,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if turn.confidence is None:
         turn = estimated(turn, turn.passages, parts, stop)
     passages = _weighed(turn, parts)
+    if not passages:
+        yield turn.grow(answer=Answer("unknown", unknown=True, origin="pool"))
+        return
     asked: list[tuple[Candidate, Asked]] = []
     for start in range(0, len(passages), BATCH):
         batch = turn.grow(passages=passages[start : start + BATCH])
@@ -43,7 +46,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         if stop.is_set():
             return
-    yield from _said(_thorough(turn, passages, asked, parts), parts, stop)
+    yield from _said(_thorough(turn, passages, asked, parts, stop), parts, stop)
 
 
 def _weighed(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
@@ -67,13 +70,17 @@ def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candi
     return _decided(turn, _shares(pool, groups, _scores(passages[: len(pool)]), rows))
 
 
-def _thorough(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts) -> Turn:
+def _thorough(
+    turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts, stop: Event
+) -> Turn:
     """The turn with its pool weighed by each answer's likelihood after each passage, where the backend can tell."""
     texts = {one.group: one.text for one in reversed(turn.pool) if not one.unknown}
     if turn.choices.form == "chat" or len(texts) < 2 or not isinstance(parts.llm, Scorer):
         return turn
     # passage by passage, so that each is read once
-    logs = parts.llm.score([(one.messages, text) for _, one in asked for text in texts.values()])
+    logs = parts.llm.score([(one.messages, text) for _, one in asked for text in texts.values()], stop)
+    if stop.is_set():
+        return turn
     rows = [[min(log, 0.0) for log in logs[n :: len(texts)]] for n in range(len(texts))]
     return _decided(turn, _shares(turn.pool, list(texts), _scores(passages), rows))
 
@@ -110,11 +117,18 @@ def _said(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not speakers:
         yield turn
     for candidate in speakers[:SPEAKERS]:
-        turn = turn.grow(answer=Answer(candidate.text, origin="pool"))
+        turn = _showing(turn, candidate).grow(answer=Answer(candidate.text, origin="pool"))
         for turn in citations.settle(turn, parts, stop):
             yield turn
         if stop.is_set() or (turn.answer and not turn.answer.unknown):
             return
+
+
+def _showing(turn: Turn, speaker: Candidate) -> Turn:
+    """The turn with the passage that the speaker has it from among the sources, where it was in reserve."""
+    found = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
+    rest = tuple(passage for passage in turn.reserve if passage.id != speaker.passage_id)
+    return turn.grow(passages=(*turn.passages, *found), reserve=rest)
 
 
 def _likelihood(completion: Completion, form: str) -> float:
