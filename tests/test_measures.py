@@ -68,6 +68,15 @@ def test_precision_recall_and_f1_of_unknown() -> None:
     assert unknown_scores([False], [True])["precision"].value == 0
 
 
+def test_two_sets_of_one_question_are_drawn_together() -> None:
+    # of each question one set lacks its answer: however questions are drawn, half of what is said is right
+    said, unanswerable = [True] * 20, [True, False] * 10
+    apart = unknown_scores(said, unanswerable)["precision"]
+    together = unknown_scores(said, unanswerable, questions=[n // 2 for n in range(20)])["precision"]
+    assert apart.value == together.value == 0.5
+    assert apart.low < together.low == together.high == 0.5
+
+
 @pytest.mark.skipif(not SQUAD.exists(), reason="the development data is not here")
 def test_a_published_system_gets_its_published_scores() -> None:
     """The logistic regression baseline: EM 40.0, F1 51.0 on the dev set (Rajpurkar et al., EMNLP 2016, table 5).

@@ -38,6 +38,18 @@ def finder(parts: Parts, *replies: str) -> tuple[Finder, ScriptedLLM]:
     return Finder(parts.settings, RETRIEVER, lambda: parts), llm
 
 
+def test_what_is_fused_does_not_depend_on_how_much_of_it_is_wanted(parts) -> None:
+    # "d" is second for both queries, and so best of all; of each query alone another is
+    class Lists:
+        def search(self, query: str, k: int) -> list[Passage]:
+            return [Passage(one, "", "") for one in ("ad" if query == "red" else "bd")][:k]
+
+    parts = replace(parts, llm=ScriptedLLM(["fruit"]), retriever=Lists())
+    found = Finder(parts.settings, Lists(), lambda: parts)
+    assert [one.id for one in found.find("grg", "red", 1)] == ["d"]
+    assert found.find("grg", "red", 3)[0].id == "d"
+
+
 def test_measures_are_those_of_ir_measures() -> None:
     found = scores({"1": ["x", "a"], "2": []}, {"1": {"a": 1}, "2": {"b": 1}})
     assert found["nDCG@10"] == [pytest.approx(1 / 1.58496, abs=1e-4), 0]

@@ -73,15 +73,21 @@ def ratio(parts: Sequence[float], wholes: Sequence[float], seed: int = 0) -> Est
     return _bootstrap(columns, lambda sums, _: _ratio(sums[..., 0], sums[..., 1]), seed)
 
 
-def unknown_scores(said: Sequence[bool], unanswerable: Sequence[bool], seed: int = 0) -> dict[str, Estimate]:
+def unknown_scores(
+    said: Sequence[bool], unanswerable: Sequence[bool], seed: int = 0, questions: Sequence[int] | None = None
+) -> dict[str, Estimate]:
     """Precision, recall and F1 of saying "unknown", where the unanswerable questions are those it should be said to.
 
+    Where several are of one question, `questions` numbers it for each, from 0: intervals are over questions.
+
     Raises:
-        ValueError: the two differ in length, or are empty.
+        ValueError: they differ in length, or are empty.
     """
-    pairs = list(zip(said, unanswerable, strict=True))
+    numbers = range(len(said)) if questions is None else questions
     # columns: said and right, said, should have been said
-    counts = np.array([(s and u, s, u) for s, u in pairs], dtype=float)
+    counts = np.zeros((max(numbers, default=-1) + 1, 3))
+    for n, s, u in zip(numbers, said, unanswerable, strict=True):
+        counts[n] += (s and u, s, u)
     return {
         "precision": _bootstrap(counts, lambda sums, _: _ratio(sums[..., 0], sums[..., 1]), seed),
         "recall": _bootstrap(counts, lambda sums, _: _ratio(sums[..., 0], sums[..., 2]), seed),

@@ -13,7 +13,7 @@ from dataclasses import replace
 from threading import Event, Lock
 
 from assistant import variants
-from assistant.clock import timed
+from assistant.clock import charged, timed
 from assistant.evaluation.baselines import generate
 from assistant.llm.meter import metered
 from assistant.retrieve.fusion import fuse
@@ -31,6 +31,7 @@ class Finder:
     What a loop did for a question is kept, so that `draft` and `grg` run it once, side by side as well.
     `parts` gives what loops run with; it is not asked for it while only `question` is wanted, which needs no model.
     `loops` is the X of Generate-Retrieve-Generate, `iterations` the T of ITRG. `stop` ends loops before their time.
+    `saved` counts the seconds that kept replies have saved; those that a loop would have taken are added to its cost.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Finder:
         loops: int = 1,
         iterations: int = ITERATIONS,
         stop: Event | None = None,
+        saved: Callable[[], float] = lambda: 0.0,
     ) -> None:
         knobs = settings.turn.model_copy(update={"iterations": iterations, "early_stop": False})
         self._settings = settings.model_copy(update={"turn": knobs})
@@ -48,6 +50,7 @@ class Finder:
         self._parts = parts
         self._loops = loops
         self._stop = stop or Event()
+        self._saved = saved
         self._turns: dict[tuple[str, str, int], Turn] = {}
         self._loading, self._one_by_one = Lock(), defaultdict[tuple[str, str, int], Lock](Lock)
 
@@ -58,7 +61,9 @@ class Finder:
             SettingsError: there is no such loop.
         """
         queries = self.queries(loop, question, k)
-        rankings = {query.name: self._retriever.search(query.text, depth) for query in queries}
+        # as deep as in a turn, so that what is fused does not depend on how much of it is wanted
+        deep = max(depth, self._settings.retrieve.depth)
+        rankings = {query.name: self._retriever.search(query.text, deep) for query in queries}
         return tuple(fuse(rankings, depth, self._settings.retrieve.rrf))
 
     def queries(self, loop: str, question: str, k: int | None = None) -> tuple[Query, ...]:
@@ -90,8 +95,9 @@ class Finder:
         with self._loading:
             parts = self._parts()
         parts = replace(parts, settings=self._settings, llm=metered(parts.llm))
+        before = self._saved()
         *_, turn = timed("passages", step, turn, parts, self._stop)
-        return turn
+        return charged(turn, "passages", self._saved() - before)
 
 
 def check_loops(names: Sequence[str]) -> None:

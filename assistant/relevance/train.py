@@ -4,8 +4,11 @@ No passage is labelled: the generator's log-likelihoods of the right answer say 
 frozen here, so that they are numbers given beforehand. A softmax over passages alone would leave open what a score of 0
 means; where the likelihood without any passage is known as well, it takes part with a score fixed at 0, so that a
 passage scores above 0 if it is better than none, and questions that no passage answers teach something too. This is our
-addition to the paper. After every epoch the model is saved if it weighs the passages
-of the development questions better than before; a killed training goes on where it last saved.
+addition to the paper.
+
+After every epoch the model is saved if it weighs the passages of the development questions better than before (L_gen);
+the paper goes by their exact match, which would take the generator's answers, and here only its likelihoods are known.
+A killed training goes on where it last saved.
 """
 
 from __future__ import annotations
