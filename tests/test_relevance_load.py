@@ -18,7 +18,7 @@ from assistant.relevance import packed
 from assistant.relevance.blend import NAME, Blend, fit
 from assistant.relevance.calibration import Calibration
 from assistant.relevance.cross_encoder import CrossEncoderEstimator
-from assistant.relevance.load import CALIBRATION, load
+from assistant.relevance.load import CALIBRATION, load, load_calibrated
 from assistant.settings import RelevanceSettings, Settings
 from assistant.settings import load as load_settings
 from assistant.types import Passage, Relevance
@@ -99,7 +99,8 @@ def test_a_blend_is_the_weighted_sum(settings, tiny_cross_encoder, tmp_path) -> 
     found = load_estimator(knobs, silent, WORDS)
     assert found
     estimator = found(ScriptedLLM())
-    assert estimator.name == "cross-encoder:tiny+cosine"
+    assert estimator.name.startswith("cross-encoder:tiny-")
+    assert estimator.name.endswith("+cosine")
     [blended] = estimator.estimate("rich in protein", PASSAGES[:1], Event())
     assert blended.score == pytest.approx(2 * judge.score + 3 * 3 / (3**0.5 * 4**0.5) - 1, abs=1e-4)
     assert estimator.estimate("?", [], Event()) == []
@@ -169,22 +170,39 @@ def test_none_is_none(settings) -> None:
 def test_each_kind_is_had_by_its_name(settings, tiny_cross_encoder, tiny_t5) -> None:
     assert chosen(settings, estimator="llm").name == "llm:scripted"
     assert chosen(settings, estimator="cross_encoder", model=str(tiny_cross_encoder)).name.startswith("cross-encoder:")
-    assert chosen(settings, estimator="seq2seq", model=str(tiny_t5)).name == "seq2seq:tiny-t5"
-    for folder, name in ((tiny_cross_encoder, "cross-encoder:tiny-cross-encoder"), (tiny_t5, "seq2seq:tiny-t5")):
-        assert load(str(folder), ScriptedLLM, settings, silent).name == name
+    assert chosen(settings, estimator="seq2seq", model=str(tiny_t5)).name.startswith("seq2seq:tiny-t5-")
+    for folder, name in ((tiny_cross_encoder, "cross-encoder:tiny-cross-encoder-"), (tiny_t5, "seq2seq:tiny-t5-")):
+        assert load(str(folder), ScriptedLLM, settings, silent).name.startswith(name)
+    assert load("shipped", ScriptedLLM, settings, silent).name == "cross-encoder:shipped+cosine"
     assert load("llm", ScriptedLLM, settings, silent).name == "llm:scripted"
+
+
+def test_two_models_in_folders_of_one_name_are_told_apart(settings, tiny_cross_encoder, tmp_path) -> None:
+    def name(folder: Path) -> str:
+        return load(str(folder), ScriptedLLM, settings, silent).name
+
+    one, same, other = (tmp_path / part / "model" for part in ("one", "same", "other"))
+    for folder in (one, same, other):
+        shutil.copytree(tiny_cross_encoder, folder)
+    weights = load_file(other / "model.safetensors")
+    save_file({key: value + 1 for key, value in weights.items()}, other / "model.safetensors", {"format": "pt"})
+    assert name(one) == name(same) != name(other)
+    Calibration(name(one), "platt", intercept=3.0).save(tmp_path / "curve.json")
+    with pytest.raises(ModelError, match="was fitted for cross-encoder:model-"):
+        load_calibrated(str(other), tmp_path / "curve.json", ScriptedLLM, settings, silent)
 
 
 def test_a_calibration_beside_the_model_is_used(settings, tiny_cross_encoder, tmp_path) -> None:
     folder = tmp_path / "tiny"
     shutil.copytree(tiny_cross_encoder, folder)
     plain = confidences(chosen(settings, estimator="cross_encoder", model=str(folder)))
-    curve = Calibration("cross-encoder:tiny", "platt", slope=1.0, intercept=-3.0, pairs=1200, data="NQ")
+    name = load(str(folder), ScriptedLLM, settings, silent).name
+    curve = Calibration(name, "platt", slope=1.0, intercept=-3.0, pairs=1200, data="NQ")
     curve.save(folder / CALIBRATION)
     found = chosen(settings, estimator="cross_encoder", model=str(folder))
     assert found.calibration == "platt, on 1,200 passages of NQ"
     assert all(after < before / 5 for before, after in zip(plain, confidences(found), strict=True))
-    Calibration("cross-encoder:tiny", "platt", intercept=3.0).save(tmp_path / "other.json")
+    Calibration(name, "platt", intercept=3.0).save(tmp_path / "other.json")
     other = chosen(settings, estimator="cross_encoder", model=str(folder), calibration=str(tmp_path / "other.json"))
     assert all(after > before for before, after in zip(plain, confidences(other), strict=True))
 

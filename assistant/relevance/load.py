@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from threading import Event
 
@@ -14,6 +15,7 @@ from assistant.types import LLM, Embedder, Estimator, EstimatorOf, Passage, Prog
 BY_LLM, BY_COSINE = "llm", "cosine"
 SHIPPED = Path(__file__).parent / "shipped"
 CALIBRATION = "calibration.json"
+_WEIGHTS = (".safetensors", ".bin")
 
 
 def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progress) -> Estimator:
@@ -103,16 +105,30 @@ def _chosen(settings: Settings, progress: Progress, embedder: Embedder | None) -
 def trained(kind: str, folder: Path) -> Estimator:
     """The model of a folder alone: a seq2seq one, or a cross-encoder.
 
+    Many folders are called the same, and what is in one changes with training: the name tells its files apart.
+
     Raises:
         ModelError: it can't be loaded, or is another kind of model.
     """
     if kind == "seq2seq":
         from assistant.relevance.seq2seq import Seq2SeqEstimator  # noqa: PLC0415
 
-        return Seq2SeqEstimator(folder)
+        return Seq2SeqEstimator(folder, _name(folder))
     from assistant.relevance.cross_encoder import CrossEncoderEstimator  # noqa: PLC0415
 
-    return CrossEncoderEstimator(folder)
+    return CrossEncoderEstimator(folder, _name(folder))
+
+
+def _name(folder: Path) -> str:
+    if folder == SHIPPED:
+        return folder.name
+    from assistant.relevance.blend import NAME  # noqa: PLC0415
+
+    files = sorted(file for file in folder.glob("*") if file.suffix in _WEIGHTS or file.name == NAME)
+    digest = sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return f"{folder.name}-{digest.hexdigest()[:8]}"
 
 
 def _blended(
