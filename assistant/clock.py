@@ -29,5 +29,10 @@ def timed(name: str, step: Step, turn: Turn, parts: Parts, stop: Event) -> Itera
     )
 
 
+def charged(turn: Turn, name: str, seconds: float) -> Turn:
+    """The turn with more seconds noted for a step than it took just now."""
+    return turn.grow(timings={**turn.timings, name: turn.timings.get(name, 0.0) + seconds})
+
+
 def _read(parts: Parts) -> Tokens:
     return parts.llm.tokens if isinstance(parts.llm, Meter) else Tokens()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from time import sleep
 
 import pytest
 
@@ -72,6 +73,22 @@ def test_each_iterations_document_is_measured(norway, parts: Parts, tmp_path: Pa
     # three documents, the third asked for in the words of the first, and an answer
     assert len(llm.prompts) == 3
     assert row["prompt_tokens"] == sum(llm.count(prompt) for prompt in (*llm.prompts, llm.prompts[0]))
+
+
+def test_what_a_loop_costs_counts_for_each_strategy_behind_it_also_when_a_run_goes_on(
+    norway, parts: Parts, tmp_path: Path
+) -> None:
+    def slowly(prompt: str) -> str:
+        sleep(0.2 if "Write the" in prompt else 0)
+        return "The city of Oslo."
+
+    parts = replace(parts, retriever=Library("Norway", "France"))
+    names = ("itrg_refresh/document", "itrg_refresh/concat", "itrg_refresh/post_fusion")
+    ran(asked(norway, *names[:1]), replace(parts, llm=Writer(slowly)), tmp_path / "out")
+    quick = Writer(lambda prompt: "Oslo")
+    _, run, _ = ran(asked(norway, *names), replace(parts, llm=quick), tmp_path / "out")
+    assert quick.asked_for("Write the") == []
+    assert [row["seconds"] >= 0.2 for row in run.rows.values()] == [True] * 3
 
 
 def test_methods_with_loops_of_their_own_are_compared_in_one_run(files, parts: Parts, tmp_path: Path) -> None:  # noqa: F811

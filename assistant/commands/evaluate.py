@@ -28,6 +28,7 @@ from assistant.commands.experiment import (
     with_models,
 )
 from assistant.errors import DataError
+from assistant.evaluation.conditions import model_of
 from assistant.parts import load_encoder
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage, Retriever
@@ -131,7 +132,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
         told(knobs.turn), replies,
     )  # fmt: skip
     material = measured.prepare(experiment)
-    run = measured.open_run(into, experiment, knobs.llm.model)
+    run = measured.open_run(into, experiment, model_of(knobs))
     parts = with_models(knobs, _retriever(knobs, corpus))
     with bar("Answers") as progress:
         material = measured.measure(experiment, material, run, parts, progress, jobs)
@@ -168,7 +169,7 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
     experiment = measured.Experiment(corpus, questions, (), one, loop, limit, seed, skip, retriever=_searched(knobs))
     material = measured.prepare(experiment)
-    run = doubts.open_run(into, experiment, knobs.llm.model)
+    run = doubts.open_run(into, experiment, model_of(knobs))
     parts = with_models(knobs, _retriever(knobs, corpus))
     with bar("Answers") as progress:
         doubts.measure(experiment, material, run, parts, progress)
@@ -220,7 +221,7 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
         corpus, queries, qrels, ways, query_field, depth, loops, limit, seed, iterations, searched
     )
     topics = measured.prepare(experiment)
-    run = measured.open_run(into, experiment, knobs.llm.model)
+    run = measured.open_run(into, experiment, model_of(knobs))
     found = _retriever(knobs, corpus)
     searcher = measured.WithoutStopWords(found) if stop_words else found
     parts = cache(lambda: side_by_side(with_models(knobs, searcher), jobs))
@@ -265,7 +266,7 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     everything = measured.read_follow_ups(dialogues)
     chosen = measured.choose(everything, limit, seed, judged, skip)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
-    run = measured.open_run(into, dialogues, knobs.llm.model)
+    run = measured.open_run(into, dialogues, model_of(knobs))
     parts = with_models(knobs, _retriever(knobs, corpus) if corpus else _Nothing())
     with bar("Rewrites") as progress:
         measured.measure(chosen, run, parts, progress, jobs)

@@ -12,6 +12,7 @@ from assistant import turn as flow
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
 from assistant.commands.experiment import AsJson, Limit, Out, Questions, Seed, command_line, indexed, tell, with_models
+from assistant.evaluation.conditions import model_of
 from assistant.settings import Settings
 from assistant.types import Choices, Retriever, Turn
 
@@ -61,7 +62,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     )
     flow.asked(Turn("", choices=choices))
     plan = measured.Plan(questions, choices.library, choices, _digest(knobs), knobs.turn.support_threshold)
-    run = measured.open_run(into, plan, knobs.llm.model)
+    run = measured.open_run(into, plan, model_of(knobs))
     if any(one.id not in run.rows for one in asked):
         parts = with_models(knobs, _retriever(knobs, corpus))
         with bar("Questions") as progress:

@@ -13,6 +13,7 @@ import typer
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
 from assistant.commands.experiment import AsJson, Corpus, Limit, Questions, Seed, Skip, command_line, indexed, tell
+from assistant.evaluation.conditions import model_of
 from assistant.parts import load_llm
 from assistant.relevance.calibration import Calibration, Method
 from assistant.settings import Settings
@@ -70,12 +71,9 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     with bar("Estimator") as progress:
         estimates = load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, estimates.name) if calibration else None
-    run = measured.open_run(
-        into or _folder(knobs, measured.claim(experiment, material, estimates.name)),
-        experiment,
-        material,
-        estimates.name,
-    )
+    model_name = model_of(knobs)
+    folder = into or _folder(knobs, measured.claim(experiment, material, estimates.name, model_name))
+    run = measured.open_run(folder, experiment, material, estimates.name, model_name)
     retriever = indexed(corpus, knobs)
     with bar("Questions") as progress:
         measured.measure(experiment, material, run, estimates, retriever, progress)

@@ -12,6 +12,7 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
 from assistant.commands.experiment import AsJson, Corpus, Limit, Out, Questions, Seed, Skip, command_line, indexed, tell
 from assistant.evaluation import weighing
+from assistant.evaluation.conditions import model_of
 from assistant.parts import load_embedder, load_llm
 from assistant.types import Parts
 from assistant.uncertainty import told
@@ -53,7 +54,7 @@ def re_rag(  # noqa: PLR0913 - the experiment's knobs
         llm = load_llm(knobs, progress)
     with bar("Estimator") as progress:
         judge = load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
-    run = weighing.open_run(into, experiment, llm.name, judge)
+    run = weighing.open_run(into, experiment, model_of(knobs), judge)
     with bar("Questions") as progress:
         weighing.measure(experiment, chosen, run, Parts(knobs, llm, embedder, retriever), judge, progress)
     summary = {"model": llm.name, "estimator": judge.name, **weighing.summarise(experiment, chosen, run)}

@@ -14,6 +14,7 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of
 from assistant.commands.experiment import indexed, with_models
 from assistant.errors import DataError, LibraryError
+from assistant.evaluation.conditions import model_of
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import Problem
 from assistant.quality import Classifier
@@ -74,7 +75,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         raise LibraryError("--library and --index both name what is searched; give one of them.")
     retriever = _searched(knobs, index, choices.library)
     plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth, knobs.turn.quality)
-    run = play.open_run(into, plan, knobs.llm.model)
+    run = play.open_run(into, plan, model_of(knobs))
     if any(turn not in run.rows for turn in asked.turns):
         parts = with_models(knobs, retriever)
         with bar("Turns") as progress:

@@ -15,6 +15,7 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
 from assistant.commands.experiment import AsJson, Limit, Seed, Skip, indexed
 from assistant.errors import DataError
+from assistant.evaluation.conditions import model_of
 from assistant.evaluation.data import Question, fingerprint, read_corpus, read_questions, sample
 from assistant.parts import load_llm
 from assistant.settings import Settings
@@ -120,8 +121,7 @@ def pack(
 
 
 def _chosen(path: Path, limit: int | None, seed: int, skip: int, dev: int) -> list[Question]:
-    answerable = [question for question in read_questions(path) if question.answers]
-    chosen = sample(answerable, limit, seed, skip)
+    chosen = [question for question in sample(read_questions(path), limit, seed, skip) if question.answers]
     if len(chosen) <= dev:
         raise DataError(f"Of {len(chosen)} questions with answers, {dev} can't be kept apart; lower --dev.")
     return chosen
@@ -139,7 +139,7 @@ def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Setti
     from assistant.evaluation import likelihoods  # noqa: PLC0415
     from assistant.library.corpus import load_corpus  # noqa: PLC0415
 
-    run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, knobs.llm.model)
+    run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, model_of(knobs))
     retriever = indexed(corpus, knobs)
     with bar("Language model") as progress:
         llm = load_llm(knobs, progress)
@@ -149,5 +149,5 @@ def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Setti
 
 
 def _cache(corpus: Path, contexts: int, knobs: Settings) -> Path:
-    facts = f"{fingerprint(corpus)} {knobs.llm.model} {contexts}"
+    facts = f"{fingerprint(corpus)} {model_of(knobs)} {contexts}"
     return knobs.data_dir / "likelihoods" / sha256(facts.encode()).hexdigest()[:16]

@@ -34,8 +34,8 @@ def blend(  # noqa: PLR0913 - the experiment's knobs
     from assistant.relevance.load import trained  # noqa: PLC0415
     from assistant.relevance.seq2seq import is_seq2seq  # noqa: PLC0415 - torch
 
-    usable = [one for one in read_questions(questions) if one.gold and not one.unanswerable]
-    if not (chosen := sample(usable, limit, seed, skip)):
+    chosen = [one for one in sample(read_questions(questions), limit, seed, skip) if one.gold and not one.unanswerable]
+    if not chosen:
         raise DataError(f"No question of {questions} names a gold passage; give another file.")
     knobs = settings_of(settings, data_dir)
     retriever, judge = indexed(corpus, knobs), trained("seq2seq" if is_seq2seq(model) else "cross_encoder", model)

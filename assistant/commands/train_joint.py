@@ -42,7 +42,7 @@ def joint(  # noqa: PLR0913 - the training's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Train the paper's two T5s together, from questions and answers alone."""
-    chosen = sample([one for one in read_questions(questions) if one.answers], limit, seed, skip)
+    chosen = [one for one in sample(read_questions(questions), limit, seed, skip) if one.answers]
     if len(chosen) <= dev:
         raise DataError(f"Of {len(chosen)} questions with answers, {dev} can't be kept apart; lower --dev.")
     read_corpus(corpus, set())

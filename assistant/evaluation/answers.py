@@ -22,10 +22,11 @@ from pathlib import Path
 from threading import Event
 
 from assistant import variants
-from assistant.clock import timed
+from assistant.clock import charged, timed
 from assistant.consistency import sampled
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.baselines import BASELINES, WITHOUT_PASSAGES
+from assistant.evaluation.conditions import model_of
 from assistant.evaluation.data import (
     Corpus,
     Gold,
@@ -141,7 +142,7 @@ def measure(
         The material; with `filter_known`, without the questions that the model answers from its own knowledge.
     """
     parts = side_by_side(parts, jobs)
-    memo = remembering(parts.llm, experiment.replies or run.folder / REPLIES)
+    memo = remembering(parts.llm, experiment.replies or run.folder / REPLIES, model_of(parts.settings))
     asker = _Asker(experiment, material, replace(parts, llm=memo), memo)
     if experiment.filter_known:
         material = _filtered(material, run, asker, progress)
@@ -249,13 +250,21 @@ def _filtered(material: Material, run: Run[Key], asker: _Asker, progress: Progre
 class Passages:
     """The passages that each question is asked with; what was retrieved for a question is kept."""
 
-    def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts, stop: Event | None = None) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        corpus: Corpus,
+        parts: Parts,
+        stop: Event | None = None,
+        saved: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self._experiment = experiment
         self._corpus = corpus
         iterations = experiment.iterations
-        self._finder = Finder(parts.settings, parts.retriever, lambda: parts, iterations=iterations, stop=stop)
+        self._finder = Finder(
+            parts.settings, parts.retriever, lambda: parts, iterations=iterations, stop=stop, saved=saved
+        )
         self._found: dict[tuple[str, int, str], tuple[Passage, ...]] = {}
-        self._deepest = max(setting.k for setting in experiment.settings)
 
     def of(self, setting: Setting, question: Question, loop: str | None = None) -> tuple[Passage, ...]:
         """The top k with the gold passage where the setting wants it, the same at every call."""
@@ -263,7 +272,7 @@ class Passages:
             return ()
         key = loop or self._experiment.loop, setting.k, question.id
         if key not in self._found:
-            self._found[key] = self._finder.find(key[0], question.text, self._deepest, setting.k)[: setting.k]
+            self._found[key] = self._finder.find(key[0], question.text, setting.k, setting.k)
         gold = [self._corpus.wanted[one] for one in question.gold if one in self._corpus.wanted]
         return place_gold(self._found[key], gold, setting.placement, f"{self._experiment.seed} {question.id}")
 
@@ -280,24 +289,21 @@ class _Asker:
         self._parts = parts
         self._memo = memo
         self.stop = Event()
-        self._passages = Passages(experiment, material.corpus, parts, self.stop)
+        self._passages = Passages(experiment, material.corpus, parts, self.stop, lambda: memo.saved)
 
     def job(self, name: str, setting: Setting, question: Question) -> Callable[[], Row]:
         """How the row is made, once it is its turn."""
         return lambda: self._row(name, setting, question)
 
     def _row(self, name: str, setting: Setting, question: Question) -> Row:
-        saved = self._memo.saved
         turn, error = self._answered(name, setting, question)
-        row = row_of(question, turn)
         return {
             "strategy": name,
             "k": setting.k,
             "placement": setting.placement,
             "samples": setting.samples,
             "shots": setting.shots,
-            **row,
-            "seconds": round(row["seconds"] + self._memo.saved - saved, 3),
+            **row_of(question, turn),
             "error": error,
         }
 
@@ -308,7 +314,9 @@ class _Asker:
             if strategy not in WITHOUT_PASSAGES:
                 turn = self._passages.turn(setting, question, loop)
             turn = turn.grow(choices=Choices(strategy, loop, setting.k, form="factoid"))
+            saved = self._memo.saved
             *_, turn = timed("answer", self._step(strategy, setting), turn, self._answering(setting), self.stop)
+            turn = charged(turn, "answer", self._memo.saved - saved)
         except UtteranceError as error:
             # a question too long for the model must not end the run each time it is resumed; it counts as wrong
             return turn.grow(answer=None, pool=()), str(error)

@@ -24,9 +24,9 @@ A = TypeVar("A")
 Reply = Completion | Choice | float
 
 
-def remembering(llm: LLM, file: Path) -> Memo:
-    """A memo around the model, which scores texts where the model does."""
-    return ScoringMemo(llm, file) if isinstance(llm, Scorer) else Memo(llm, file)
+def remembering(llm: LLM, file: Path, model: str) -> Memo:
+    """A memo around the model, which scores texts where the model does; see `Memo`."""
+    return ScoringMemo(llm, file, model) if isinstance(llm, Scorer) else Memo(llm, file, model)
 
 
 class Memo:
@@ -35,19 +35,29 @@ class Memo:
     `saved` adds up the seconds that the replies out of the file took when they were given, so that whoever measures
     can count them; each thread has a sum of its own. A batch's seconds are shared out evenly.
 
+    `model` says what gave the replies; the file's first line says it, too.
+
     Raises:
-        DataError: the file can't be read or written.
+        DataError: the file can't be read or written, or holds another model's replies.
     """
 
-    def __init__(self, llm: LLM, file: Path) -> None:
+    def __init__(self, llm: LLM, file: Path, model: str) -> None:
         self._llm, self._file = llm, file
         self.name, self.context = llm.name, llm.context
         self._saved, self._writing = local(), Lock()
         try:
-            file.touch()
-            self._kept: dict[str, dict[str, Any]] = {row["key"]: row for row in map(json.loads, whole_lines(file))}
+            self._kept: dict[str, dict[str, Any]] = {row["key"]: row for row in self._rows(model)}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"The kept replies in {file} can't be used ({error}); remove that file.") from error
+
+    def _rows(self, model: str) -> Iterator[dict[str, Any]]:
+        self._file.touch()
+        rows = map(json.loads, whole_lines(self._file))
+        if (head := next(rows, None)) is None:
+            self._file.write_text(json.dumps({"model": model}, ensure_ascii=False) + "\n", encoding="utf-8")
+        elif (other := head["model"]) != model:
+            raise DataError(f"{self._file} holds replies of {other}, not of {model}; choose another file.")
+        yield from rows
 
     @property
     def saved(self) -> float:

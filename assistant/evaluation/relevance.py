@@ -88,11 +88,16 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class ContextSet:
-    """A set's confidence, whether it lacks an answer, and which half of the questions it belongs to."""
+    """A set's confidence, whether it lacks an answer, and the number of the question that it is for."""
 
     confidence: float
     unanswerable: bool
-    half: int
+    question: int
+
+    @property
+    def half(self) -> int:
+        """Which half of the questions it belongs to."""
+        return self.question % 2
 
 
 def prepare(experiment: Experiment) -> Material:
@@ -115,21 +120,22 @@ def prepare(experiment: Experiment) -> Material:
     return Material(asked, corpus, own, dict(Counter(filter(None, reasons.values()))))
 
 
-def open_run(folder: Path, experiment: Experiment, material: Material, estimator: str) -> Run[str]:
+def open_run(folder: Path, experiment: Experiment, material: Material, estimator: str, model: str) -> Run[str]:
     """The folder of this experiment; more questions may be added to it later.
 
     Raises:
-        DataError: the folder holds a run on other data or with another estimator or depth.
+        DataError: the folder holds a run on other data or with another estimator, model or depth.
     """
-    return Run(folder, claim(experiment, material, estimator), lambda row: str(row["id"]))
+    return Run(folder, claim(experiment, material, estimator, model), lambda row: str(row["id"]))
 
 
-def claim(experiment: Experiment, material: Material, estimator: str) -> Row:
+def claim(experiment: Experiment, material: Material, estimator: str, model: str) -> Row:
     """What decides the rows."""
     return {
         "corpus": fingerprint(experiment.corpus),
         "questions": fingerprint(experiment.questions),
         "estimator": estimator,
+        "model": model,
         "depth": experiment.depth,
         "contexts": "own" if material.own else "retrieved",
     }
@@ -310,9 +316,9 @@ def _rankings(
 
 def _unanswerable(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
     """How well sets without an answer are told, as they were retrieved, and with the gold taken from every second."""
-    sets = [ContextSet(one.confidence, one.unanswerable, n % 2) for n, one in enumerate(judged)]
+    sets = [ContextSet(one.confidence, one.unanswerable, n) for n, one in enumerate(judged)]
     twice = [
-        ContextSet(confidence, unanswerable, n % 2)
+        ContextSet(confidence, unanswerable, n)
         for n, one in enumerate(judged)
         if one.without_gold is not None
         for confidence, unanswerable in ((one.confidence, False), (one.without_gold, True))
@@ -333,7 +339,9 @@ def _told(sets: Sequence[ContextSet], seed: int) -> dict[str, Any]:
     # one question alone has no other half
     thresholds = [_best_threshold(halves[1 - half] or sets) for half in (0, 1)]
     said = [one.confidence < thresholds[one.half] for one in sets]
-    found = unknown_scores(said, [one.unanswerable for one in sets], seed)
+    numbers = {question: n for n, question in enumerate(dict.fromkeys(one.question for one in sets))}
+    of = [numbers[one.question] for one in sets]
+    found = unknown_scores(said, [one.unanswerable for one in sets], seed, of)
     share = sum(one.unanswerable for one in sets) / len(sets)
     return {
         **{name: one.value for name, one in found.items()},

@@ -60,8 +60,8 @@ def prepare(experiment: Experiment) -> list[Question]:
     """
     if experiment.k > experiment.depth:
         raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are asked; raise the depth.")
-    usable = [one for one in read_questions(experiment.questions) if one.answers and one.gold]
-    chosen = sample(usable, experiment.limit, experiment.seed, experiment.skip)
+    sampled = sample(read_questions(experiment.questions), experiment.limit, experiment.seed, experiment.skip)
+    chosen = [one for one in sampled if one.answers and one.gold]
     if not chosen:
         raise DataError(f"No question of {experiment.questions} has answers and gold passages; give another file.")
     return chosen
