@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Event
+from time import process_time
 
 import pytest
 
@@ -38,6 +39,34 @@ from tests.scripted import ScriptedLLM
 )
 def test_the_sides_of_a_comparison(question: str, names: list[str]) -> None:
     assert [side.name for side in sides(question)] == names
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "DEAR SIR I WRITE TO YOU " * 200,
+        "both " * 26 + "A " * 135,
+        "A" * 80 + " and " + "A'" * 155,
+        "A" * 80 + " and " + "A'A " * 78,
+        "A'" * 100 + "A " * 100,
+    ],
+    ids=lambda message: f"{len(message)} {message[:8]}",
+)
+def test_no_message_takes_long(message: str) -> None:
+    """Another thread can't run meanwhile, so that a page would stand still."""
+
+    def seconds() -> float:
+        since = process_time()
+        sides(message)
+        return process_time() - since
+
+    assert min(seconds() for _ in range(3)) < 0.05
+
+
+def test_a_long_message_is_no_comparison() -> None:
+    question = "Does Norway have more people than Sweden?"
+    assert sides(question + " " * (400 - len(question)))
+    assert sides(question + " " * (401 - len(question))) == ()
 
 
 def test_each_side_is_asked_for_without_the_others() -> None:

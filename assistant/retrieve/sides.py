@@ -10,7 +10,9 @@ import re
 from assistant.types import Query
 
 _NAME = r"[^\W\d_a-z][\w'’-]*(?:\.? (?:of (?:the )?)?[^\W\d_a-z][\w'’-]*)*"
-_THING = rf"(?:{_NAME}|\w[\w'’-]*)"
+# What was matched whole is not tried again shorter, which would take long where many words have capitals.
+_WHOLE = rf"(?>{_NAME}\b)"
+_THING = rf"(?>{_NAME}|\w[\w'’-]*)"
 _JOINT = r",? (?:or|vs\.?|versus) (?:the |an? |in )?"
 _EITHER = re.compile(rf"(?:{_NAME}, )*{_THING}{_JOINT}{_THING}")
 _AND = r" (?:and|with|to|from) (?:the |an? |that of )?"
@@ -19,8 +21,8 @@ _PAIRS = (
         rf"\b(?:compare[ds]?|comparisons?|differences?|differs?|between|both)\b.*?"
         rf"(?P<one>{_THING}){_AND}(?P<other>{_THING})"
     ),
-    re.compile(rf"(?P<one>{_NAME})\b.*\bthan (?:in |the |that of )?(?P<other>{_NAME})"),
-    re.compile(rf"(?P<one>{_NAME}){_AND}(?P<other>{_NAME})\b.*\b(?:differ|compare|common|same|alike|similar)\b"),
+    re.compile(rf"(?P<one>{_WHOLE}).*\bthan (?:in |the |that of )?(?P<other>{_NAME})"),
+    re.compile(rf"(?P<one>{_NAME}){_AND}(?P<other>{_WHOLE}).*\b(?:differ|compare|common|same|alike|similar)\b"),
 )
 # Words that questions begin with, which a capital makes no names.
 _FIRST = re.compile(
@@ -29,10 +31,14 @@ _FIRST = re.compile(
     re.IGNORECASE,
 )
 _MOST = 4
+# A longer message is no comparison that anyone meant, and looking for one in it may take seconds.
+_LONGEST = 400
 
 
 def sides(question: str) -> tuple[Query, ...]:
     """The question for each thing that it compares, the others left out; none where it compares nothing."""
+    if len(question) > _LONGEST:
+        return ()
     places = _places(question[:1].lower() + question[1:] if _FIRST.match(question) else question)
     if len({question[start:end].lower() for start, end in places}) < 2:
         return ()
