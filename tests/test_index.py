@@ -17,7 +17,9 @@ from assistant.library.corpus import corpus_retriever
 from assistant.library.index import add_documents, get_passage, list_documents, passages_of, remove_documents
 from assistant.library.shelves import library_names, open_library, open_shelves, own_library, remove_library
 from assistant.retrieve.bm25 import read_manifest
+from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
+from tests.test_readers import odd_files
 
 pytestmark = pytest.mark.lucene
 ROOT = Path(__file__).parents[1]
@@ -108,6 +110,16 @@ def test_what_cant_be_read_is_named_and_the_rest_is_indexed(settings, folder):
     assert found(settings, "never seen") == []
 
 
+def test_odd_files_are_skipped_and_the_rest_is_indexed(settings, tmp_path):
+    long = jsonl(tmp_path / "id.jsonl", ("x" * 40_000, "never seen"))
+    good = tmp_path / "zebra.txt"
+    good.write_text("The zebra eats grass.")
+    odd = [*odd_files(tmp_path).values(), long]
+    outcomes = told(add_documents("docs", [*odd, good], settings, uploaded=True))
+    assert outcomes == {one.name: ("skipped", 0) for one in odd} | {"zebra.txt": ("added", 1)}
+    assert found(settings, "zebra") == ["The zebra eats grass."]
+
+
 def test_a_file_that_broke_keeps_what_was_indexed_of_it(settings, folder):
     add_documents("docs", [folder], settings)
     (folder / "records.jsonl").write_text("{oops")
@@ -167,6 +179,29 @@ def test_records_of_two_files_may_have_the_same_ids(settings, tmp_path):
     assert (searched.search("apples", 1)[0].id, searched.get("1").text) == ("1", "apples")
     assert searched.search("pears", 1)[0].id.endswith("-1")
     assert len({searched.search(query, 1)[0].id for query in ("apples", "pears")}) == 2
+
+
+def test_own_records_hide_none_of_a_librarys_that_have_the_same_ids(settings, tmp_path):
+    add_documents("docs", [jsonl(tmp_path / "one.jsonl", ("1", "red apples"))], settings)
+    add_documents(own_library("ann"), [jsonl(tmp_path / "two.jsonl", ("1", "red pears"))], settings, uploaded=True)
+    ranking = open_shelves("docs", "ann", settings).search("red", 5)
+    assert {one.text for one in fuse({"question": ranking}, 5)} == {"red apples", "red pears"}
+
+
+def test_own_records_indexed_without_the_documents_id_stay_until_they_change(settings, tmp_path, monkeypatch):
+    own, file = own_library("ann"), jsonl(tmp_path / "mine.jsonl", ("1", "apples"))
+    with monkeypatch.context() as before:
+        before.setattr(index, "OWN", "none's-")
+        add_documents(own, [file], settings, uploaded=True)
+    assert told(add_documents(own, [file], settings, uploaded=True)) == {"mine.jsonl": ("unchanged", 1)}
+    assert get_passage(own, "1", settings).text == "apples"
+    jsonl(file, ("1", "pears"))
+    assert told(add_documents(own, [file], settings, uploaded=True)) == {"mine.jsonl": ("replaced", 1)}
+    assert found(settings, "apples", own) == []
+    document = list_documents(own, settings)[0].id
+    assert get_passage(own, f"{document}-1", settings).text == "pears"
+    remove_documents(own, [document], settings)
+    assert len(open_library(own, settings)) == 0
 
 
 def test_ids_of_long_records_are_numbered():

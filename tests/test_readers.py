@@ -2,6 +2,7 @@ import gzip
 import json
 from contextlib import suppress
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import docx
 import pytest
@@ -9,7 +10,7 @@ from pypdf import PdfReader, PdfWriter
 
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block
-from assistant.library.readers import read, reader_of, suffixes
+from assistant.library.readers import ID_CHARS, read, reader_of, suffixes
 
 
 def make_pdf(path: Path, *pages: str, title: str = "") -> Path:
@@ -48,6 +49,39 @@ def encrypted(path: Path, password: str, algorithm: str) -> Path:
     writer.encrypt(password, owner_password="owner", algorithm=algorithm)
     writer.write(path)
     return path
+
+
+def odd_files(folder: Path) -> dict[str, Path]:
+    """Files that make the libraries of their formats raise what is no `LibraryError`, by what is wrong with them."""
+    texts = {
+        "unclosed.html": "<font>" * 1500 + "x",
+        "field.tsv": f"1\t{'x' * 200_000}\tT\n",
+        "number.jsonl": '{"id": %s, "contents": "x"}\n' % ("1" * 5000),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    _word(folder / "xml.docx", b"<w:document><w:body>")
+    _word(folder / "zip.docx", b"<w:document>" * 100)
+    with ZipFile(folder / "zip.docx") as parts:
+        info = parts.getinfo(_PART)
+    data = bytearray((folder / "zip.docx").read_bytes())
+    start = info.header_offset + 30 + len(_PART)
+    data[start : start + 4] = b"\xff" * 4
+    (folder / "zip.docx").write_bytes(data)
+    return {one: folder / one for one in (*texts, "xml.docx", "zip.docx")}
+
+
+_PART = "word/document.xml"
+
+
+def _word(path: Path, document: bytes) -> None:
+    """A Word document of which only the main part is other than Word would write it."""
+    docx.Document().save(str(path))
+    with ZipFile(path) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()} | {_PART: document}
+    with ZipFile(path, "w", ZIP_DEFLATED) as changed:
+        for name, data in parts.items():
+            changed.writestr(name, data)
 
 
 def refused(path: Path) -> str:
@@ -239,6 +273,20 @@ def test_unknown_kinds_and_missing_files(tmp_path):
     (tmp_path / "a.png").write_bytes(b"\x89PNG")
     assert ".docx" in refused(tmp_path / "a.png")
     assert "can't be opened" in refused(tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize("name", ["xml.docx", "zip.docx", "unclosed.html", "field.tsv", "number.jsonl"])
+def test_whatever_an_odd_file_breaks_is_told_plainly_and_logged(tmp_path, caplog, name):
+    assert "can't be read, and may be damaged" in refused(odd_files(tmp_path)[name])
+    assert "Traceback" in caplog.text
+
+
+def test_an_id_that_no_index_takes_is_refused(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text(json.dumps({"id": "x" * ID_CHARS, "contents": "fine"}))
+    assert read(file)
+    file.write_text(json.dumps({"id": "x" * (ID_CHARS + 1), "contents": "fine"}))
+    assert "id of more than 1,000 characters" in refused(file)
 
 
 def test_every_reader_is_found_by_its_suffix():

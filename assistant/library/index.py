@@ -15,7 +15,7 @@ from typing import Any, Literal
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block, chunk
 from assistant.library.readers import read, reader_of
-from assistant.library.shelves import is_library, library_folder, locked
+from assistant.library.shelves import OWN, is_library, library_folder, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
 from assistant.retrieve.bm25 import Bm25, read_manifest
@@ -89,7 +89,7 @@ def add_documents(
         documents = _documents(folder)
         folder.mkdir(exist_ok=True)
         with writing(folder) as writer:
-            outcomes += list(_add_all(writer, documents, files, progress))
+            outcomes += list(_add_all(writer, documents, files, progress, library.startswith(OWN)))
             outcomes += list(_drop(writer, documents, _vanished(documents, files, paths), "it is gone from the folder"))
             if any(outcome.status in {"added", "replaced", "removed"} for outcome in outcomes):
                 writer.commit(_manifest(documents))
@@ -198,13 +198,13 @@ def _is_hidden(path: Path, base: Path) -> bool:
 
 
 def _add_all(
-    writer: Writer, documents: dict[str, Document], files: list[_File], progress: Progress
+    writer: Writer, documents: dict[str, Document], files: list[_File], progress: Progress, own: bool
 ) -> Iterator[Outcome]:
     sizes = [max(_size(file.path), 1) for file in files]
     done, total = 0, sum(sizes)
     for file, size in zip(files, sizes, strict=True):
         start = done
-        yield _add(writer, documents, file, lambda n, of: progress(start + size * n // of, total))  # noqa: B023
+        yield _add(writer, documents, file, lambda n, of: progress(start + size * n // of, total), own)  # noqa: B023
         done += size
         progress(done, total)
 
@@ -216,7 +216,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _add(writer: Writer, documents: dict[str, Document], file: _File, progress: Progress) -> Outcome:
+def _add(writer: Writer, documents: dict[str, Document], file: _File, progress: Progress, own: bool) -> Outcome:
     before = documents.get(file.id)
     try:
         digest = _digest(file.path)
@@ -226,7 +226,7 @@ def _add(writer: Writer, documents: dict[str, Document], file: _File, progress: 
     except LibraryError as error:
         return Outcome(file.name, "skipped", reason=str(error) + (_KEPT if before else ""))
     writer.remove(file.id)
-    if _has_ids(file.path) and writer.holds_any([passage.id for passage in passages]):
+    if _has_ids(file.path) and (own or writer.holds_any([passage.id for passage in passages])):
         passages = [_renamed(passage, file.id) for passage in passages]
     for start in range(0, len(passages), BATCH):
         writer.add(file.id, passages[start : start + BATCH])
@@ -253,7 +253,10 @@ def _has_ids(path: Path) -> bool:
 
 
 def _renamed(passage: Passage, document: str) -> Passage:
-    """Two documents may number their records alike; the second one's ids are told apart by the document's."""
+    """Two documents may number their records alike; the second one's ids are told apart by the document's.
+
+    Those of a user's own documents always are: they are searched beside another library, which has ids like them.
+    """
     return Passage(f"{document}-{passage.id}", passage.title, passage.text, source=passage.source)
 
 

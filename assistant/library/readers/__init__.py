@@ -7,6 +7,7 @@ a file here.
 
 from __future__ import annotations
 
+import logging
 import pkgutil
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +17,10 @@ from typing import Protocol, cast
 
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block
+
+_LOG = logging.getLogger(__name__)
+# Lucene takes 32,766 bytes; a longer id would make it refuse the whole upload.
+ID_CHARS = 1000
 
 
 class Reader(Protocol):
@@ -55,10 +60,18 @@ def read(path: Path) -> list[Block]:
         raise LibraryError(f"this kind of file can't be read; readable are {', '.join(suffixes())}")
     try:
         blocks = [block for block in reader.read(path) if block.text.strip()]
+    except LibraryError:
+        raise
     except OSError as error:
         raise LibraryError(f"it can't be opened ({error.strerror or error})") from error
+    except Exception as error:
+        # What a damaged file makes the libraries of its format raise can't be told beforehand.
+        _LOG.exception("reading %s failed", path)
+        raise LibraryError("it can't be read, and may be damaged; the log has the details") from error
     if not blocks:
         raise LibraryError("it holds no text")
+    if any(len(block.id) > ID_CHARS for block in blocks):
+        raise LibraryError(f"it has an id of more than {ID_CHARS:,} characters")
     return blocks
 
 
