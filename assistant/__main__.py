@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import typer
+from rich.text import Text
 
 from assistant.commands import (
     ask,
@@ -67,7 +68,7 @@ def main() -> None:
     try:
         app()
     except SequiturError as error:
-        talk.print(f"[red]Error:[/red] {error}", highlight=False, soft_wrap=True)
+        talk.print(Text.assemble(("Error:", "red"), f" {error}"), soft_wrap=True)
         sys.exit(2)
 
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from assistant.__main__ import main
+from assistant.__main__ import app, main
+from assistant.commands import ask
+from assistant.errors import ModelError
+from assistant.types import Choices, Parts
+from tests.scripted import ScriptedLLM
 
 
 @pytest.fixture
@@ -48,8 +54,11 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (("index", "/nowhere"), "Nothing was changed"),
         (("index", ".", "--library", ".."), "can't name a library"),
         (("models", "fetch", "nope"), "There is no model 'nope'"),
+        (("models", "fetch", "[/x]"), "There is no model '[/x]'"),
         (("models", "verify", "nope"), "There is no model 'nope'"),
         (("users", "remove", "nobody"), "There is no user 'nobody'"),
+        (("users", "remove", "[/x]"), "There is no user '[/x]'"),
+        (("ask", "Hello", "--settings", "/my [v2].toml"), "/my [v2].toml can't be read"),
         (("evaluate", "support", "--pairs", "/nowhere.jsonl"), "/nowhere.jsonl"),
         (("nope",), "No such command 'nope'"),
     ],
@@ -63,3 +72,18 @@ def test_an_unknown_setting_is_named(told, tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text("[retrieve]\nkay = 3\n")
     assert "retrieve.kay" in told("ask", "Hello", "--settings", str(file))
+
+
+def test_chat_says_why_a_turn_failed_and_goes_on(parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def broken(_: object) -> str:
+        raise ModelError("The model [v2] ran out of memory.")
+
+    class Loaded:
+        def parts(self, user: str, choices: Choices) -> Parts:
+            return replace(parts, llm=ScriptedLLM([broken]))
+
+    monkeypatch.setattr(ask, "ready", lambda _: Loaded())
+    lines = "What are lentils rich in?\n" * 2 + "\n"
+    said = CliRunner().invoke(app, ["chat", "--data-dir", str(tmp_path)], input=lines, env={"COLUMNS": "200"})
+    assert said.exit_code == 0, said.output + repr(said.exception)
+    assert said.stderr.count("The model [v2] ran out of memory.") == 2

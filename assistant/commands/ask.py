@@ -81,9 +81,11 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
         try:
             turn = _answered(Turn(utterance, exchanges(turns), known, choices), loader)
         except SequiturError as error:
-            talk.print(escape(str(error)), style="red")
+            talk.print(str(error), style="red", markup=False)
             continue
         _show_sources(turn)
+        if turn.status == "failed":
+            talk.print(turn.error, style="red", markup=False)
         turns.append(turn)
 
 

@@ -39,7 +39,7 @@ def fetch(
     settings = settings_of(settings_file, data_dir)
     with bar_of_bytes(f"Fetching {name}") as progress:
         path = Catalogue.load().fetch(name, settings, progress)
-    out.print(f"{name} is at {path}.", soft_wrap=True, highlight=False)
+    out.print(f"{name} is at {path}.", soft_wrap=True, highlight=False, markup=False)
 
 
 @app.command()
@@ -69,7 +69,7 @@ def _verified(catalogue: Catalogue, name: str, settings: Settings) -> str:
             catalogue.verify(name, settings, progress)
     except ModelError as error:
         return str(error)
-    out.print(f"{name} is whole.", highlight=False)
+    out.print(f"{name} is whole.", highlight=False, markup=False)
     return ""
 
 
