@@ -58,6 +58,19 @@ def test_a_text_that_comes_twice_counts_once(data):
     assert len(material.passages) == 130
 
 
+def test_runs_on_other_passages_share_vectors_and_no_index(data, tmp_path):
+    one, again, other = (
+        bench.Plan.of(
+            bench.prepare(data["corpus"], data["questions"], [], 5, 10, seed), [100], 0, 1, Settings(data_dir=tmp_path)
+        )
+        for seed in (0, 0, 1)
+    )
+    assert one.words(100) == again.words(100) != other.words(100)
+    assert one.vectors("e", 100, exact=True) == again.vectors("e", 100, exact=True)
+    assert len({plan.vectors("e", 100, exact) for plan in (one, other) for exact in (True, False)}) == 4
+    assert one.store("e") == other.store("e")
+
+
 def test_work_is_done_in_another_process():
     assert bench.alone(os.getpid) != os.getpid()
 

@@ -13,6 +13,7 @@ from assistant.evaluation.data import (
     read_questions,
     sample,
 )
+from assistant.evaluation.runs import Run
 from assistant.types import Passage
 
 
@@ -98,6 +99,26 @@ def test_query_texts_are_found_under_their_usual_names(tmp_path: Path) -> None:
     path = lines(tmp_path / "q.jsonl", {"id": "1", "utterance": "and there?", "resolved": "and in Paris?"})
     assert read_queries(path) == {"1": "and in Paris?"}
     assert read_queries(path, "utterance") == {"1": "and there?"}
+
+
+def test_a_run_that_a_full_disk_broke_off_as_it_began_can_begin_again(tmp_path: Path, monkeypatch) -> None:
+    def full(path: Path, text: str, encoding: str) -> None:
+        path.touch()
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_text", full)
+        with pytest.raises(DataError, match="No space left"):
+            Run(tmp_path, {"seed": 0}, str)
+    Run(tmp_path, {"seed": 0}, str)
+    assert json.loads((tmp_path / "run.json").read_text()) == {"seed": 0}
+
+
+@pytest.mark.parametrize("text", [b"", b'{"se', b"\xff"])
+def test_a_broken_run_says_what_to_do(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "run.json").write_bytes(text)
+    with pytest.raises(DataError, match="remove it to go on"):
+        Run(tmp_path, {"seed": 0}, str)
 
 
 def test_samples_grow_with_the_limit_and_skip_keeps_them_apart() -> None:

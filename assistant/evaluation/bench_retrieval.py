@@ -7,12 +7,14 @@ which are thousands of times cheaper and find less: what they show is how FAISS 
 
 from __future__ import annotations
 
+import json
 import random
 import resource
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -47,6 +49,13 @@ class Material:
 
     passages: list[Passage]
     questions: list[Question]
+
+    def fingerprint(self) -> str:
+        """Tells these passages, in this order, from others."""
+        digest = sha256()
+        for one in self.passages:
+            digest.update(json.dumps([one.id, one.title, one.text]).encode())
+        return digest.hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +134,13 @@ def prepare(corpus: Path, questions: Path, more: Sequence[Path], words: int, lim
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured where. `encoded` is how many passages the encoder of the settings is given at most."""
+    """What is measured where. `encoded` is how many passages the encoder of the settings is given at most.
+
+    `data` is in the names of indexes, so that a run that goes on never searches those of a run on other passages.
+    """
 
     material: Material
+    data: str
     sizes: Sequence[int]
     encoded: int
     runs: int
@@ -138,7 +151,7 @@ class Plan:
     def of(material: Material, sizes: Sequence[int], encoded: int, runs: int, settings: Settings) -> Plan:
         """A plan that keeps indexes and vectors in the data folder; its settings can go to other processes."""
         plain = Settings.model_validate(settings.model_dump())
-        return Plan(material, sizes, encoded, runs, settings.data_dir / "bench", plain)
+        return Plan(material, material.fingerprint(), sizes, encoded, runs, settings.data_dir / "bench", plain)
 
     def encoders(self, size: int) -> list[str]:
         """What so many passages are encoded with."""
@@ -146,12 +159,16 @@ class Plan:
         return [*([own] if size <= self.encoded else []), WORD_PIECES]
 
     def store(self, encoder: str) -> Path:
-        """Where the vectors of an encoder are kept."""
+        """Where the vectors of an encoder are kept, by their texts: runs on any passages share them."""
         return self.folder / encoder
 
     def words(self, size: int) -> Path:
         """Where the BM25 index of so many passages is."""
-        return self.folder / f"bm25-{size}"
+        return self.folder / f"bm25-{size}-{self.data}"
+
+    def vectors(self, encoder: str, size: int, exact: bool) -> Path:
+        """Where the index of the vectors of so many passages is."""
+        return self.folder / f"{'exact' if exact else 'approximate'}-{encoder}-{size}-{self.data}"
 
     def tasks(self, progress: Progress) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         """Everything to measure, each by its key, in an order in which it can be done."""
@@ -183,7 +200,7 @@ class Plan:
 
     def _dense(self, kind: Kind, encoder: str, size: int) -> dict[str, Any]:
         exact = kind == "dense, exact" or (kind == "hybrid" and size <= EXACT)
-        folder = self.folder / f"{'exact' if exact else 'approximate'}-{encoder}-{size}"
+        folder = self.vectors(encoder, size, exact)
         passages, store = self.material.passages[:size], self.store(encoder)
         seconds = building = 0.0
         if kind != "hybrid":

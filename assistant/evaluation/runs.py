@@ -71,9 +71,11 @@ class Run(Generic[T]):
     def _claim(self, asked: Row) -> None:
         path = self.folder / "run.json"
         if not path.exists():
-            path.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            partial = path.with_name(f"{path.name}.partial")
+            partial.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            partial.replace(path)
             return
-        begun = json.loads(path.read_text(encoding="utf-8"))
+        begun = _begun(path)
         differing = sorted(name for name in {*begun, *asked} if begun.get(name) != asked.get(name))
         if differing:
             raise DataError(
@@ -92,6 +94,17 @@ class Run(Generic[T]):
         except ValueError as error:
             raise DataError(f"{self._path}, line {number}, is broken; remove that line and run again.") from error
         return row
+
+
+def _begun(path: Path) -> Row:
+    try:
+        begun: Row = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(
+            f"{path} is broken; remove it to go on, if the rows beside it were made as is asked now, or choose another"
+            " folder for --out."
+        ) from error
+    return begun
 
 
 def _side_by_side(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) -> Generator[Row]:
