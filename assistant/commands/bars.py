@@ -37,7 +37,9 @@ def bar_of_bytes(title: str) -> Iterator[Progress]:
 
 @contextmanager
 def _shown(title: str, *columns: ProgressColumn) -> Iterator[Progress]:
-    with Bars(TextColumn("{task.description}", markup=False), BarColumn(), *columns, console=talk, transient=True) as bars:
+    with Bars(
+        TextColumn("{task.description}", markup=False), BarColumn(), *columns, console=talk, transient=True
+    ) as bars:
         task = bars.add_task(title, total=None)
         # A total of 0 means that nobody knows it.
         yield lambda done, total: bars.update(task, completed=done, total=total or None)
