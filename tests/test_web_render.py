@@ -34,7 +34,7 @@ from assistant.types import (
 from assistant.web import render
 from assistant.web.highlight import pieces, sources
 from assistant.web.library import Document
-from assistant.web.runs import Place, Run
+from assistant.web.runs import END, Place, Run
 
 
 def shown(*turns: Turn, known: set[str] = frozenset(), **more: object) -> str:
@@ -189,6 +189,13 @@ def test_what_is_written_again_leaves_its_place_open_wherever_it_stands() -> Non
     assert 'id="turn-two"' not in html
     compared = render.transcript(talk, set(), Place("old", ("concat", "post_fusion")))
     assert 'id="turn-two"' in compared
+    assert "Versions of this reply" not in compared
+
+
+def test_only_the_last_message_can_be_taken_back_and_only_while_nothing_is_written() -> None:
+    talk = Conversation("i", "", now(), now(), tuple(Turn(name, id=name, status="done") for name in ("one", "two")))
+    assert re.findall(r'data-event="undo" data-turn="(\w+)"', render.transcript(talk, set())) == ["two"]
+    assert 'data-event="undo"' not in render.transcript(talk, set(), END)
 
 
 def test_what_is_compared_shows_answers_sources_votes_and_costs() -> None:

@@ -97,9 +97,17 @@ def test_the_mark_does_not_break_a_list() -> None:
     assert re.search(r'<li>\s*<span class="unsupported"[^>]*>Two\.', html)
 
 
+def test_the_mark_does_not_break_bold_and_italics() -> None:
+    texts = ("**No.**", "*Never!*", "__Not at all.__", "**Note:** perhaps.")
+    html = reply.html(turn(" ".join(texts), tuple(Sentence(text, supported=False) for text in texts)))
+    assert html.count('<span class="unsupported"') == len(texts)
+    assert re.findall(r"<(?:strong|em)>(.*?)</", html) == ["No.", "Never!", "Not at all.", "Note:"]
+    assert not re.search("[*_]", html)
+
+
 def test_marks_that_were_in_the_text_are_taken_out() -> None:
-    assert "\ue000" not in reply.html(turn("a\ue000b\ue001"))
-    assert "unsupported" not in reply.html(turn("a\ue000b\ue001"))
+    text = "a\U0001da87b\U0001da88"
+    assert reply.html(turn(text)) == reply.plain(text) == "<p>ab</p>\n"
 
 
 def test_a_turn_without_answer_is_empty() -> None:

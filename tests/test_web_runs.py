@@ -50,6 +50,7 @@ def test_one_at_a_time_in_a_conversation() -> None:
     go.set()
     assert seen(run)[-1].status == seen(other)[-1].status == "done"
     assert runs.of("me", "c") is None
+    assert not runs.busy("me", "c")
     assert seen(runs.start("me", "c", lambda _: growing(1)))[-1].status == "done"
 
 
@@ -60,6 +61,7 @@ def test_one_that_is_about_to_begin_counts() -> None:
         with pytest.raises(StoreError, match="being written"):
             runs.start("me", "c", lambda _: growing(1))
         assert runs.of("me", "c") is None
+        assert runs.busy("me", "c")
         yield Turn("?", status="done")
 
     runs.start("me", "c", beginning).join(5)

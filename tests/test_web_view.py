@@ -64,6 +64,7 @@ def test_what_is_being_written_is_shown_once_in_its_place(view: View, tab: Tab) 
     run = view.runs.start("me", tab.conversation, writing, Place("old", ("concat", "summary")))
     html = shown(view, tab)
     assert 'id="place-old" data-place></div>' in html["transcript"]
+    assert "Later version" not in html["transcript"]
     assert "Half" not in html["transcript"]
     assert 'data-into="place-old"' in html["answering"]
     assert "Half of it" in html["answering"]

@@ -11,14 +11,16 @@ from typing import cast, get_args
 import gradio as gr
 
 from assistant.chat import Chat
-from assistant.conversation import Feedback
+from assistant.conversation import Conversation, Feedback
 from assistant.errors import SequiturError, SettingsError, StoreError
 from assistant.settings import Below
 from assistant.types import Choices, Turn
 from assistant.web import render
-from assistant.web.runs import Place, Run, Watchers, watch
+from assistant.web.runs import BUSY, END, Place, Run, Watchers, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
+
+NOT_STORED = "This reply could not be stored; copy what you need of it before you go on."
 
 
 class Talk:
@@ -85,20 +87,30 @@ class Talk:
             yield updates
 
     def choose(self, tab: Tab) -> Updates:
-        """Show another version of a reply, or keep one of those that were compared."""
-        self._conversations.choose(tab.user, tab.conversation, tab.text("turn"))
-        conversation, run = self._view.conversation(tab), self._runs.of(tab.user, tab.conversation)
-        return {**self._view.talk(tab, conversation, run), **self._view.panel(tab, self._own(tab))}
+        """Show another version of a reply, or keep one of those that were compared.
+
+        Raises:
+            StoreError: another version of this reply is being written.
+        """
+        turn_id, run = tab.text("turn"), self._runs.of(tab.user, tab.conversation)
+        if run and _same_reply(self._view.conversation(tab), turn_id, run):
+            raise StoreError(BUSY)
+        self._conversations.choose(tab.user, tab.conversation, turn_id)
+        return {**self._replies(tab), **self._view.panel(tab, self._own(tab))}
 
     async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
         """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
-        current = self._watchers.enter(tab.session)
+        current = self._watchers.enter(tab.session, run)
         yield await asyncio.to_thread(self._view.all, tab)
         if run:
             async for updates in self._follow(tab, run):
                 if not current():
                     return
                 yield updates
+
+    def leave(self, tab: Tab) -> None:
+        """Let the tab watch nothing any more."""
+        self._watchers.leave(tab.session)
 
     async def _follow(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
         """A run as it goes on, then what is stored of it. Sources are sent when they change."""
@@ -117,7 +129,13 @@ class Talk:
         return {}
 
     def undo(self, tab: Tab) -> Updates:
-        """Take the last message back: the turn goes, its text returns to the box."""
+        """Take the last message back: the turn goes, its text returns to the box.
+
+        Raises:
+            StoreError: an answer is being written, which goes on from this turn.
+        """
+        if self._runs.busy(tab.user, tab.conversation):
+            raise StoreError(BUSY)
         turn = self._own(tab)
         self._conversations.remove_turn(tab.user, tab.conversation, turn.id)
         return {**self._view.all(tab), **self._view.box(turn.utterance)}
@@ -126,7 +144,7 @@ class Talk:
         """Keep a thumb up or down, or none."""
         value = min(max(tab.number("value"), -1), 1)
         self._conversations.feedback(tab.user, tab.text("turn"), cast("Feedback", value))
-        return self._view.talk(tab, self._view.conversation(tab), self._runs.of(tab.user, tab.conversation))
+        return self._replies(tab)
 
     def look(self, tab: Tab) -> Updates:
         """Show the sources of a turn, and the facts as it saw them."""
@@ -142,9 +160,8 @@ class Talk:
             self._ptkb.replace(tab.user, offer.replaces, offer.text, turn.id)
         else:
             self._ptkb.add(tab.user, offer.text, turn.id)
-        run = self._runs.of(tab.user, tab.conversation)
         return {
-            **self._view.talk(tab, self._view.conversation(tab), run),
+            **self._replies(tab),
             **self._view.facts(tab, self._view.looked(tab)),
             **self._view.note("Remembered."),
         }
@@ -166,24 +183,58 @@ class Talk:
             raise
         return tab, run
 
+    def _replies(self, tab: Tab) -> Updates:
+        """The replies, after one of them changed.
+
+        What is being written comes to those who follow it by itself; to others it must not come at all, since nothing
+        would tell them of its end.
+        """
+        conversation, run = self._view.conversation(tab), self._runs.of(tab.user, tab.conversation)
+        if not run:
+            return self._view.talk(tab, conversation, None)
+        place = run.place if self._watchers.follows(tab.session, run) else END
+        return self._view.transcript(tab, conversation, run, place)
+
     def _finished(self, tab: Tab, run: Run) -> Updates:
-        """What is stored; an answer that could not be stored stays on the page as it is."""
-        pieces, turn = self._view.pieces, run.turn
+        """What is stored of a run that is over."""
         try:
-            updates = self._view.all(tab)
+            return self._stored(tab, run)
         except StoreError as error:  # the conversation was deleted meanwhile
-            return {**self._view.all(replace(tab, conversation="")), pieces.notice: render.notice(str(error))}
+            empty = self._view.all(replace(tab, conversation=""))
+            return {**empty, self._view.pieces.notice: render.notice(str(error))}
+
+    def _stored(self, tab: Tab, run: Run) -> Updates:
+        """The conversation after a run; an answer that could not be stored stays on the page as it is."""
+        pieces, turn, updates = self._view.pieces, run.turn, self._view.all(tab)
         if run.place.of:
             updates |= self._view.panel(tab, self._view.turn(tab, turn.id)) if self._view.turn(tab, turn.id) else {}
             return updates | ({pieces.notice: render.notice(turn.error)} if turn.error else {})
-        kept = any(one.id == turn.id for one in self._view.conversation(tab).turns)
-        return updates if kept else updates | {pieces.answering: render.answering(tab.conversation, turn)}
+        conversation = self._view.conversation(tab)
+        if any(_complete(one, turn) for one in conversation.turns):
+            return updates
+        return {
+            **updates,
+            **self._view.talk(tab, conversation, run),
+            **self._view.panel(tab, turn),
+            pieces.notice: render.notice(NOT_STORED),
+        }
 
     def _own(self, tab: Tab) -> Turn:
         turn = self._view.turn(tab, tab.text("turn"))
         if turn is None:
             raise StoreError("This reply is no longer part of the conversation; reload the page.")
         return turn
+
+
+def _complete(stored: Turn, turn: Turn) -> bool:
+    """Whether this is the turn, stored to its end and not just as it began."""
+    return (stored.id, stored.status, stored.answer) == (turn.id, turn.status, turn.answer)
+
+
+def _same_reply(conversation: Conversation, turn_id: str, run: Run) -> bool:
+    """Whether the run writes another version of the reply that this turn is a version of."""
+    place = conversation.place(turn_id)
+    return place >= 0 and place == conversation.place(run.place.of)
 
 
 def _picked(tab: Tab, usual: Choices) -> Choices:

@@ -98,6 +98,7 @@ window.sequitur ??= (() => {
 
   function after(element, atEnd) {
     const root = element.closest(".block").id;
+    if (["transcript", "answering", "composer", "notice"].includes(root)) asking = false;
     if (root === "transcript" || root === "answering") {
       if (root === "transcript") {
         remember();
@@ -109,6 +110,8 @@ window.sequitur ??= (() => {
     }
     if (root === "sources" && wanted) showCitation(wanted);
     if (root === "composer") draftFromServer(element);
+    if (root === "notice" && find(".error", element)) storing = null;
+    if (root === "facts") factStored();
     if (root === "download") download(find("[data-download]", element));
   }
 
@@ -156,9 +159,17 @@ window.sequitur ??= (() => {
     const fields = Object.fromEntries(new FormData(form));
     if (form.dataset.event === "ask") return ask(form, fields);
     if (!(await send(form, form.dataset.event, { ...form.dataset, ...fields }))) return;
-    if (form.dataset.event === "store") form.reset();
+    if (form.dataset.event === "store") storing = fields.text;
     form.closest("details")?.removeAttribute("open");
   });
+
+  let storing = null; // the fact that was sent; its field keeps it until it is stored
+
+  function factStored() {
+    const field = find("#new-fact");
+    if (storing !== null && field.value === storing) field.form.reset();
+    storing = null;
+  }
 
   const opened = (event) => event.target.matches?.("details.way[open]") && find(".ways", event.target).scrollIntoView({ block: "nearest" });
   document.addEventListener("toggle", opened, true);
@@ -209,22 +220,30 @@ window.sequitur ??= (() => {
     area.focus();
   }
 
+  let asking = false; // a message was sent and nothing came of it yet
+  const busy = () => asking || document.body.classList.contains("answering");
+
   async function ask(form, fields) {
-    if (document.body.classList.contains("answering")) return;
-    if (!fields.utterance.trim() || !(await send(form, "ask", fields))) return box().focus();
+    if (busy()) return;
+    if (!fields.utterance.trim()) return box().focus();
+    asking = true;
+    asking = await send(form, "ask", fields);
+    if (!asking) return box().focus();
     fill("");
     toEnd();
   }
 
   function askExample(text) {
+    if (busy()) return;
     fill(text);
     box().form.requestSubmit();
   }
 
-  // Text that the server gives back: a message that could not be answered, or one that was taken back.
+  // Text that the server gives back: a message that could not be answered, or one that was taken back. It comes before
+  // what was written meanwhile.
   function draftFromServer(element) {
     const draft = find("form", element)?.dataset.draft;
-    if (draft && !box().value) fill(draft);
+    if (draft) fill([draft, box().value].filter(Boolean).join("\n"));
     else if (!box().value) box().value = sessionStorage.getItem(DRAFT) ?? "";
   }
 
@@ -331,15 +350,38 @@ window.sequitur ??= (() => {
     if (event.target.closest?.(".tip") !== focused) closeTips(event.relatedTarget ?? focused);
   });
 
-  function copy(button) {
+  async function copy(button) {
     const clone = document.getElementById(button.dataset.copy).cloneNode(true);
     all(".unseen", clone).forEach((one) => one.remove());
     all(".chip", clone).forEach((chip) => (chip.textContent = `[${chip.textContent}]`));
     document.body.append(clone); // innerText knows about line breaks only where there is a layout
-    navigator.clipboard?.writeText(clone.innerText.trim());
+    const text = clone.innerText.trim();
     clone.remove();
+    if (!(await toClipboard(text))) return;
     button.classList.add("done");
     setTimeout(() => button.classList.remove("done"), 1500);
+  }
+
+  // A page that is shared over plain http has no clipboard to write to; there, what is selected can be copied.
+  async function toClipboard(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      return copySelected(text);
+    }
+  }
+
+  function copySelected(text) {
+    const active = document.activeElement;
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    active?.focus({ preventScroll: true });
+    return done;
   }
 
   function download(given) {
@@ -368,20 +410,27 @@ window.sequitur ??= (() => {
 
   // --- is the server there? -----------------------------------------------------------------------------------
 
-  let server = null;
+  let server = null; // the id of the server that this page came from
+  let entered = false; // it has let this person in: this is not the page on which to log in
 
+  async function told(path) {
+    const answer = await fetch(`gradio_api/${path}`, { cache: "no-store", signal: AbortSignal.timeout(4000) });
+    return { ok: answer.ok, said: await answer.json() };
+  }
+
+  // Whether an event would be heard. Where the server is another one by now or the login is over, the page begins anew.
   async function alive() {
-    let id = null;
-    try {
-      const answer = await fetch("gradio_api/app_id", { cache: "no-store", signal: AbortSignal.timeout(4000) });
-      id = answer.ok ? (await answer.json()).app_id : null;
-    } catch {
-      id = null;
+    const [app, login] = await Promise.all([told("app_id"), told("login_check")]).catch(() => []);
+    document.body.classList.toggle("down", !app?.ok);
+    if (!app?.ok) {
+      asking = false; // nothing may ever come of what was sent
+      return false;
     }
-    document.body.classList.toggle("down", id === null);
-    if (id !== null && server !== null && id !== server) location.reload();
-    server = id ?? server;
-    return id !== null && id === server;
+    server ??= app.said.app_id;
+    entered ||= login.ok;
+    const same = app.said.app_id === server;
+    if (!same || (entered && !login.ok)) location.reload();
+    return same && login.ok;
   }
 
   const transcript = () => find("#transcript [data-live]");

@@ -16,7 +16,7 @@ from assistant.conversation import Conversation
 from assistant.types import Turn, new_id, now
 from assistant.views import STEPS, ballots, events, headline, instead
 from assistant.web import confidence, highlight, reply
-from assistant.web.runs import END, Place, Run
+from assistant.web.runs import Place, Run
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -33,12 +33,12 @@ def render(name: str, /, **values: Any) -> Markup:
     return Markup(_environment().get_template(f"{name}.html.j2").render(**values))  # noqa: S704 - autoescaped
 
 
-def transcript(conversation: Conversation, known: set[str], place: Place = END) -> Markup:
+def transcript(conversation: Conversation, known: set[str], place: Place | None = None) -> Markup:
     """A conversation. `known` are the keys of the facts stored, so that offers taken up are shown as such.
 
-    Where `place` is that of a turn, it is left open for what is being written there.
+    `place` is where something is being written: that of a turn is left open for it.
     """
-    at = conversation.place(place.of) if place.of else -1
+    at = conversation.place(place.of) if place and place.of else -1
     return render("transcript", conversation=conversation, known=known, place=place, at=at)
 
 

@@ -15,9 +15,10 @@ from markupsafe import Markup, escape
 
 from assistant.types import Citation, Sentence, Turn
 
-# Two characters of Unicode's private use area stand for the two ends of a sentence that nothing supports.
-_BEGIN, _END = "\ue000", "\ue001"
-_PRIVATE = re.compile(f"[{_BEGIN}{_END}]")
+# Two characters that no reply holds (SignWriting's comma and full stop) stand for the two ends of a sentence that
+# nothing supports. They are punctuation, beside which Markdown reads asterisks as it does at the end of a sentence.
+_BEGIN, _END = "\U0001da87", "\U0001da88"
+_MARKS = re.compile(f"[{_BEGIN}{_END}]")
 _CHIP = re.compile(r"\[(\d{1,2})\]")
 # What begins a line in Markdown must stay at its beginning.
 _LINE_START = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*")
@@ -28,18 +29,18 @@ NO_SOURCE = "No passage says this"
 
 def html(turn: Turn) -> Markup:
     """The answer of a turn, with a chip for each citation and a mark on each sentence without support."""
-    text = _PRIVATE.sub("", turn.answer.text) if turn.answer else ""
+    text = _MARKS.sub("", turn.answer.text) if turn.answer else ""
     env = {"turn": turn.id, "left": list(enumerate(turn.citations))}
     return Markup(_markdown().render(marked(text, turn.sentences), env))  # noqa: S704 - escaped by the renderer
 
 
 def plain(text: str) -> Markup:
     """Any other text that a model wrote."""
-    return Markup(_markdown().render(_PRIVATE.sub("", text), {"turn": "", "left": []}))  # noqa: S704
+    return Markup(_markdown().render(_MARKS.sub("", text), {"turn": "", "left": []}))  # noqa: S704
 
 
 def marked(text: str, sentences: Sequence[Sentence]) -> str:
-    """`text` with private characters around the sentences that have no support."""
+    """`text` with marks around the sentences that have no support."""
     done, place = "", 0
     for sentence in sentences:
         start = text.find(sentence.text, place)

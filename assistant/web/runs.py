@@ -19,6 +19,7 @@ PAUSE = 0.1  # seconds between updates of a page
 
 Answering = Callable[[Event], Iterator[Turn]]
 _LOG = logging.getLogger(__name__)
+BUSY = "An answer is being written in this conversation; wait for it or stop it first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,18 @@ class Runs:
     def _reserve(self, user: str, conversation: str) -> None:
         with self._lock:
             if (user, conversation) in self._runs:
-                raise StoreError("An answer is being written in this conversation; wait for it or stop it first.")
+                raise StoreError(BUSY)
             self._runs[user, conversation] = None
 
     def of(self, user: str, conversation: str) -> Run | None:
         """What is being written in a conversation."""
         with self._lock:
             return self._runs.get((user, conversation))
+
+    def busy(self, user: str, conversation: str) -> bool:
+        """Whether something is being written in a conversation, or is about to be."""
+        with self._lock:
+            return (user, conversation) in self._runs
 
     def stop(self, user: str, conversation: str) -> None:
         """Stop what is being written in a conversation; what there is of it is kept."""
@@ -142,19 +148,30 @@ class Runs:
             self._runs.pop((user, conversation), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What a tab was asked to show: a conversation, and the run that was under way in it."""
+
+    run: Run | None
+
+
 class Watchers:
     """What each open tab was last asked to show, so that it stops watching what it no longer shows."""
 
     def __init__(self) -> None:
-        self._latest: dict[str, object] = {}
+        self._latest: dict[str, Watch] = {}
 
-    def enter(self, session: str) -> Callable[[], bool]:
+    def enter(self, session: str, run: Run | None = None) -> Callable[[], bool]:
         """Note that the tab now shows something else. Returns whether that is still the last it was asked for."""
-        mark = self._latest[session] = object()
+        mark = self._latest[session] = Watch(run)
         return lambda: self._latest.get(session) is mark
 
+    def follows(self, session: str, run: Run) -> bool:
+        """Whether the tab shows the run as it goes on."""
+        return self._latest.get(session) == Watch(run)
+
     def leave(self, session: str) -> None:
-        """Forget a closed tab."""
+        """Forget what a tab shows that was closed, or turned to an empty page."""
         self._latest.pop(session, None)
 
 

@@ -64,6 +64,7 @@ class Sidebar:
             run.join(5)
         self._conversations.delete(tab.user, target)
         if target == tab.conversation:
+            self._talk.leave(tab)  # or it would be told that the conversation is gone
             return self._view.all(replace(tab, conversation=""))
         return self._view.sidebar(tab)
 

@@ -11,7 +11,7 @@ from assistant.errors import StoreError
 from assistant.types import Turn, new_id, now
 from assistant.web import render
 from assistant.web.live import Live
-from assistant.web.runs import END, Run, Runs
+from assistant.web.runs import Place, Run, Runs
 from assistant.web.tab import Tab, Updates
 from ptkb.store import Ptkb, key
 
@@ -61,15 +61,18 @@ class View:
 
     def talk(self, tab: Tab, conversation: Conversation, run: Run | None) -> Updates:
         """The transcript, and the answer that is being written."""
+        return {
+            **self.transcript(tab, conversation, run, run.place if run else None),
+            self.pieces.answering: render.running(conversation.id, run) if run else "",
+        }
+
+    def transcript(self, tab: Tab, conversation: Conversation, run: Run | None, place: Place | None) -> Updates:
+        """The conversation without the answer that is being written, with `place` open for it."""
         known = {key(fact.text) for fact in self.ptkb.facts(tab.user)}
-        place = run.place if run else END
         shown = render.transcript(_settled(conversation, run), known, place)
         if not conversation.turns and not run:
             shown += self._welcome()
-        return {
-            self.pieces.transcript: shown,
-            self.pieces.answering: render.running(conversation.id, run) if run else "",
-        }
+        return {self.pieces.transcript: shown}
 
     def sidebar(self, tab: Tab) -> Updates:
         """The list of conversations, as searched for."""
@@ -132,4 +135,5 @@ def _settled(conversation: Conversation, run: Run | None) -> Conversation:
         return tuple(turn.grow(status="stopped") if turn.status == "running" else turn for turn in kept)
 
     compared = {turn: settled(sides) for turn, sides in conversation.compared.items()}
-    return replace(conversation, turns=settled(conversation.turns), compared=compared)
+    versions = {turn: tuple(one for one in ids if one not in written) for turn, ids in conversation.versions.items()}
+    return replace(conversation, turns=settled(conversation.turns), compared=compared, versions=versions)

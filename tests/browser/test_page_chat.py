@@ -14,10 +14,13 @@ def last(page: Page):
     return page.locator("#transcript article").last
 
 
-def test_an_example_is_asked_with_one_click(page: Page) -> None:
-    page.get_by_role("button", name=DIET).click()
+def test_an_example_is_asked_with_one_click_and_once_with_two(page: Page, site) -> None:
+    page.get_by_role("button", name=DIET).dblclick()
     expect(page.locator("#transcript .said")).to_have_text(DIET)
     expect(page.locator(".welcome")).to_have_count(0)
+    expect(last(page).locator(".actions")).to_be_visible()
+    expect(page.locator("#box")).to_have_value("")
+    assert len(site.house.conversations.list("me")) == 1
 
 
 def test_the_line_above_tells_the_step_then_what_was_done(page: Page, site, ask) -> None:
@@ -195,12 +198,13 @@ def test_answer_again_puts_a_new_reply_in_the_place_of_the_old(page: Page, site,
     expect(last(page).locator(".said")).to_have_text(DIET)
 
 
-def test_undo_gives_the_message_back(page: Page, site, ask) -> None:
+def test_undo_gives_the_message_back_before_what_is_in_the_box(page: Page, site, ask) -> None:
     ask(page, DIET)
     ask(page, "Hello")
+    page.locator("#box").fill("and thanks")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#transcript article")).to_have_count(1)
-    expect(page.locator("#box")).to_have_value("Hello")
+    expect(page.locator("#box")).to_have_value("Hello\nand thanks")
     expect(page.locator("#box")).to_be_focused()
     conversation = site.house.conversations.list("me")[0]
     assert conversation.turns == 1
@@ -209,10 +213,17 @@ def test_undo_gives_the_message_back(page: Page, site, ask) -> None:
 def test_copy_takes_the_text_with_its_numbers(page: Page, context, ask) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     ask(page, DIET)
-    last(page).get_by_role("button", name="Copy the reply").click()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert re.search(r"without meat\.\s*\[1\]", copied)
-    assert "No passage says this" not in copied
+    copy, box = last(page).get_by_role("button", name="Copy the reply"), page.locator("#box")
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined, configurable: true})")
+    for prepare in ("0", "delete navigator.clipboard; navigator.clipboard.writeText('')"):  # over plain http, then not
+        expect(copy).not_to_have_class(re.compile("done"))
+        page.evaluate(prepare)
+        copy.click()
+        expect(copy).to_have_class(re.compile("done"))
+        box.fill("")
+        box.press("ControlOrMeta+v")
+        expect(box).to_have_value(re.compile(r"without meat\.\s*\[1\]"))
+        assert "No passage says this" not in box.input_value()
 
 
 def test_thumbs_are_kept_and_taken_back(page: Page, site, ask) -> None:

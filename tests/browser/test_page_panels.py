@@ -46,6 +46,7 @@ def test_a_fact_that_cannot_be_stored_is_told(page: Page, site) -> None:
     for text, why in (("I'm VEGETARIAN", "known already"), ("x" * 501, "at most 500"), (" ", "empty")):
         add(page, text)
         expect(page.locator("#notice").get_by_role("alert")).to_contain_text(why)
+        expect(page.get_by_label("A fact about you")).to_have_value(text)
     assert len(site.house.ptkb.facts("me")) == 1
 
 

@@ -108,10 +108,14 @@ def login(browser, site: Site, name: str, password: str) -> Page:
     page = browser.new_context().new_page()
     page.set_default_timeout(15_000)
     page.goto(site.url)
+    enter(page, name, password)
+    return page
+
+
+def enter(page: Page, name: str, password: str) -> None:
     page.locator("input").first.fill(name)
     page.locator("input[type=password]").fill(password)
     page.get_by_role("button", name="Login").click()
-    return page
 
 
 def test_users_see_only_their_own(browser, shared: Site, ask) -> None:
@@ -136,6 +140,17 @@ def test_users_see_only_their_own(browser, shared: Site, ask) -> None:
     bob.get_by_role("link", name="Log out").click()
     expect(bob.get_by_role("button", name="Login")).to_be_visible()
     assert bob.request.get(f"{shared.url}config").status == 401
+
+
+def test_a_login_that_ended_elsewhere_loses_no_message(browser, shared: Site) -> None:
+    ann = login(browser, shared, "ann", "annannann")
+    expect(ann.locator(".welcome")).to_be_visible()
+    ann.locator("#box").fill("Hello")
+    ann.request.get(f"{shared.url}logout")  # ends all of ann's sessions
+    ann.keyboard.press("Enter")
+    expect(ann.get_by_role("button", name="Login")).to_be_visible()
+    enter(ann, "ann", "annannann")
+    expect(ann.locator("#box")).to_have_value("Hello")
 
 
 def test_no_handler_takes_anothers_ids(browser, shared: Site, ask) -> None:

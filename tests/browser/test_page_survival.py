@@ -133,6 +133,16 @@ def test_a_full_disk_is_told_and_loses_nothing(context: BrowserContext, ask, ful
     assert full.house.ptkb.facts("me") == []
 
 
+def test_a_message_for_a_server_that_was_replaced_stays_in_the_box(page: Page, ask) -> None:
+    ask(page, "Hello")
+    page.locator("#box").fill(DIET)
+    page.route("**/app_id", lambda route: route.fulfill(json={"app_id": "another"}))
+    with page.expect_event("load"):
+        page.keyboard.press("Enter")
+    expect(page.locator("#transcript .said")).to_have_text("Hello")
+    expect(page.locator("#box")).to_have_value(DIET)
+
+
 def test_a_server_that_is_killed_and_comes_back(browser, start, ask) -> None:
     process, url = start(0)
     context = browser.new_context()

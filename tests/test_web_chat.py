@@ -1,0 +1,173 @@
+"""The middle of the page: what its handlers show, refuse and leave as it is while an answer is being written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from threading import Event, Thread
+
+import pytest
+
+from assistant.chat import Chat
+from assistant.conversation import Conversations, Version
+from assistant.database import connect
+from assistant.errors import StoreError
+from assistant.types import Answer, Choices, FactOffer, Turn
+from assistant.web.chat import Talk
+from assistant.web.runs import END, Place, Run, Runs
+from assistant.web.sidebar import Sidebar
+from assistant.web.tab import Tab, Updates
+from assistant.web.view import Pieces, View
+from ptkb.store import Ptkb
+
+OLD = Turn("Why?", id="old", status="done", answer=Answer("Because."), offers=(FactOffer("I like oats."),))
+HALF = Turn("How?", id="half", answer=Answer("Half"), choices=Choices("concat"))
+WRITTEN = HALF.grow(answer=Answer("All of it"))
+Write = Callable[..., Run]
+
+
+@pytest.fixture
+def view() -> View:
+    engine = connect("sqlite://")
+    pieces = Pieces(*(one.name for one in fields(Pieces)))
+    return View(pieces, Conversations(engine), Ptkb(engine), Runs())
+
+
+@pytest.fixture
+def talk(view: View) -> Talk:
+    chat = Chat(view.conversations, view.ptkb, lambda _user, _choices: None)  # type: ignore[arg-type, return-value]
+    return Talk(view, chat, lambda _user: Choices())
+
+
+@pytest.fixture
+def tab(view: View) -> Tab:
+    """A conversation with one reply."""
+    made = view.conversations.new("me").id
+    view.conversations.save_turn("me", made, OLD)
+    return Tab("me", "session", made)
+
+
+@pytest.fixture
+def write(view: View, tab: Tab) -> Iterator[Write]:
+    """Starts an answer that is written until it is stopped; only its beginning is stored before."""
+
+    def starts(place: Place = END) -> Run:
+        view.conversations.save_turn("me", tab.conversation, HALF, Version(place.of, 1) if place.of else None)
+
+        def writing(stop: Event) -> Iterator[Turn]:
+            yield WRITTEN
+            stop.wait(5)
+            view.conversations.save_turn("me", tab.conversation, stopped := WRITTEN.grow(status="stopped"))
+            yield stopped
+
+        return view.runs.start("me", tab.conversation, writing, place)
+
+    yield starts
+    view.runs.close()
+
+
+def told(tab: Tab, **data: str) -> Tab:
+    return replace(tab, data=data)
+
+
+class Watching:
+    """A tab that shows a conversation, in a thread of its own as a browser test may have left this one with a loop."""
+
+    def __init__(self, talk: Talk, tab: Tab, run: Run) -> None:
+        self.seen: list[Updates] = []
+        self._stream, self._begun = talk.show(tab, run), Event()
+        self._thread = Thread(target=asyncio.run, args=(self._watch(),))
+        self._thread.start()
+        assert self._begun.wait(5)
+
+    def join(self) -> list[Updates]:
+        """What the tab was sent, to the end."""
+        self._thread.join(10)
+        return self.seen
+
+    async def _watch(self) -> None:
+        async for updates in self._stream:
+            self.seen.append(updates)
+            self._begun.set()
+
+
+def ended(view: View, talk: Talk, tab: Tab, *turns: Turn, error: str = "") -> Updates:
+    """What is shown last of a run of these turns."""
+
+    def writing(_stop: Event) -> Iterator[Turn]:
+        yield from turns
+        if error:
+            raise StoreError(error)
+
+    return Watching(talk, tab, view.runs.start("me", tab.conversation, writing)).join()[-1]
+
+
+def test_a_reply_that_is_stored_moves_to_the_others(view: View, talk: Talk, tab: Tab) -> None:
+    done = WRITTEN.grow(status="done")
+    view.conversations.save_turn("me", tab.conversation, done)
+    last = ended(view, talk, tab, WRITTEN, done)
+    assert "All of it" in last["transcript"]
+    assert last["answering"] == ""
+    assert "notice" not in last
+
+
+def test_a_reply_that_could_not_be_stored_stays_on_the_page_with_the_reason(view: View, talk: Talk, tab: Tab) -> None:
+    view.conversations.save_turn("me", tab.conversation, HALF)
+    last = ended(view, talk, tab, HALF, WRITTEN, error="The disk is full.")
+    assert "could not be stored" in last["notice"]
+    assert "All of it" in last["answering"]
+    assert "The disk is full." in last["answering"]
+    assert "Because." in last["transcript"]
+    assert "half" not in last["transcript"]
+
+
+def test_nothing_is_taken_back_while_an_answer_is_written(view: View, talk: Talk, tab: Tab, write: Write) -> None:
+    write()
+    with pytest.raises(StoreError, match="being written"):
+        talk.undo(told(tab, turn="old"))
+    assert "old" in [turn.id for turn in view.conversation(tab).turns]
+
+
+def test_no_version_is_chosen_of_a_reply_that_is_being_written(view: View, talk: Talk, tab: Tab, write: Write) -> None:
+    write(Place("old", ("concat", "summary")))
+    for turn in ("half", "old"):
+        with pytest.raises(StoreError, match="being written"):
+            talk.choose(told(tab, turn=turn))
+    assert [turn.id for turn in view.conversation(tab).turns] == ["old"]
+
+
+def test_versions_of_other_replies_are_chosen_meanwhile(view: View, talk: Talk, tab: Tab, write: Write) -> None:
+    view.conversations.save_turn("me", tab.conversation, OLD.grow(id="new", answer=Answer("So.")), Version("old"))
+    write()
+    assert "So." in talk.choose(told(tab, turn="new"))["transcript"]
+
+
+@pytest.mark.parametrize("act", ["judge", "remember", "choose"])
+def test_what_others_write_is_not_begun_on_a_page_that_does_not_follow_it(
+    talk: Talk, tab: Tab, write: Write, act: str
+) -> None:
+    write()
+    updates = getattr(talk, act)(told(tab, turn="old", value="1", place="0"))
+    assert "answering" not in updates
+    assert "Because." in updates["transcript"]
+    assert "half" not in updates["transcript"]
+
+
+def test_only_a_page_that_follows_what_is_written_has_a_place_for_it(talk: Talk, tab: Tab, write: Write) -> None:
+    run, liked = write(Place("old")), told(tab, turn="old", value="1")
+    assert "Because." in talk.judge(liked)["transcript"]
+    Watching(talk, tab, run)
+    followed = talk.judge(liked)["transcript"]
+    assert 'id="place-old"' in followed
+    assert "Because." not in followed
+    assert "Because." in talk.judge(replace(liked, session="another"))["transcript"]
+
+
+def test_who_deletes_a_conversation_is_not_told_that_it_is_gone(view: View, talk: Talk, tab: Tab, write: Write) -> None:
+    run = write()
+    here, there = (Watching(talk, one, run) for one in (tab, replace(tab, session="another")))
+    empty = Sidebar(view, talk).delete(told(tab, target=tab.conversation))
+    assert "Why?" not in empty["transcript"]
+    assert not any("notice" in updates for updates in here.join())
+    assert "was not found" in there.join()[-1]["notice"]
