@@ -76,7 +76,7 @@ _TWO_VERBS = _compiled(rf"^(I(?:'m)?\b.+?),? (?:and|but) ((?:{_any('adverbs')} )
 # "I like to cook and bake" is one fact, and so is "I eat and drink well".
 _GOVERNED = _compiled(r"^I \w+$|\b(?:like|love|want|plan|hope|going|prefer|hate|need|try|trying) to\b")
 _TWO_STATES = _compiled(
-    r"^I'm ((?!an? |the |in |on |at |\w+ing )(?:(?!to|of|in|with|for|from|at|on|about)\w+ ?){1,2}) and ((?:\w+ ?)+)$"
+    r"^I'm ((?!an? |the |in |on |at |\w+ing )(?:(?!to|of|in|with|for|from|at|on|about)\w+ ?){1,2}) and ((?:\w++ ?)+)$"
 )
 _TAIL = _compiled(
     r",?\s+(?:again|(?<!right )(?<!just )now|nowadays|these days|any ?more|any ?longer|after all|by the way|btw|though|"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -78,6 +79,13 @@ def test_statements_are_found_and_said_plainly(message: str, said: list[str]) ->
 )
 def test_what_is_no_statement_about_the_writer_gives_nothing(message: str) -> None:
     assert statements(message) == []
+
+
+def test_no_message_takes_long() -> None:
+    since = perf_counter()
+    statements("I'm retired and looking after seven lively grandchildren, two dogs and a cat.")
+    statements("I'm married and " + "responsible for " * 500 + "all, of us.")
+    assert perf_counter() - since < 1
 
 
 @given(st.text(max_size=200) | st.text(st.sampled_from(list("I'm a ,.?!\"\n-but and so vegan")), max_size=120))
