@@ -23,10 +23,13 @@ _TOLD = (
     r"(?:mentioned|said|stated|specified|contained|provided|included|given|indicated|discussed|addressed|told|"
     r"described|answered|covered|listed|found|available|disclosed|named|identified|present|clear)"
 )
+# Of these a sentence can be about nothing else than a text; breakfast, too, may not be included or available.
+_SAID = r"(?:mentioned|said|given|stated|specified|told|described|discussed|addressed|disclosed|identified|clear)"
+_MATTER = r"(?:information|answers?|details?|data|knowledge|clue|idea|access|context|enough|mention)"
 _NOT = r"(?:\s(?:not|never)|n'?t|not)"
 _SILENT_SOURCE = rf"""
     \b{_SOURCE}\b (?!\sof\b) [^.;]{{0,50}}? \b(?:do|does|did|can|ca|could|is|are|was|were|has|have){_NOT}\s
-    (?:\w+\s){{0,3}}? (?:{_TELLS}|{_TOLD}|enough|sufficient)\b
+    (?:\w+\s){{0,3}}? (?:{_TELLS}|{_TOLD}|enough|sufficient)\b (?!\s(?:to|by)\b)
   | \b(?:none|neither|nothing|nowhere)\b [^.;]{{0,20}} \b{_SOURCE}\b [^.;]{{0,30}} \b(?:{_TELLS}(?:e?s)?|about|on)\b
   | ^\W* n/a\b
   | \bno\s {_SOURCE}\s {_TELLS}(?:e?s)?\b
@@ -40,7 +43,9 @@ _SILENT_SOURCE = rf"""
 """
 _NOT_IN_SOURCE = rf"""
     \b(?:is|are|was|were|has|have){_NOT}\s (?:been\s)? (?:\w+ly\s)? {_TOLD}\b
-    (?: \s(?:in|by|from|within)\s (?:\w+\s){{0,2}} {_SOURCE}\b | \s(?:anywhere|here)\b | \W*$ )
+    (?: \s(?:in|by|from|within)\s (?:\w+\s){{0,2}} {_SOURCE}\b | \s(?:anywhere|here)\b )
+  | \b(?:is|are|was|were|has|have){_NOT}\s (?:been\s)? (?:\w+ly\s)? {_SAID} \W*$
+  | \b(?:{_MATTER}|it|this|that)\s (?:is|are|was|were){_NOT}\s (?:\w+ly\s)? {_TOLD} \W*$
   | \bit(?:'s|\sis|\swas){_NOT}\s (?:\w+ly\s)? {_TOLD}\s (?:whether|if|who|what|when|where|which|how|why)\b
   | (?:\b(?:no|not\senough|not\sany|insufficient|lacks?)|n't\s(?:enough|any))\s (?:\w+\s){{0,3}}?
     (?:information|mention|details?|indication|reference|data|answer)\b
@@ -49,7 +54,8 @@ _NOT_IN_SOURCE = rf"""
 """
 _CANNOT = rf"""
     \b(?:i|we)(?:'m|'re|\sam|\sare)?\s? (?:do|did|could|can|ca|was|were)?{_NOT}\s (?:\w+\s)?
-    (?:know|have|find|see|able|sure|tell|say|answer|determine|provide)\b (?!\s how\s to\b)
+    (?:know|have(?=\s(?:[\w']+\s){{0,3}}?{_MATTER}\b)|find|see|able|sure|tell|say|answer|determine|provide)\b
+    (?!\s how\s to\b)
   | \b(?:i|we)(?:'m|'re|\sam|\sare|\swas|\swere)\sunable\b
   | \b(?:i|we)\s (?:\w+ly\s)? have\sno\s (?:idea|clue|way|answer|information|knowledge|data)\b
   | \b(?:i|we)(?:'m|'re|\sam|\sare){_NOT}\s (?:told|given|informed)\b
