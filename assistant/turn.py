@@ -114,8 +114,10 @@ def accepted(utterance: str, most: int) -> str:
 
 
 def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    # a step may run others inside it, which name themselves, too: they are to run here all the same
+    done = set(turn.timings)
     for name, step in flow:
-        if name in turn.timings:
+        if name in done:
             continue
         if stop.is_set():
             return

@@ -146,6 +146,8 @@ def test_a_further_loop_writes_from_what_is_reliable(parts: Parts, path: Path) -
     assert "grown in the region" in second
     assert "limited offer" not in second
     assert [one.passage.id for one in turn.dropped] == ["junk"]
+    assert "junk" not in ids(turn)
+    assert [digest.passage_id for digest in turn.digests] == ids(turn)
     worse = asked(judging(parts, path, SPAM, CHAT), replace(ASKED, choices=turn.choices))
     assert worse.events == (NONE_RELIABLE,)
 
