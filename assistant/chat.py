@@ -79,10 +79,10 @@ class Chat:
         asked, earlier = talk.turns[place], talk.turns[:place]
         if asked.id in talk.compared:
             self._conversations.choose(user, conversation, asked.id)
-        turn, found = self._new(user, asked.utterance, earlier, choices), None
+        fresh, found = self._new(user, asked.utterance, earlier, choices), None
         for side, strategy in enumerate(strategies, start=1):
             where, way = Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
-            turn = (found or turn).grow(id=new_id(), created=now(), choices=way)
+            turn = (found or fresh).grow(id=new_id(), created=now(), choices=way)
             for turn in self._run(where, turn, stop):
                 if turn.step == "answer" and not found:
                     found = turn

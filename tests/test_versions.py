@@ -14,7 +14,7 @@ from assistant import conversation as module
 from assistant.chat import BROKEN, Chat
 from assistant.conversation import Conversations, Version
 from assistant.database import VERSION, connect
-from assistant.errors import SequiturError, SettingsError, StoreError
+from assistant.errors import ModelError, SequiturError, SettingsError, StoreError
 from assistant.types import Answer, Candidate, Choices, Parts, Turn
 from assistant.views import ballots, events
 from ptkb.store import Ptkb
@@ -276,6 +276,20 @@ def test_strategies_that_cant_be_compared_are_refused_at_once(start: Start, pair
     with pytest.raises(SettingsError, match="nonsense"):
         next(chat.again("me", made, old.id, Choices("nonsense"), Event()))
     assert store.get("me", made).turns == (old,)
+
+
+def test_the_second_of_two_that_are_compared_does_not_fail_with_the_first(start: Start) -> None:
+    def broken(_messages: object) -> str:
+        raise ModelError("The model is out.")
+
+    chat, store = start(DRAFT, ANSWER, broken, DRAFT, *[ANSWER] * 4)
+    made = store.new("me").id
+    old = asked(chat, made)
+    seen = list(chat.compare("me", made, old.id, ("concat", "post_fusion"), Choices(), Event()))
+    one, two = store.get("me", made).compared[old.id]
+    assert (one.status, one.error) == ("failed", "The model is out.")
+    assert (two.status, two.error) == ("done", "")
+    assert {turn.status for turn in seen if turn.id == two.id} == {"running", "done"}
 
 
 def test_a_conversation_deleted_while_two_are_compared_ends_it(start: Start) -> None:
