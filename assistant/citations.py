@@ -22,9 +22,12 @@ from assistant.support import Claim, compares, complete_each_other, coverage, me
 from assistant.text import quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
-# [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms; not inside `code`.
-_MARKER = re.compile(r"[ \t]*[\[【［]\^?(\d{1,2}(?:\s*[,;、–-]\s*\^?\d{1,2})*)[†\]】］]+")
+# [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, and not [0].
+_MARKER = re.compile(r"[ \t]*[\[【［]\^?([1-9]\d?(?:\s*[,;、–-]\s*\^?[1-9]\d?)*)(?:†[^\]】］\n]*)?[\]】］]+")
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+# Words of a bare phrase, at most; scripts that put no spaces between words have about two characters a word.
+_PHRASE = 2
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 # How many passages are asked about one sentence, the nearest first.
 _ASKED = 2
 
@@ -92,7 +95,7 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     spans = sentences(marked.text)
     texts = [quote(marked.text, span) for span in spans]
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
-    evidence = gather([t if is_claim(t) else "" for t in texts], turn.passages, hinted, parts.embedder)
+    evidence = gather(_claims(texts), turn.passages, hinted, parts.embedder)
     judged = _judge(texts, _able(texts, evidence, turn), turn.contextual, parts, stop)
     if stop.is_set():
         yield turn
@@ -142,7 +145,17 @@ def _able(texts: Sequence[str], evidence: list[list[Evidence]], turn: Turn) -> l
 
 def is_claim(sentence: str) -> bool:
     """Whether a sentence says something that a passage could support: not a question, a heading or a bare phrase."""
-    return len(sentence.split()) > 2 and not sentence.rstrip("*_ ").endswith(("?", ":"))
+    return _says(sentence) and (len(sentence.split()) > _PHRASE or len(_UNSPACED.findall(sentence)) > 2 * _PHRASE)
+
+
+def _says(sentence: str) -> bool:
+    return not sentence.rstrip("*_ ").endswith(("?", ":"))
+
+
+def _claims(texts: Sequence[str]) -> list[str]:
+    """The sentences that are claims, "" for others; of an answer that is but a phrase, that."""
+    found = [text if is_claim(text) else "" for text in texts]
+    return found if any(found) else [text if _says(text) else "" for text in texts]
 
 
 def gather(

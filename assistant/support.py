@@ -137,12 +137,12 @@ def _numbers(text: str, above: float = COUNTED) -> set[float]:
     for word in words:
         larger = _grown(number, word)
         if larger is None:
+            if number is not None:
+                found.add(number)
             larger = _value(word)
-        elif number is not None:
-            found.discard(number)
-        if larger is not None:
-            found.add(larger)
         number = larger
+    if number is not None:
+        found.add(number)
     # Small counts ("two prizes", "the 3 methods") sum up what a text lists without saying the number.
     return {number for number in found if number > above}
 

@@ -31,6 +31,7 @@ def cited(parts: Parts, text: str, *yes: float) -> Turn:
         ("Eat oats 【2】.", [(2,)]),
         ("Eat oats ［2］.", [(2,)]),
         ("Eat oats [^3].", [(3,)]),
+        ("Eat oats 【3†source】.", [(3,)]),
         ("Eat oats.", []),
     ],
 )
@@ -40,8 +41,8 @@ def test_markers_are_read_however_they_are_written(written: str, numbers: list[t
     assert [listed for _, listed in marked.hints] == numbers
 
 
-def test_markers_in_code_are_code() -> None:
-    text = "Use `a[1]` or\n```\nb[2]\n```"
+@pytest.mark.parametrize("text", ["Use `a[1]` or\n```\nb[2]\n```", "A probability lies in [0, 1].", "It is x[0]."])
+def test_other_brackets_are_left_alone(text: str) -> None:
     assert read(text).text == text
 
 
@@ -173,6 +174,20 @@ def test_what_claims_nothing_needs_no_source(text: str) -> None:
     assert not is_claim(text)
 
 
+@pytest.mark.parametrize("text", ["Lentils are rich.", "日本の首都は東京です。", "这是一个很好的问题。"])
+def test_claims_in_any_script(text: str) -> None:
+    assert is_claim(text)
+    assert not is_claim("東京。")
+
+
+@pytest.mark.parametrize(("score", "unknown"), [(0.9, False), (0.1, True)])
+def test_an_answer_that_is_but_a_phrase_is_asked_about_as_well(parts: Parts, score: float, unknown: bool) -> None:
+    turn = cited(parts, "Lentils.", score, score)
+    assert turn.answer
+    assert turn.answer.unknown is unknown
+    assert turn.answer.text == ("Lentils." if unknown else "Lentils. [1]")
+
+
 def test_no_passages_no_citations(parts: Parts) -> None:
     turn = Turn("Hm?", question="Hm?", answer=Answer("Lentils are rich in protein."))
     *_, turn = settle(turn, replace(parts, llm=ScriptedLLM()), Event())
@@ -210,6 +225,8 @@ def test_a_short_quotation_may_have_lost_its_not() -> None:
         ("Twenty-five people came.", "There were 20 guests at 5.", 0.0),
         ("It cost two hundred thousand.", "The price was 200,000.", -1.0),
         ("From twenty 2025 cars.", "20 cars of 2025.", -1.0),
+        ("In 1900 the town had 50 people.", "It had 50 people in 1900 and 50 thousand in 2000.", -1.0),
+        ("In 1900 the town had 60 people.", "It had 50 people in 1900 and 60 thousand in 2000.", 0.0),
     ],
 )
 def test_numbers_in_words(sentence: str, evidence: str, known: float) -> None:
