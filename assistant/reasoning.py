@@ -11,7 +11,8 @@ from assistant import citations
 from assistant.budget import fit
 from assistant.prompt import render
 from assistant.strategies.concat import FACTOID_ROOM
-from assistant.types import LLM, Answer, Message, Messages, Options, Parts, Turn
+from assistant.text import CUT, finished
+from assistant.types import LLM, Answer, Completion, Message, Messages, Options, Parts, Turn
 from assistant.unknown import says_unknown
 
 # Tokens for the thought itself, on top of those for the answer, and for the prompt that asks for the answer alone.
@@ -31,15 +32,15 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     values = {"passages": turn.shown, "facts": turn.used_facts, "question": turn.question}
     messages, cuts = fit(f"{form}/{prompt}", parts.llm, THOUGHT_ROOM + CONCLUDING_ROOM + 2 * room, **values)
     turn = turn.grow(cuts=turn.cuts + cuts)
-    text = ""
+    completion, answer = Completion(""), ""
     for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_ROOM + room), stop):
-        text = completion.text
-        reasoning, answer = split(text)
+        reasoning, answer = split(completion.text)
+        answer = finished(replace(completion, text=answer), form)
         turn = turn.grow(reasoning=reasoning, answer=Answer(answer) if answer else turn.answer)
         yield turn
-    if not stop.is_set() and not split(text)[1]:
-        asked = (*messages, Message("assistant", text), *render(f"{form}/conclude"))
-        for answered in _concluded(asked, parts.llm, room, stop):
+    if not stop.is_set() and (not answer or answer.endswith(CUT)):
+        asked = (*messages, Message("assistant", completion.text), *render(f"{form}/conclude"))
+        for answered in _concluded(asked, parts.llm, room, form, stop):
             turn = turn.grow(answer=answered)
             yield turn
     # stopped in the middle, there is no answer yet, or only a part of one
@@ -48,10 +49,10 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield from citations.settle(turn.grow(answer=answered), parts, stop)
 
 
-def _concluded(asked: Messages, llm: LLM, room: int, stop: Event) -> Iterator[Answer]:
+def _concluded(asked: Messages, llm: LLM, room: int, form: str, stop: Event) -> Iterator[Answer]:
     for completion in llm.stream(asked, Options(max_tokens=room), stop):
-        said = completion.text.strip()
-        yield Answer(split(said)[1] or said)
+        said = split(completion.text)[1] or completion.text
+        yield Answer(finished(replace(completion, text=said), form))
 
 
 def split(text: str) -> tuple[str, str]:

@@ -10,6 +10,8 @@ from syntok import segmenter
 
 from assistant.types import Completion, Span
 
+# How a sentence ends that its writer had no room to end.
+CUT = " …"
 _ENDS = ".!?。！？:)\"'”’*"
 _LINE = re.compile(r"[^\n]+")
 # syntok knows European punctuation; Chinese and Japanese sentences end without a space.
@@ -56,7 +58,7 @@ def finished(completion: Completion, form: str) -> str:
     whole = whole_sentences(text)
     if whole != text or text[-1:] in _ENDS:
         return whole
-    return text.rpartition(" ")[0].rstrip(",;") + " …"
+    return text.rpartition(" ")[0].rstrip(",;") + CUT
 
 
 def normalise(text: str) -> str:

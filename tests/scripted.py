@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 from zlib import crc32
 
@@ -57,6 +57,14 @@ class ScriptedLLM:
         assert self.replies, f"the script has no reply left for: {messages[-1].content[:200]}"
         reply = self.replies.pop(0)
         return reply(messages) if callable(reply) else str(reply)
+
+
+class OutOfRoom(ScriptedLLM):
+    """Breaks off as if the room for each reply ended with the script."""
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        for completion in super().stream(messages, options, stop):
+            yield replace(completion, finish="length") if completion.finish == "stop" else completion
 
 
 class WordEmbedder:

@@ -287,6 +287,11 @@ def test_a_model_that_does_not_know_either_says_so(parts: Parts) -> None:
         ("Yes, but which one is cheaper?", False),
         ("Sure, what is the capital of Peru", False),
         ("Please don't", False),
+        ("Ok, never mind.", False),
+        ("Ok, forget it.", False),
+        ("Fine, I'll look it up myself.", False),
+        ("Sure, tell me about Finland instead.", False),
+        ("Please add a document for me", False),
         ("Oat drink", False),
     ],
 )

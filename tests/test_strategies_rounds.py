@@ -12,6 +12,7 @@ from assistant.reasoning import split
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import Choices, Completion, Confidence, Messages, Options, Parts, Scorer, Turn
 from tests.conftest import ScriptedLLM
+from tests.scripted import OutOfRoom
 
 
 def turn_of(parts: Parts, form: str = "factoid", question: str = "how much protein is in a cup of lentils") -> Turn:
@@ -83,6 +84,23 @@ def test_a_model_that_forgets_the_label_is_asked_for_the_answer_alone(parts: Par
     assert [message.role for message in llm.prompts[1][-2:]] == ["assistant", "user"]
     assert llm.prompts[1][-2].content == thought
     assert llm.prompts[1][:-2] == llm.prompts[0]
+
+
+def test_an_answer_that_ran_out_of_room_ends_with_a_whole_sentence(parts: Parts) -> None:
+    def last(*replies: str) -> tuple[Turn, OutOfRoom]:
+        llm = OutOfRoom(list(replies))
+        return final(variants.step("strategies", "pruning"), turn_of(parts, "chat"), replace(parts, llm=llm)), llm
+
+    turn, llm = last("Passage 1.\nAnswer: A cup of lentils holds 18 grams of protein. That is")
+    assert turn.answer
+    assert turn.answer.text.startswith("A cup of lentils holds 18 grams of protein.")
+    assert "That is" not in turn.answer.text
+    # where not even one is whole, the answer alone is asked for
+    turn, llm = last("Passage 1.\nAnswer: A cup of", "Lentils hold 18 grams of protein. They also")
+    assert len(llm.prompts) == 2
+    assert turn.answer
+    assert turn.answer.text.startswith("Lentils hold 18 grams of protein.")
+    assert "also" not in turn.answer.text
 
 
 def test_a_thought_without_an_answer_may_end_unknown(parts: Parts) -> None:

@@ -17,7 +17,7 @@ from assistant.steps.admit import NOT_HELD
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import Choices, Exchange, Fact, Messages, Parts, Turn, now
 from assistant.views import DOING, STEPS, as_json
-from tests.scripted import FixedRetriever, ScriptedLLM
+from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
 GOLDEN = Path(__file__).parent / "golden"
 DRAFT = "Lentils and oat drink make a good diet."
@@ -169,6 +169,33 @@ def test_a_first_utterance_is_not_rewritten(parts: Parts) -> None:
     turn = asked(scripted(parts, DRAFT, "Lentils are rich in protein."), Turn("What is a good diet?"))
     assert turn.question == "What is a good diet?"
     assert not turn.rewritten
+
+
+def test_a_rewrite_that_was_cut_off_is_not_used(parts: Parts) -> None:
+    said = "What should I cook tonight? I only have rice, eggs and spinach, and no more than half an hour."
+    cut = OutOfRoom(["What should I cook tonight? I only have rice, eggs and", DRAFT, "Lentils are rich in protein."])
+    turn = asked(replace(parts, llm=cut), Turn(said, (EARLIER,)))
+    assert (turn.question, turn.rewritten) == (said, False)
+
+
+def test_a_rewrite_is_asked_for_in_one_line(parts: Parts) -> None:
+    said = "What should I cook?\nI have rice and eggs."
+    parts = scripted(parts, "What should I cook? I have rice and eggs.", DRAFT, "Lentils are rich in protein.")
+    asked(parts, Turn(said, (EARLIER,)))
+    assert isinstance(parts.llm, ScriptedLLM)
+    assert "What should I cook? I have rice and eggs." in parts.llm.prompts[0][-1].content
+
+
+def test_small_talk_knows_the_facts_that_are_nearest_to_it(parts: Parts) -> None:
+    many = tuple(Fact(f"n{n}", f"Number {n} is mine.", now(), now()) for n in range(25))
+    parts = replace(parts, llm=OutOfRoom(["Hello there. I am well and"]))
+    turn = asked(parts, Turn("Hello!", known=(*many, replace(VEGETARIAN, text="Hello!"), OFF)))
+    assert turn.answer
+    assert turn.answer.text == "Hello there."
+    prompt = "\n".join(message.content for message in parts.llm.prompts[0])
+    assert prompt.count("Hello!") == 2
+    assert OFF.text not in prompt
+    assert prompt.count("is mine.") == 19
 
 
 def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:

@@ -24,7 +24,11 @@ ASK = (
 
 
 _YES = re.compile(r"(?:yes|yeah|yep|yup|sure|ok|okay|please|fine|go ahead|go on|do|of course|why not)\b", re.IGNORECASE)
-_NO = re.compile(r"[?\d]|\b(?:no|not|don't|but|what(?! you know)|how|who|where|when|which)\b", re.IGNORECASE)
+_NO = re.compile(
+    r"[?\d]|\b(?:no|not|never|don't|but|what(?! you know)|how|who|where|when|which|about|forget|skip|leave|stop|add|"
+    r"instead|rather|i'll|i will|thanks)\b",
+    re.IGNORECASE,
+)
 _LONGEST_YES = 8
 
 

@@ -7,16 +7,18 @@ from threading import Event
 
 from assistant.budget import fit
 from assistant.steps.history import recent
+from assistant.text import finished
 from assistant.types import Answer, Options, Parts, Turn
 
 _ROOM = 120
+_MOST = 20
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `answer`. All facts that are on are told, since the talk may be about them."""
-    facts = tuple(fact.text for fact in turn.known if fact.on)[:20]
+    """Adds `answer`. The facts nearest to the utterance are told, since the talk may be about them."""
+    facts = tuple(fact.text for fact in turn.facts[:_MOST])
     history = recent(turn.history, exchanges=4, chars=600)
     messages, cuts = fit("converse", parts.llm, _ROOM, history=history, facts=facts, utterance=turn.utterance)
     turn = turn.grow(question=turn.utterance, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
-        yield turn.grow(answer=Answer(completion.text.strip(), origin="conversation"))
+        yield turn.grow(answer=Answer(finished(completion, "chat"), origin="conversation"))

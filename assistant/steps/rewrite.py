@@ -29,9 +29,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     history = recent(turn.history, exchanges=3, chars=400)
     utterance = spelt_out(turn.utterance, turn.history[-1])
     # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
-    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=SAME_AGAIN.sub("And", utterance))
+    said = SAME_AGAIN.sub("And", " ".join(utterance.split()))
+    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=said)
     [completion] = parts.llm.complete([messages], Options(max_tokens=_ROOM, stop=("\n",)), stop)
-    question = _question(completion.text, utterance, turn)
+    # what has no room is cut off, and a question would lose its end
+    question = utterance if completion.finish == "length" else _question(completion.text, utterance, turn)
     yield turn.grow(question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
