@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as VariableError
 
 from assistant.errors import SettingsError
 
@@ -152,7 +153,7 @@ class WebSettings(Section):
 
     host: str = Field("127.0.0.1", description="address to listen on; any other than loopback needs logins")
     port: int = Field(7860, ge=0, le=65535, description="port to listen on; 0 = any free one")
-    logins: dict[str, str] = Field(default_factory=dict, description="user = password hash, made by `users add`")
+    logins: dict[str, str] = Field(default_factory=dict, description="user = password hash, made by `users hash`")
     upload_mb: int = Field(20, ge=1, description="largest document accepted")
 
 
@@ -188,6 +189,11 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """What is said outright, then the environment; no .env, no secrets folder."""
         return init_settings, env_settings
+
+    @field_validator("data_dir")
+    @classmethod
+    def _at_home(cls, folder: Path) -> Path:
+        return folder.expanduser()
 
     @property
     def database_url(self) -> str:
@@ -231,6 +237,11 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
 
     try:
         return WithFile(**overrides)
+    except VariableError as error:
+        raise SettingsError(
+            f"The environment can't be read ({error}); give each setting a variable of its own, such as"
+            " SEQUITUR_LLM__MODEL=fast."
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

@@ -300,7 +300,7 @@ def test_published_effectiveness(tmp_path, name, measure, expected):
     """0.679 is published for SciFact; Vaswani's 0.2965 is another engine's, and 0.2857 what plain Lucene reaches."""
     folder = COLLECTIONS / name
     if not folder.exists():
-        pytest.skip("the retrieval collections are not beside the checkout (../shared/data/ir)")
+        pytest.skip("the retrieval collections are not beside the checkout")
     import ir_measures
 
     with gzip.open(folder / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:

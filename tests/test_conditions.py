@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from assistant.commands.common import by_words_only
+from assistant.errors import SettingsError
 from assistant.evaluation import relevance, weighing
 from assistant.evaluation.conditions import model_of
 from assistant.settings import Settings
@@ -33,6 +35,13 @@ def test_the_usual_settings_need_no_words(plain: Settings) -> None:
 def test_what_decides_the_outcome_is_told(plain: Settings, section: str, change: dict, says: str) -> None:
     changed = getattr(plain, section).model_copy(update=change)
     assert model_of(plain.model_copy(update={section: changed})) == says
+
+
+def test_a_command_that_searches_by_words_refuses_another_way(plain: Settings) -> None:
+    assert by_words_only(plain) is plain
+    dense = plain.retrieve.model_copy(update={"retriever": "dense"})
+    with pytest.raises(SettingsError, match=r"leave retrieve\.retriever at bm25"):
+        by_words_only(plain.model_copy(update={"retrieve": dense}))
 
 
 def test_a_sample_that_is_skipped_holds_what_another_command_took(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_run_end_to_end_that_is_not_played_twice(smollm_path, embedder, tmp_pa
     again = typed(*words, "--reply", "digests")
     assert again.exit_code == 0
     assert (out / "rows.jsonl").read_text() == rows
-    with pytest.raises(DataError, match="holds a run with another quality"):
+    with pytest.raises(DataError, match="holds a run with another model and quality"):
         typed(*words[:-2])
 
 

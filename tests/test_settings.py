@@ -41,6 +41,18 @@ def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         load()
 
 
+def test_a_variable_that_stands_for_a_whole_section_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQUITUR_LLM", "fast")
+    with pytest.raises(
+        SettingsError, match="a variable of its own, such as SEQUITUR_LLM__MODEL=fast"
+    ):
+        load()
+
+
+def test_the_data_folder_may_be_at_home(tmp_path: Path) -> None:
+    assert load(written(tmp_path, 'data_dir = "~/data"\n')).data_dir == Path.home() / "data"
+
+
 def test_a_file_that_is_no_toml_or_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"sequitur\.toml"):
         load(written(tmp_path, "= ="))

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from assistant.errors import SettingsError
 from assistant.parts import Loader, Stage
 from assistant.settings import RetrieverName, Settings, load
 
@@ -33,6 +34,17 @@ Searched = Annotated[
         show_default="bm25",
     ),
 ]
+
+
+def by_words_only(settings: Settings) -> Settings:
+    """The settings, for a command that can search by words alone.
+
+    Raises:
+        SettingsError: they want something else, which would go unheard.
+    """
+    if settings.retrieve.retriever != "bm25":
+        raise SettingsError("This command searches by words alone; leave retrieve.retriever at bm25.")
+    return settings
 
 
 def settings_of(

@@ -10,7 +10,7 @@ import typer
 
 from assistant import turn as flow
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, settings_of
 from assistant.commands.experiment import AsJson, Limit, Out, Questions, Seed, command_line, indexed, tell, with_models
 from assistant.evaluation.conditions import model_of
 from assistant.settings import Settings
@@ -52,7 +52,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
 
     asked = sample(read_questions(questions), limit, seed)
     found = measured.read_labels(labels) if labels else []
-    knobs = settings_of(settings, data_dir, model=model, backend=backend, library=library)
+    knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend, library=library))
     choices = Choices(
         strategy or knobs.turn.strategy,
         loop or knobs.turn.loop,

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from assistant import turn as flow
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, out, settings_of
 from assistant.commands.experiment import indexed, with_models
 from assistant.errors import DataError, LibraryError
 from assistant.evaluation.conditions import model_of
@@ -62,7 +62,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     from assistant.ikat.runs import Label, write_run  # noqa: PLC0415
 
     label, asked = Label(name, team, kind, reply), read_topics(topics)
-    knobs = _judging(settings_of(settings, data_dir, model=model, backend=backend), quality)
+    knobs = _judging(by_words_only(settings_of(settings, data_dir, model=model, backend=backend)), quality)
     choices = Choices(
         strategy=strategy or knobs.turn.strategy,
         loop=loop,

@@ -10,13 +10,15 @@ from typing import Protocol
 import gradio as gr
 
 from assistant.errors import LibraryError
+from assistant.library.readers import suffixes
 from assistant.settings import Settings
 from assistant.types import Progress
 from assistant.web import render
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, told, user_of
 from assistant.web.view import View
 
-READ = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".jsonl", ".tsv")
+# Gradio knows files by the last of their endings.
+READ = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
 
 
 @dataclass(frozen=True, slots=True)
