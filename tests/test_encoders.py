@@ -1,6 +1,7 @@
 """Encoders by the form of their folder, with tiny models that are made here: real classes, random weights."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -150,7 +151,19 @@ def test_halves_that_do_not_belong_together(models, tmp_path, passages, question
 def test_the_settings_name_both_halves(models, tmp_path):
     knobs = RetrieveSettings(encoder=str(models["contexts"]), question_encoder=str(models["questions"]))
     loaded = load_encoder(Settings(data_dir=tmp_path, retrieve=knobs), lambda done, total: None)
-    assert loaded.name == "contexts questions"
+    assert [name.rpartition("-")[0] for name in loaded.name.split()] == ["contexts", "questions"]
+
+
+def test_encoders_in_folders_of_one_name_are_told_apart(models, tmp_path):
+    one, other = (tmp_path / part / "model" for part in ("one", "other"))
+    shutil.copytree(models["contriever"], one)
+    shutil.copytree(one, other)
+    weights = load_file(other / "model.safetensors")
+    save_file({key: value + 1 for key, value in weights.items()}, other / "model.safetensors", {"format": "pt"})
+    assert open_encoder(one).name != open_encoder(other).name
+    # a fetched one has a name of its own
+    one.with_name("model.checked.json").write_text("[]")
+    assert open_encoder(one).name == "model"
 
 
 def test_an_embedder_that_is_loaded_serves_as_it_is(models, tmp_path):

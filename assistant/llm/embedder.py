@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import ModelError
+from assistant.llm.folders import name_of
 
 
 class SentenceEmbedder:
@@ -20,7 +21,7 @@ class SentenceEmbedder:
     """
 
     def __init__(self, folder: Path, name: str = "") -> None:
-        self.name = name or folder.name
+        self.name = name or name_of(folder)
         self._lock = Lock()
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - takes seconds to import
         from transformers.utils import logging  # noqa: PLC0415

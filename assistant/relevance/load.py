@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from pathlib import Path
 from threading import Event
 
 from assistant.errors import ModelError, SequiturError, SettingsError
+from assistant.llm.folders import name_of
 from assistant.relevance.calibration import Calibrated, Calibration
 from assistant.settings import Settings
 from assistant.types import LLM, Embedder, Estimator, EstimatorOf, Passage, Progress, Relevance
@@ -15,7 +15,6 @@ from assistant.types import LLM, Embedder, Estimator, EstimatorOf, Passage, Prog
 BY_LLM, BY_COSINE = "llm", "cosine"
 SHIPPED = Path(__file__).parent / "shipped"
 CALIBRATION = "calibration.json"
-_WEIGHTS = (".safetensors", ".bin")
 
 
 def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progress) -> Estimator:
@@ -105,8 +104,6 @@ def _chosen(settings: Settings, progress: Progress, embedder: Embedder | None) -
 def trained(kind: str, folder: Path) -> Estimator:
     """The model of a folder alone: a seq2seq one, or a cross-encoder.
 
-    Many folders are called the same, and what is in one changes with training: the name tells its files apart.
-
     Raises:
         ModelError: it can't be loaded, or is another kind of model.
     """
@@ -124,11 +121,7 @@ def _name(folder: Path) -> str:
         return folder.name
     from assistant.relevance.blend import NAME  # noqa: PLC0415
 
-    files = sorted(file for file in folder.glob("*") if file.suffix in _WEIGHTS or file.name == NAME)
-    digest = sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return f"{folder.name}-{digest.hexdigest()[:8]}"
+    return name_of(folder, NAME)
 
 
 def _blended(

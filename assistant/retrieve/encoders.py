@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from assistant.errors import ModelError
 from assistant.llm.embedder import SentenceEmbedder
+from assistant.llm.folders import name_of
 from assistant.retrieve.dense import WINDOW_WORDS, Encoder
 from assistant.types import Embedder
 
@@ -80,7 +81,7 @@ class Contriever:
 
     def __init__(self, folder: Path) -> None:
         self._model = _Transformer(folder, "BertModel", _mean, add_pooling_layer=False)
-        self.name = folder.name
+        self.name = name_of(folder)
         self.words = _words(self._model.window)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -105,7 +106,7 @@ class Dpr:
         self._questions = _Transformer(questions, QUESTIONS, _first)
         if self._contexts.dimension != self._questions.dimension:
             raise ModelError(f"{contexts.name} and {questions.name} give vectors of different sizes; {_PAIR}.")
-        self.name = f"{contexts.name} {questions.name}"
+        self.name = f"{name_of(contexts)} {name_of(questions)}"
         self.words = _words(self._contexts.window)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
