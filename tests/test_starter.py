@@ -162,6 +162,24 @@ def test_a_broken_starter_library_is_built_again(tmp_path, monkeypatch, damage):
     assert open_library("starter", settings).search("capital", 1)
 
 
+@pytest.mark.lucene
+def test_without_java_the_library_is_left_as_it_is(tmp_path, monkeypatch):
+    few = factbook.countries()[:1]
+    monkeypatch.setattr(factbook, "countries", lambda: few)
+    settings = Settings(data_dir=tmp_path)
+    folder = ensure_starter(settings, lambda done, total: None)
+    before = sorted(file.name for file in folder.iterdir())
+
+    def broken(*_):
+        raise LibraryError("Java could not be started.")
+
+    monkeypatch.setattr("assistant.retrieve.jvm.start", broken)
+    monkeypatch.setattr(starter, "read_manifest", broken)
+    with pytest.raises(LibraryError, match="Java could not be started"):
+        ensure_starter(settings, lambda done, total: None)
+    assert sorted(file.name for file in folder.iterdir()) == before
+
+
 def test_the_version_follows_the_contents(monkeypatch):
     before = content_version()
     assert content_version() == before

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assistant.errors import LibraryError
 from assistant.library.readers import read, reader_of
-from assistant.library.shelves import is_library, locked
+from assistant.library.shelves import FOREVER, is_library, locked
 from assistant.library.writer import writing
 from assistant.retrieve.bm25 import FORMAT, Bm25
 from assistant.settings import Settings
@@ -29,7 +29,7 @@ def corpus_retriever(path: Path, settings: Settings, progress: Progress) -> Bm25
     """
     folder = corpus_folder(path, settings)
     if not is_library(folder):
-        with locked(folder):
+        with locked(folder, FOREVER):
             if not is_library(folder):
                 _build(folder, load_corpus(path), progress)
     return Bm25(folder, k1=settings.retrieve.k1, b=settings.retrieve.b)

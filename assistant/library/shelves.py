@@ -21,6 +21,7 @@ from assistant.settings import Settings
 
 OWN = "user-"
 LOCK_SECONDS = 10.0
+FOREVER = -1.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -102,15 +103,19 @@ def remove_library(name: str, settings: Settings) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, patience: float = LOCK_SECONDS) -> Iterator[None]:
     """Be the only one who changes this library, in all processes.
+
+    Args:
+        folder: the library's.
+        patience: seconds to wait for others; whoever finds it built by them then needs no other turn.
 
     Raises:
         LibraryError: somebody else is at it, or the disk can't be written.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder.parent / f".{folder.name}.lock", timeout=LOCK_SECONDS)
+        lock = FileLock(folder.parent / f".{folder.name}.lock", timeout=patience)
         lock.acquire()
     except Timeout as error:
         raise LibraryError(f"The library '{folder.name}' is being updated elsewhere; try again in a minute.") from error

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from assistant.errors import LibraryError
 from assistant.library import factbook
-from assistant.library.shelves import library_folder, locked
+from assistant.library.shelves import FOREVER, library_folder, locked
 from assistant.library.writer import writing
+from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import FORMAT, read_manifest
 from assistant.settings import Settings
 from assistant.types import Passage, Progress
@@ -31,9 +32,11 @@ def ensure_starter(settings: Settings, progress: Progress) -> Path:
     Raises:
         LibraryError: it can't be built; the message says what to do.
     """
+    # where there is no Java, every index would look broken, and a broken one is built anew
+    jvm.start()
     folder, version = library_folder(NAME, settings), content_version()
     if not _is_built(folder, version):
-        with locked(folder):
+        with locked(folder, FOREVER):
             if not _is_built(folder, version):
                 _build(folder, version, progress)
     return folder

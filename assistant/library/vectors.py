@@ -10,7 +10,7 @@ from threading import Lock, Thread
 from time import monotonic
 
 from assistant.errors import LibraryError, SequiturError
-from assistant.library.shelves import locked, open_library
+from assistant.library.shelves import FOREVER, locked, open_library
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, build_dense, read_manifest
 from assistant.settings import Settings
@@ -34,7 +34,7 @@ def dense_retriever(name: str, library: Bm25, settings: Settings, embedder: Embe
     """
     folder, state = _folder(name, settings, embedder), library.state
     if not _is_built(folder, state):
-        with locked(folder):
+        with locked(folder, FOREVER):
             if not _is_built(folder, state):
                 build_dense(folder, library.passages(), embedder, progress, state)
     return Dense(folder, embedder, library.get)
