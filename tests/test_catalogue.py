@@ -242,6 +242,28 @@ def test_a_full_disk_is_seen_before_anything_is_downloaded(catalogue, settings, 
         catalogue.resolve("parted", settings)
 
 
+def test_a_data_folder_that_cannot_be_written_is_told(catalogue, tmp_path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    with pytest.raises(ModelError, match=r"models can't be written \(Not a directory\); .* set data_dir"):
+        catalogue.fetch("parted", Settings(data_dir=tmp_path / "data", hub=False))
+
+
+def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, monkeypatch) -> None:
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "wheel").write_bytes(b"four")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    listed = os.scandir
+
+    def vanishing(folder: os.PathLike[str]) -> object:
+        if Path(folder).name == "gone":
+            raise FileNotFoundError(folder)
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert sources.size_of(tmp_path) == 4
+    assert sources.size_of(tmp_path / "nowhere") == 0
+
+
 def test_without_a_source_every_one_is_named_and_what_to_do(catalogue, settings, index) -> None:
     shutil.rmtree(index)
     with pytest.raises(ModelError) as caught:
@@ -315,21 +337,26 @@ def test_the_hub_is_asked_first_and_what_it_gives_is_checked(settings, index, mo
     assert asked[0] == "someone/folder/config.json"
 
 
-def test_what_the_hub_gave_first_is_held_to(settings, monkeypatch) -> None:
-    online = settings.model_copy(update={"hub": True})
-    content = {"model.safetensors": b"first"}
+def hub_that_has(monkeypatch, content: dict[str, bytes], given: dict[str, bytes] | None = None) -> None:
+    """A hub that says it has this content, and gives it, or what is `given` instead."""
     usual = namedtuple("usual", "filename file_size will_download")
 
     def snapshot(repo: str, *, local_dir: Path, dry_run: bool = False, **_: object) -> object:
         if dry_run:
             return [usual(path, len(value), True) for path, value in content.items()]
-        for path, value in content.items():
+        for path, value in (content if given is None else given).items():
             Path(local_dir).mkdir(parents=True, exist_ok=True)
             (Path(local_dir) / path).write_bytes(value)
         return str(local_dir)
 
     monkeypatch.setattr(sources, "hub_trouble", lambda: "")
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+
+
+def test_what_the_hub_gave_first_is_held_to(settings, monkeypatch) -> None:
+    online = settings.model_copy(update={"hub": True})
+    content = {"model.safetensors": b"first"}
+    hub_that_has(monkeypatch, content)
     catalogue = Catalogue([])
     folder = catalogue.resolve("someone/unknown", online)
     assert folder.name == "someone--unknown"
@@ -337,6 +364,38 @@ def test_what_the_hub_gave_first_is_held_to(settings, monkeypatch) -> None:
     content["model.safetensors"] = b"other"
     with pytest.raises(ModelError, match="not the model that was pinned"):
         catalogue.resolve("someone/unknown", online)
+
+
+@pytest.mark.parametrize("left", [b"wrong", b"cut", None])
+def test_what_the_hub_gave_first_is_held_to_after_damage_too(settings, monkeypatch, left) -> None:
+    online = settings.model_copy(update={"hub": True})
+    content = {"model.safetensors": b"first"}
+    hub_that_has(monkeypatch, content)
+    catalogue = Catalogue([])
+    model = catalogue.fetch("someone/unknown", online) / "model.safetensors"
+    model.write_bytes(left) if left else model.unlink()
+    with pytest.raises(ModelError, match=r"damaged \(model\.safetensors\)"):
+        catalogue.verify("someone/unknown", online)
+    assert not catalogue.is_here("someone/unknown", online)
+    content["model.safetensors"] = b"other"
+    with pytest.raises(ModelError, match="not the model that was pinned"):
+        catalogue.fetch("someone/unknown", online)
+    content["model.safetensors"] = b"first"
+    assert (catalogue.fetch("someone/unknown", online) / "model.safetensors").read_bytes() == b"first"
+    assert catalogue.is_here("someone/unknown", online)
+
+
+@pytest.mark.parametrize("given", [{}, {"model.safetensors": b"fir"}])
+def test_what_broke_off_halfway_is_not_taken_for_the_model(settings, monkeypatch, given) -> None:
+    """The library gives the folder as it finds it where the hub fails after it was asked for a list."""
+    online = settings.model_copy(update={"hub": True})
+    content = {"config.json": b"{}", "model.safetensors": b"first"}
+    hub_that_has(monkeypatch, content, {"config.json": b"{}", **given})
+    with pytest.raises(ModelError, match=r"broke off before all was there \(model\.safetensors\)"):
+        Catalogue([]).resolve("someone/unknown", online)
+    assert nothing_looks_whole(settings)
+    hub_that_has(monkeypatch, content)
+    assert (Catalogue([]).resolve("someone/unknown", online) / "model.safetensors").read_bytes() == b"first"
 
 
 @pytest.mark.parametrize("weights", ["model.safetensors", ""])

@@ -192,6 +192,10 @@ def test_a_batch_too_large_for_the_memory_is_halved(bf16: Transformers, monkeypa
     completions = bf16.complete(prompts, Options(2), Event())
     assert [completion.prompt_tokens for completion in completions] == [bf16.count(prompt) for prompt in prompts]
     assert tried == [4, 2, 1, 1, 2, 1, 1]
+    tried.clear()
+    choices = bf16.choose(prompts, ("yes", "no"), Event())
+    assert [choice.prompt_tokens for choice in choices] == [bf16.count(prompt) for prompt in prompts]
+    assert tried == [4, 2, 1, 1, 2, 1, 1]
 
     def none(*_: object) -> object:
         raise torch.OutOfMemoryError("CUDA out of memory")
@@ -199,6 +203,55 @@ def test_a_batch_too_large_for_the_memory_is_halved(bf16: Transformers, monkeypa
     monkeypatch.setattr(Transformers, "_read", none)
     with pytest.raises(ModelError, match="memory is too small"):
         bf16.complete(prompts[:1], Options(2), Event())
+
+
+USES = {
+    "choose": lambda llm, prompt: llm.choose([prompt], ("yes", "no"), Event()),
+    "score": lambda llm, prompt: llm.score([(prompt, "Yes, it is.")], Event()),
+    "stream": lambda llm, prompt: list(llm.stream(prompt, Options(2, temperature=0.5), Event())),
+    "complete": lambda llm, prompt: llm.complete([prompt], Options(2), Event()),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize(
+    ("failure", "told", "says"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), ModelError, "memory is too small for this prompt"),
+        (RuntimeError("an unforeseen failure"), RuntimeError, "unforeseen"),
+    ],
+)
+def test_a_pass_that_fails_halfway_leaves_nothing_to_go_on_with(
+    bf16: Transformers, monkeypatch: pytest.MonkeyPatch, use: str, failure: Exception, told: type, says: str
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise failure
+
+    prompt = ask("Bread is made of flour, water, salt and time. Is it made of salt?")
+    bf16._kept.clear()
+    [before] = bf16.choose([prompt], ("yes", "no"), Event())
+    bf16._kept.clear()
+    with monkeypatch.context() as broken:
+        broken.setattr(bf16._model.model.layers[15], "forward", failing)
+        with pytest.raises(told, match=says):
+            USES[use](bf16, prompt)
+    [after] = bf16.choose([prompt], ("yes", "no"), Event())
+    assert after.probabilities == pytest.approx(before.probabilities, abs=0.01)
+
+
+def test_another_model_of_the_same_name_and_size_is_dequantised_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assistant.llm.gguf.header", lambda _: {})
+    monkeypatch.setattr("assistant.llm.dequantise._convert", lambda path, folder: shutil.copytree(path.parent, folder))
+    folders = []
+    for end in (b"one", b"two"):
+        model = tmp_path / end.decode() / "model.gguf"
+        model.parent.mkdir()
+        model.write_bytes(b"\0" * (2 << 20) + end)
+        folders.append(dequantised(model, Settings(data_dir=tmp_path)))
+        assert (folders[-1] / model.name).read_bytes() == model.read_bytes()
+    assert folders[0] != folders[1]
 
 
 def test_dequantising_is_done_once(smollm_path: Path, smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.progress import track
 
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
+from assistant.errors import DataError
 from assistant.evaluation.data import records
 from assistant.parts import load_embedder, load_llm
 from assistant.steps.intent import intent_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Split = Annotated[str, typer.Option(help="dev, test, or empty for both.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")]
 STEPS = tuple(n / 20 for n in range(1, 20))
+T = TypeVar("T")
 
 
 def support(
@@ -38,7 +40,7 @@ def support(
     from assistant.evaluation import support as measured  # noqa: PLC0415 - scikit-learn
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
-    rows = measured.read_pairs(pairs, split)
+    rows = _some(measured.read_pairs(pairs, split), pairs, split)
     embedder, llm = load_embedder(knobs, _silent), load_llm(knobs, _silent)
     shown = track(rows, "Pairs", console=talk, transient=True)
     found = [score for pair in shown for score in measured.scores([pair], llm, embedder)]
@@ -60,7 +62,7 @@ def intents(
 ) -> None:
     """Are questions told from small talk and talk about the conversation? Accuracy, and questions withheld."""
     knobs = settings_of(settings, data_dir)
-    rows = [row for _, row in records(messages) if not split or row["split"] == split]
+    rows = _some(_labelled(messages, split), messages, split)
     embedder = load_embedder(knobs, _silent)
     found = [intent_of(row["text"], embedder, knobs.turn.intent_threshold) for row in rows]
     gate = [(got == "question") == (row["intent"] == "question") for got, row in zip(found, rows, strict=True)]
@@ -78,6 +80,22 @@ def intents(
         },
         as_json,
     )
+
+
+def _labelled(messages: Path, split: str) -> list[dict[str, str]]:
+    rows = []
+    for place, row in records(messages):
+        try:
+            rows.append({key: row[key] for key in ("text", "intent", "split")})
+        except KeyError as error:
+            raise DataError(f"{place}, is not a labelled message: it has no {error}.") from error
+    return [row for row in rows if not split or row["split"] == split]
+
+
+def _some(rows: list[T], path: Path, split: str) -> list[T]:
+    if not rows:
+        raise DataError(f"There are no lines of the split '{split}' in {path}; give dev, test, or empty for both.")
+    return rows
 
 
 def _right_by_kind(rows: Sequence[Pair], found: Sequence[float], threshold: float) -> dict[str, str]:

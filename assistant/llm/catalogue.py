@@ -119,16 +119,22 @@ class Catalogue:
         """Make a model be there, and say where. Several processes may call this at once; a broken download goes on.
 
         Raises:
-            ModelError: no source could give it; the message names each, and what to do without a network.
+            ModelError: no source could give it, and the message names each, and what to do without a network; or the
+                disk can't be written.
         """
         entry = self.entry(name)
         if _is_noted(entry, settings):
             return entry.path(settings)
         downloads = _downloads(entry, settings)
-        downloads.mkdir(parents=True, exist_ok=True)
-        with _watched(downloads, entry.size, progress), FileLock(downloads.with_name(f"{downloads.name}.lock")):
-            if not _is_noted(entry, settings) and not _is_whole(entry, settings):
-                _fetch(entry, settings, downloads)
+        try:
+            downloads.mkdir(parents=True, exist_ok=True)
+            with _watched(downloads, entry.size, progress), FileLock(downloads.with_name(f"{downloads.name}.lock")):
+                if not _is_noted(entry, settings) and not _is_whole(entry, settings):
+                    _fetch(entry, settings, downloads)
+        except OSError as error:
+            raise ModelError(
+                f"{settings.models_dir} can't be written ({error.strerror}); free space or set data_dir."
+            ) from error
         progress(entry.size, entry.size)
         return entry.path(settings)
 
@@ -145,7 +151,8 @@ class Catalogue:
             raise ModelError(f"{entry.name} is not here yet; get it with `models fetch {name}`.")
         wrong = _differing(folder, pinned, progress)
         if wrong:
-            _note_file(entry, settings).unlink(missing_ok=True)
+            # what an unpinned model is held to is noted nowhere else, so that the note stays
+            _note(entry, settings, pinned, whole=False)
             raise ModelError(f"{entry.name} is damaged ({', '.join(wrong)}); get it again with `models fetch {name}`.")
         _note(entry, settings, pinned)
         return entry.path(settings)
@@ -166,8 +173,6 @@ def _fetch(entry: Entry, settings: Settings, downloads: Path) -> None:
             _install(entry, settings, whole)
         except SourceError as error:
             tried.append(f"{source}: {error}")
-        except OSError as error:
-            raise ModelError(f"{entry.name} could not be written to {downloads} ({error.strerror}).") from error
         else:
             shutil.rmtree(downloads, ignore_errors=True)
             return
@@ -246,16 +251,18 @@ def _note_file(entry: Entry, settings: Settings) -> Path:
     return folder.with_name(f"{folder.name}.checked.json")
 
 
-def _note(entry: Entry, settings: Settings, pinned: Sequence[PinnedFile]) -> None:
+def _note(entry: Entry, settings: Settings, pinned: Sequence[PinnedFile], *, whole: bool = True) -> None:
+    """Note what the files are held to and, where they are `whole`, the times by which a change is seen."""
     folder = entry.folder(settings)
-    lines = [{**file.model_dump(), "changed": (folder / file.path).stat().st_mtime_ns} for file in pinned]
+    times = [(folder / file.path).stat().st_mtime_ns if whole else None for file in pinned]
+    lines = [{**file.model_dump(), "changed": time} for file, time in zip(pinned, times, strict=True)]
     note = _note_file(entry, settings)
     partial = note.with_suffix(f".{os.getpid()}.partial")
     partial.write_text(json.dumps(lines), encoding="utf-8")
     partial.replace(note)
 
 
-def _read_note(entry: Entry, settings: Settings) -> list[tuple[PinnedFile, int]]:
+def _read_note(entry: Entry, settings: Settings) -> list[tuple[PinnedFile, int | None]]:
     try:
         lines = json.loads(_note_file(entry, settings).read_text(encoding="utf-8"))
         return [(PinnedFile(**{k: v for k, v in line.items() if k != "changed"}), line["changed"]) for line in lines]

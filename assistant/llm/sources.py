@@ -99,6 +99,10 @@ class Hub(BaseModel):
                 self.repo, revision=self.revision, local_dir=folder,
                 allow_patterns=[file.filename for file in plan], etag_timeout=_HUB_SECONDS,
             )  # fmt: skip
+            # where the hub fails only now, the library gives what an earlier try has left in the folder
+            lacking = [file.filename for file in plan if not _has(folder / file.filename, file.file_size)]
+            if lacking:
+                raise SourceError(f"the download broke off before all was there ({', '.join(lacking)})")
             return
         need_space(folder, sum(file.size for file in files) - size_of(folder))
         for file in files:
@@ -182,11 +186,13 @@ def hub_trouble() -> str:
 def size_of(folder: Path) -> int:
     """Bytes of all files under a folder; 0 where there is none."""
     total = 0
-    for file in folder.rglob("*"):
-        try:
-            total += file.stat().st_size if file.is_file() else 0
-        except FileNotFoundError:
-            continue  # pip or the hub's library has just moved it
+    # unlike rglob, walk goes on where pip or the hub's library has just removed a folder
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += Path(parent, name).stat().st_size
+            except FileNotFoundError:
+                continue  # the same of a file
     return total
 
 
@@ -221,6 +227,10 @@ def _pour(wheel: Path, member: str, out: IO[bytes]) -> None:
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
         wheel.unlink(missing_ok=True)
         raise SourceError(f"{wheel.name} is damaged or lacks {member}") from error
+
+
+def _has(path: Path, size: int | None) -> bool:
+    return path.is_file() and size in (None, path.stat().st_size)
 
 
 def _first_line(text: str) -> str:

@@ -7,11 +7,12 @@ of a batch read what they share once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from math import inf
 from pathlib import Path
 from threading import Event
+from typing import TypeVar
 
 import torch
 from jinja2 import TemplateError
@@ -27,6 +28,8 @@ from assistant.llm.reply import Reply, growing
 from assistant.llm.words import first_tokens, normalised
 from assistant.settings import LLMSettings, Quantisation
 from assistant.types import Choice, Completion, Messages, Options
+
+T = TypeVar("T")
 
 # Tokens of prompts that a GPU reads at once, in a few milliseconds.
 _PIECE = 4096
@@ -78,7 +81,8 @@ class Transformers:
             yield Completion("", finish="cancelled")
             return
         try:
-            yield from growing(self._generate([tokens], options, stop))
+            with self._fitting_memory(tokens):
+                yield from growing(self._generate([tokens], options, stop))
         finally:
             self._queue.leave(owner)
 
@@ -89,7 +93,9 @@ class Transformers:
         for chunk in self._chunks(prompts):
             if self._queue.enter(owner, stop):
                 try:
-                    replies = self._completed([prompts[index] for index in chunk], options, stop)
+                    replies = self._halving(
+                        [prompts[index] for index in chunk], lambda part: self._completed(part, options, stop)
+                    )
                 finally:
                     self._queue.leave(owner)
             else:
@@ -193,7 +199,7 @@ class Transformers:
             if stop.is_set():
                 return False
             end = min(start + piece, ids.shape[1])
-            with torch.inference_mode(), self._alone():
+            with self._pass():
                 out = self._model(
                     input_ids=ids[:, start:end],
                     attention_mask=state.mask[:, : before + end],
@@ -219,27 +225,30 @@ class Transformers:
         found: list[Tensor | None] = [None] * len(prompts)
         owner = object()
         for chunk in self._chunks(prompts):
-            state = None
             if self._queue.enter(owner, stop):
                 try:
-                    state = self._read([prompts[index] for index in chunk], stop)
+                    odds = self._halving([prompts[index] for index in chunk], lambda part: self._odds(part, stop))
                 finally:
                     self._queue.leave(owner)
-            if state:
-                for index, odds in zip(chunk, state.logits.log_softmax(-1).cpu(), strict=True):
-                    found[index] = odds
+                for index, row in zip(chunk, odds, strict=True):
+                    found[index] = row
         return found
+
+    def _odds(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
+        state = self._read(prompts, stop)
+        return list(state.logits.log_softmax(-1).cpu()) if state else [None] * len(prompts)
 
     def _score(self, prompt: list[int], text: list[int], stop: Event) -> float:
         owner = object()
         if not self._queue.enter(owner, stop):
             return -inf
         try:
-            state = self._read([prompt], stop)
-            if state is None:
-                return -inf
-            odds = torch.cat([state.logits, self._all_logits(state, text[:-1])]).log_softmax(-1)
-            return sum(float(row[token]) for row, token in zip(odds, text, strict=False))
+            with self._fitting_memory(prompt):
+                state = self._read([prompt], stop)
+                if state is None:
+                    return -inf
+                odds = torch.cat([state.logits, self._all_logits(state, text[:-1])]).log_softmax(-1)
+                return sum(float(row[token]) for row, token in zip(odds, text, strict=False))
         finally:
             self._queue.leave(owner)
 
@@ -249,7 +258,7 @@ class Transformers:
             return state.logits[:0]
         row = torch.tensor([ids], device=self._model.device)
         state.mask = torch.cat([state.mask, torch.ones_like(row)], dim=1)
-        with torch.inference_mode(), self._alone():
+        with self._pass():
             out = self._model(
                 input_ids=row, attention_mask=state.mask, past_key_values=state.cache, use_cache=True,
                 position_ids=(state.mask.cumsum(1) - 1)[:, -len(ids) :],
@@ -257,22 +266,51 @@ class Transformers:
         logits: Tensor = out.logits[0].float()
         return logits
 
+    @contextmanager
+    def _pass(self) -> Iterator[None]:
+        """A pass of the model, which nobody else uses meanwhile."""
+        try:
+            with torch.inference_mode(), self._together.pause() if self._together else nullcontext():
+                yield
+        except BaseException:
+            # the cache that was being read into has more tokens in some layers than in others
+            self._kept.clear()
+            raise
+
+    # --- when the memory is too small ----------------------------------------------------------------------------
+
+    def _halving(self, prompts: list[list[int]], work: Callable[[list[list[int]]], list[T]]) -> list[T]:
+        """What `work` makes of the prompts, of fewer at a time where the memory is too small for all of them."""
+        if len(prompts) == 1:
+            with self._fitting_memory(prompts[0]):
+                return work(prompts)
+        try:
+            return work(prompts)
+        except torch.OutOfMemoryError:
+            self._make_room()
+        half = len(prompts) // 2
+        return self._halving(prompts[:half], work) + self._halving(prompts[half:], work)
+
+    @contextmanager
+    def _fitting_memory(self, prompt: list[int]) -> Iterator[None]:
+        try:
+            yield
+        except torch.OutOfMemoryError as error:
+            self._make_room()
+            raise ModelError(
+                f"The memory is too small for this prompt of {len(prompt)} tokens; lower llm.context, or choose"
+                " a smaller model or quantisation."
+            ) from error
+
+    def _make_room(self) -> None:
+        self._kept.clear()
+        torch.cuda.empty_cache()
+
     # --- writing -------------------------------------------------------------------------------------------------
 
     def _completed(self, prompts: list[list[int]], options: Options, stop: Event) -> list[Completion]:
-        try:
-            *_, rows = self._generate(prompts, options, stop)
-            return [row.completion() for row in rows]
-        except torch.OutOfMemoryError as error:
-            self._kept.clear()
-            torch.cuda.empty_cache()
-            if len(prompts) == 1:
-                raise ModelError(
-                    f"The memory is too small for this prompt of {len(prompts[0])} tokens; lower llm.context, or choose"
-                    " a smaller model or quantisation."
-                ) from error
-        half = len(prompts) // 2
-        return self._completed(prompts[:half], options, stop) + self._completed(prompts[half:], options, stop)
+        *_, rows = self._generate(prompts, options, stop)
+        return [row.completion() for row in rows]
 
     def _generate(self, prompts: list[list[int]], options: Options, stop: Event) -> Iterator[list[Reply]]:
         """The rows after every token; the last time all are finished."""
@@ -312,9 +350,6 @@ class Transformers:
     def _decoded(self, tokens: list[int]) -> str:
         text: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
         return text
-
-    def _alone(self) -> AbstractContextManager[None]:
-        return self._together.pause() if self._together else nullcontext()
 
     def _step(self, state: State, tokens: list[int]) -> None:
         ids = torch.tensor([[token] for token in tokens], device=self._model.device)

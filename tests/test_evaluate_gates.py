@@ -1,0 +1,47 @@
+"""`evaluate intents` and `evaluate support`: what they read, and what they say of files that they can't use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assistant.commands import evaluate_gates
+from assistant.errors import DataError
+from tests.scripted import WORDS
+
+MESSAGE = {"text": "What is the capital of Norway?", "intent": "question", "split": "test"}
+PAIR = {"id": "a", "sentence": "It is.", "title": "Oslo", "passage": "It is.", "supported": True, "kind": "copied"}
+
+
+@pytest.fixture(autouse=True)
+def words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate_gates, "load_embedder", lambda *_: WORDS)
+
+
+def written(folder: Path, *rows: dict[str, object]) -> Path:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_intents_of_a_split_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate_gates.intents(written(tmp_path, MESSAGE, {**MESSAGE, "split": "dev"}), as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["messages"], told["questions"], told["accuracy"]) == (1, 1, 1.0)
+
+
+@pytest.mark.parametrize("key", ["text", "intent", "split"])
+def test_a_message_that_lacks_something_is_named(tmp_path: Path, key: str) -> None:
+    lacking = {name: value for name, value in MESSAGE.items() if name != key}
+    with pytest.raises(DataError, match=f"rows.jsonl, line 2, is not a labelled message: it has no '{key}'"):
+        evaluate_gates.intents(written(tmp_path, MESSAGE, lacking))
+
+
+def test_a_split_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate_gates, "load_llm", lambda *_: pytest.fail("loaded for nothing"))
+    with pytest.raises(DataError, match=r"no lines of the split 'tset' in .*; give dev, test, or empty for both"):
+        evaluate_gates.intents(written(tmp_path, MESSAGE), "tset")
+    with pytest.raises(DataError, match="no lines of the split 'tset'"):
+        evaluate_gates.support(written(tmp_path, {**PAIR, "split": "test"}), "tset")
