@@ -43,9 +43,7 @@ def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_variable_that_stands_for_a_whole_section_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQUITUR_LLM", "fast")
-    with pytest.raises(
-        SettingsError, match="a variable of its own, such as SEQUITUR_LLM__MODEL=fast"
-    ):
+    with pytest.raises(SettingsError, match="a variable of its own, such as SEQUITUR_LLM__MODEL=fast"):
         load()
 
 
