@@ -16,7 +16,7 @@ from assistant.evaluation.data import Question
 from assistant.evaluation.likelihoods import by_words, examples, measure, open_run
 from assistant.relevance.checkpoint import NAME as CHECKPOINT
 from assistant.relevance.cross_encoder import CrossEncoderEstimator
-from assistant.relevance.train import MODEL, Example, Plan, Trainer
+from assistant.relevance.train import MODEL, Epoch, Example, Plan, Trainer
 from assistant.types import Passage
 from tests.fixtures_models import fetched
 from tests.scripted import FixedRetriever, ScriptedLLM
@@ -78,6 +78,26 @@ def test_the_model_that_is_kept_is_that_of_the_best_epoch(tiny_cross_encoder, tm
     again = Trainer(tmp_path / "again", Plan(str(tmp_path / MODEL), length=48), EXAMPLES, EXAMPLES)
     assert again.dev_loss() == pytest.approx(min(epoch.dev for epoch in history), abs=1e-5)
     assert kept.estimate("capital of peru ?", PASSAGES[:1], Event())
+
+
+def test_epochs_are_compared_by_what_is_answered_rightly_and_then_by_the_loss(tiny_cross_encoder, tmp_path) -> None:
+    def answered(right: str) -> list[Example]:
+        written = tuple(("Lima" if p.id == "peru" else right if p.id == "kenya" else "", log(0.9)) for p in PASSAGES)
+        return [replace(one, answers=written, accepted=("lima",)) for one in EXAMPLES]
+
+    plan = Plan(str(tiny_cross_encoder), epochs=8, batch=2, rate=3e-3, length=48)
+    training = Trainer(tmp_path / "a", plan, EXAMPLES, answered("Oslo"))
+    history = training.run(silent)
+    # the passage about Peru outweighs the other in the end
+    assert history[-1].em == training.dev_em() == 1.0
+    assert all(one.best == all(one.worth > before.worth for before in history[: one.number - 1]) for one in history)
+    assert Epoch(1, 1.0, dev=9.0, best=True, em=0.5).worth > Epoch(2, 1.0, dev=1.0, best=False, em=0.4).worth
+    assert Epoch(1, 1.0, dev=1.0, best=True).worth > Epoch(2, 1.0, dev=2.0, best=False).worth
+    # answers that say the same add up, and none is none
+    assert Trainer(tmp_path / "b", plan, EXAMPLES, answered("the lima.")).dev_em() == 1.0
+    silence = [replace(one, answers=(("", 0.0),) * 4, accepted=("lima",)) for one in EXAMPLES]
+    assert Trainer(tmp_path / "c", plan, EXAMPLES, silence).dev_em() == 0.0
+    assert Trainer(tmp_path / "d", plan, EXAMPLES, EXAMPLES).dev_em() is None
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(tiny_cross_encoder, tmp_path) -> None:
@@ -226,6 +246,17 @@ def test_likelihoods_are_scored_once_and_kept(corpus, tmp_path) -> None:
         open_run(tmp_path / "cache", corpus, 4, "m")
 
 
+def test_questions_to_choose_by_are_answered_from_each_passage(corpus, tmp_path) -> None:
+    llm, retriever = Knowing(["Lima", "unknown", "Quito"]), FixedRetriever(PASSAGES)
+    run, passages = open_run(tmp_path / "cache", corpus, 3, "m"), {passage.id: passage for passage in PASSAGES}
+    measure(QUESTIONS[:2], run, llm, retriever, 3, silent, answered=1)
+    measure(QUESTIONS[:2], run, llm, retriever, 3, silent, answered=1)
+    one, other = examples(QUESTIONS[:2], run, passages)
+    assert [text for text, _ in one.answers] == ["Lima", "", "Quito"]
+    assert one.accepted == QUESTIONS[0].answers
+    assert (other.answers, other.accepted) == ((), ())
+
+
 def test_words_alone_tell_which_passages_help() -> None:
     asked = [*QUESTIONS[:2], Question("none", "capital of mars ?", ("nowhere", ""), ())]
     found = by_words(asked, FixedRetriever(PASSAGES), 3, silent)
@@ -258,7 +289,7 @@ def test_the_command_end_to_end(corpus, tiny_cross_encoder, tmp_path, monkeypatc
         *({"id": q.id, "question": q.text, "answers": list(q.answers)} for q in QUESTIONS),
         {"id": "none", "question": "river of peru ?", "answers": [], "unanswerable": True},
     )
-    monkeypatch.setattr(command, "load_llm", lambda settings, progress: Knowing())
+    monkeypatch.setattr(command, "load_llm", lambda settings, progress: Knowing(["lima"] * 4))
     asked = ["relevance", "--corpus", corpus, "--questions", questions, "--out", tmp_path / "out"]
     asked += ["--base", tiny_cross_encoder, "--length", 48, "--contexts", 4, "--data-dir", tmp_path / "data"]
 
@@ -269,7 +300,8 @@ def test_the_command_end_to_end(corpus, tiny_cross_encoder, tmp_path, monkeypatc
     assert [epoch["number"] for epoch in json.loads(result.stdout)] == [1, 2]
     assert CrossEncoderEstimator(tmp_path / "out" / MODEL).estimate("capital ?", PASSAGES, Event())
     [cache] = (tmp_path / "data" / "likelihoods").iterdir()
-    assert len((cache / "rows.jsonl").read_text().splitlines()) == 4
+    # four scored, and one of them answered
+    assert len((cache / "rows.jsonl").read_text().splitlines()) == 5
     assert "best so far" in run("--dev", 1, "--epochs", 2, "--batch", 2).stdout
     with pytest.raises(DataError, match="lower --dev"):
         run("--dev", 4)

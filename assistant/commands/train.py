@@ -81,7 +81,7 @@ def relevance(  # noqa: PLR0913 - the training's knobs
         read_corpus(file, set())
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     measured = _by_words if likelihoods == "words" else _by_llm
-    examples = [measured(some, file, contexts, knobs) for some, file in zip(chosen, corpus, strict=True)]
+    examples = [measured(some, file, contexts, knobs, dev) for some, file in zip(chosen, corpus, strict=True)]
 
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
     from assistant.relevance.train import MODEL, Plan, Trainer  # noqa: PLC0415 - torch
@@ -100,9 +100,10 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     if as_json:
         out.print_json(json.dumps([asdict(epoch) for epoch in history]))
     else:
-        table = Table("epoch", "loss", "L_gen of dev", "best so far", box=None)
+        table = Table("epoch", "loss", "L_gen of dev", "EM of dev", "best so far", box=None)
         for epoch in history:
-            table.add_row(str(epoch.number), f"{epoch.loss:.4f}", f"{epoch.dev:.4f}", "yes" if epoch.best else "")
+            em = "" if epoch.em is None else f"{epoch.em:.3f}"
+            table.add_row(str(epoch.number), f"{epoch.loss:.4f}", f"{epoch.dev:.4f}", em, "yes" if epoch.best else "")
         out.print(table)
     talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
 
@@ -127,7 +128,7 @@ def _chosen(path: Path, limit: int | None, seed: int, skip: int, dev: int) -> li
     return chosen
 
 
-def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings) -> list[Example]:
+def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, _dev: int) -> list[Example]:
     from assistant.evaluation import likelihoods  # noqa: PLC0415
 
     retriever = indexed(corpus, knobs)
@@ -135,7 +136,7 @@ def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Set
         return likelihoods.by_words(questions, retriever, contexts, progress)
 
 
-def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Settings) -> list[Example]:
+def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, dev: int) -> list[Example]:
     from assistant.evaluation import likelihoods  # noqa: PLC0415
     from assistant.library.corpus import load_corpus  # noqa: PLC0415
 
@@ -144,7 +145,7 @@ def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Setti
     with bar("Language model") as progress:
         llm = load_llm(knobs, progress)
     with bar("Likelihoods") as progress:
-        likelihoods.measure(questions, run, llm, retriever, contexts, progress)
+        likelihoods.measure(questions, run, llm, retriever, contexts, progress, dev)
     return likelihoods.examples(questions, run, {passage.id: passage for passage in load_corpus(corpus)})
 
 

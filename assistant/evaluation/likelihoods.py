@@ -4,6 +4,10 @@ One row, where minus infinity is written as null, which JSON can hold:
 
     {"id": "nqo0001", "passages": ["nq00001", ...], "log_likelihoods": [-1.25, ...], "without": -9.5, "error": ""}
 
+and for questions to choose the best epoch by, another with what it writes, and how likely that is:
+
+    {"id": "nqo0001-answers", "answers": [["Lima", -0.1], ...]}
+
 `by_words` needs no generator: an answer is likely where it stands.
 """
 
@@ -22,13 +26,15 @@ from assistant.prompt import FOLDER, render
 from assistant.relevance.by_llm import fit_passage
 from assistant.relevance.train import Example
 from assistant.text import normalise
-from assistant.types import LLM, Passage, Progress, Retriever, Scorer
+from assistant.types import LLM, Options, Passage, Progress, Retriever, Scorer
+from assistant.unknown import says_unknown
 
 PROMPT, ALONE = "factoid/post_fusion", "factoid/closed_book"
 # What `by_words` holds likely: an answer that stands in the passage, one that doesn't, and one without any passage.
 STANDS, LACKS, WITHOUT = log(0.9), log(0.01), log(0.1)
 # Tokens that an answer may have; the prompt leaves them room.
 ROOM = 64
+WRITTEN = "-answers"
 
 
 def scorer(llm: LLM) -> Scorer:
@@ -54,9 +60,15 @@ def open_run(folder: Path, corpus: Path, contexts: int, model: str) -> Run[str]:
 
 
 def measure(
-    questions: Sequence[Question], run: Run[str], llm: LLM, retriever: Retriever, contexts: int, progress: Progress
+    questions: Sequence[Question],
+    run: Run[str],
+    llm: LLM,
+    retriever: Retriever,
+    contexts: int,
+    progress: Progress,
+    answered: int = 0,
 ) -> None:
-    """Retrieve and score what the run's rows lack.
+    """Retrieve and score what the run's rows lack; the first `answered` questions are also answered from each passage.
 
     Raises:
         SettingsError: the model's backend can't tell how likely an answer is.
@@ -66,13 +78,20 @@ def measure(
     def row(question: Question) -> Row:
         return _row(question, retriever.search(question.text, contexts), llm)
 
+    def answers(question: Question) -> Row:
+        return _answers(question, retriever.search(question.text, contexts), llm)
+
     jobs = [(_key(question), lambda question=question: row(question)) for question in questions]
+    jobs += [(_key(one) + WRITTEN, lambda one=one: answers(one)) for one in questions[:answered]]
     run.fill(jobs, len(jobs), progress)
 
 
 def examples(questions: Sequence[Question], run: Run[str], corpus: Mapping[str, Passage]) -> list[Example]:
     """The questions as examples to train on, in their order; `corpus` has the passages by id."""
-    return [_example(question, run.rows[_key(question)], corpus) for question in questions]
+    return [
+        _example(question, run.rows[_key(question)], run.rows.get(_key(question) + WRITTEN), corpus)
+        for question in questions
+    ]
 
 
 def by_words(questions: Sequence[Question], retriever: Retriever, contexts: int, progress: Progress) -> list[Example]:
@@ -116,7 +135,21 @@ def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
     }
 
 
-def _example(question: Question, row: Row, corpus: Mapping[str, Passage]) -> Example:
+def _answers(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
+    found: list[tuple[str, float]] = []
+    try:
+        prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage) for passage in passages]
+        for completion in llm.complete(prompts, Options(max_tokens=ROOM), Event()):
+            said = "" if says_unknown(completion.text) else completion.text.strip()
+            found.append((said, sum(completion.logprobs)))
+    except UtteranceError:
+        found = []  # the other row of this question says why
+    return {"id": _key(question) + WRITTEN, "answers": found}
+
+
+def _example(question: Question, row: Row, written: Row | None, corpus: Mapping[str, Passage]) -> Example:
     passages = tuple(corpus[one] for one in row["passages"])
     logs = tuple(-inf if one is None else one for one in row["log_likelihoods"])
-    return Example(question.text, passages, logs, -inf if row["without"] is None else row["without"])
+    without = -inf if row["without"] is None else row["without"]
+    answers = tuple((text, log) for text, log in written["answers"]) if written else ()
+    return Example(question.text, passages, logs, without, answers, question.answers if answers else ())

@@ -6,8 +6,8 @@ means; where the likelihood without any passage is known as well, it takes part 
 passage scores above 0 if it is better than none, and questions that no passage answers teach something too. This is our
 addition to the paper.
 
-After every epoch the model is saved if it weighs the passages of the development questions better than before (L_gen);
-the paper goes by their exact match, which would take the generator's answers, and here only its likelihoods are known.
+After every epoch the model is saved if more of the development questions are answered rightly with its weights, as in
+the paper; among equals, and where the generator's own answers aren't known, if it weighs their passages better (L_gen).
 A killed training goes on where it last saved.
 """
 
@@ -17,7 +17,7 @@ import json
 import random
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from math import inf, isfinite, sqrt
 from pathlib import Path
@@ -34,6 +34,8 @@ from assistant.errors import DataError, ModelError
 from assistant.relevance import checkpoint
 from assistant.relevance.cross_encoder import fastest, pair
 from assistant.relevance.losses import LEAST, generation_loss, loss
+from assistant.relevance.weights import best, marginal
+from assistant.text import normalise
 from assistant.types import Passage, Progress
 
 MODEL, HISTORY = "model", "history.json"
@@ -45,13 +47,17 @@ TOGETHER = 16
 class Example:
     """A question, its retrieved passages, and F_j = log P_G(a|q,c_j) for each of them, in nats.
 
-    `without` is log P_G(a|q), the answer's likelihood without any passage; -inf where that is not known.
+    `without` is log P_G(a|q), the answer's likelihood without any passage; -inf where that is not known. Where there
+    are `answers`, they are what the generator writes after each passage, with its log-likelihood, and `accepted` what
+    is right.
     """
 
     question: str
     passages: tuple[Passage, ...]
     log_likelihoods: tuple[float, ...]
     without: float = -inf
+    answers: tuple[tuple[str, float], ...] = ()
+    accepted: tuple[str, ...] = ()
 
     @property
     def is_telling(self) -> bool:
@@ -85,12 +91,21 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What an epoch came to: the mean loss in training, and L_gen on the development questions (lower is better)."""
+    """What an epoch came to: the mean loss in training; on the development questions L_gen (lower is better) and EM.
+
+    `em` is None where the generator's answers aren't known.
+    """
 
     number: int
     loss: float
     dev: float
     best: bool
+    em: float | None = None
+
+    @property
+    def worth(self) -> tuple[float, float]:
+        """What epochs are compared by, the more the better."""
+        return self.em or 0.0, -self.dev
 
 
 class Trainer:
@@ -146,6 +161,26 @@ class Trainer:
         with torch.inference_mode():
             losses = [generation_loss(*self._read([example])).item() for example in self._dev]
         return sum(losses) / len(losses)
+
+    def dev_em(self) -> float | None:
+        """The share of development questions whose likeliest answer is right; None where no answers are known.
+
+        An answer has no probability after passages that gave another.
+        """
+        asked = [example for example in self._dev if example.answers]
+        self._model.eval()
+        with torch.inference_mode():
+            hits = [self._is_right(example) for example in asked]
+        return sum(hits) / len(hits) if hits else None
+
+    def _is_right(self, example: Example) -> bool:
+        scores = self._scores([pair(example.question, passage) for passage in example.passages]).tolist()
+        keys = [normalise(text) for text, _ in example.answers]
+        distinct = [key for key in dict.fromkeys(keys) if key]
+        own = [(key, min(log, 0.0)) for key, (_, log) in zip(keys, example.answers, strict=True)]
+        rows = [[log if key == answer else -inf for key, log in own] for answer in distinct]
+        found = best(marginal(scores, rows))
+        return found is not None and distinct[found] in set(map(normalise, example.accepted))
 
     @property
     def _per_epoch(self) -> int:
@@ -209,11 +244,12 @@ class Trainer:
     # --- what is kept --------------------------------------------------------------------------------------------
 
     def _end_epoch(self) -> None:
-        dev = self.dev_loss()
-        best = all(dev < epoch.dev for epoch in self._history)
-        self._history.append(Epoch(len(self._history) + 1, self._sum / (self._step - self._measured), dev, best))
+        mean = self._sum / (self._step - self._measured)
+        epoch = Epoch(len(self._history) + 1, mean, self.dev_loss(), best=False, em=self.dev_em())
+        epoch = replace(epoch, best=all(epoch.worth > before.worth for before in self._history))
+        self._history.append(epoch)
         self._sum, self._measured = 0.0, self._step
-        if best:
+        if epoch.best:
             self._save_model()
 
     def _save_model(self) -> None:
@@ -271,7 +307,8 @@ def _base(plan: Plan) -> tuple[Any, Any]:
 
 def _digest(examples: Sequence[Example]) -> str:
     facts = [
-        (one.question, [passage.id for passage in one.passages], one.log_likelihoods, one.without) for one in examples
+        (one.question, [passage.id for passage in one.passages], one.log_likelihoods, one.without, one.answers)
+        for one in examples
     ]
     return sha256(repr(facts).encode("utf-8", "replace")).hexdigest()
 
