@@ -53,6 +53,8 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (("facts", "import", "/nowhere.txt"), "/nowhere.txt"),
         (("index", "/nowhere"), "Nothing was changed"),
         (("index", ".", "--library", ".."), "can't name a library"),
+        (("index", "--delete", "--library", "nope"), "There is no library 'nope'"),
+        (("index", "notes.txt", "--delete"), "use --remove for those"),
         (("models", "fetch", "nope"), "There is no model 'nope'"),
         (("models", "fetch", "[/x]"), "There is no model '[/x]'"),
         (("models", "verify", "nope"), "There is no model 'nope'"),

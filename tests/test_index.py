@@ -14,11 +14,12 @@ from assistant.errors import LibraryError
 from assistant.library import index, shelves
 from assistant.library.chunks import Block
 from assistant.library.corpus import corpus_retriever
-from assistant.library.index import add_documents, get_passage, list_documents, passages_of, remove_documents
+from assistant.library.index import add_documents, list_documents, passages_of, remove_documents
 from assistant.library.shelves import library_names, open_library, open_shelves, own_library, remove_library
 from assistant.retrieve.bm25 import read_manifest
 from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
+from assistant.types import Passage
 from tests.test_readers import odd_files
 
 pytestmark = pytest.mark.lucene
@@ -53,6 +54,10 @@ def jsonl(path: Path, *records: tuple[str, str]) -> Path:
     return path
 
 
+def held(library: str, settings: Settings) -> dict[str, Passage]:
+    return {passage.id: passage for passage in open_library(library, settings).passages()}
+
+
 def test_a_folder_is_indexed_with_all_below_it(settings, folder):
     outcomes = add_documents("docs", [folder], settings)
     assert told(outcomes) == {
@@ -62,9 +67,8 @@ def test_a_folder_is_indexed_with_all_below_it(settings, folder):
     }
     passage = open_library("docs", settings).search("zebra", 1)[0]
     assert (passage.title, passage.text, passage.source) == ("zebra", "The zebra eats grass.", "docs/zebra.txt")
-    assert get_passage("docs", "r1", settings).title == "Oats"
-    assert get_passage("docs", passage.id, settings).text == passage.text
-    assert get_passage("docs", "none", settings) is None
+    assert held("docs", settings)["r1"].title == "Oats"
+    assert held("docs", settings)[passage.id].text == passage.text
     assert library_names(settings) == ["docs"]
 
 
@@ -176,7 +180,7 @@ def test_records_of_two_files_may_have_the_same_ids(settings, tmp_path):
     one, two = jsonl(tmp_path / "one.jsonl", ("1", "apples")), jsonl(tmp_path / "two.jsonl", ("1", "pears"))
     add_documents("docs", [one, two], settings)
     searched = open_library("docs", settings)
-    assert (searched.search("apples", 1)[0].id, searched.get("1").text) == ("1", "apples")
+    assert (searched.search("apples", 1)[0].id, held("docs", settings)["1"].text) == ("1", "apples")
     assert searched.search("pears", 1)[0].id.endswith("-1")
     assert len({searched.search(query, 1)[0].id for query in ("apples", "pears")}) == 2
 
@@ -194,12 +198,12 @@ def test_own_records_indexed_without_the_documents_id_stay_until_they_change(set
         before.setattr(index, "OWN", "none's-")
         add_documents(own, [file], settings, uploaded=True)
     assert told(add_documents(own, [file], settings, uploaded=True)) == {"mine.jsonl": ("unchanged", 1)}
-    assert get_passage(own, "1", settings).text == "apples"
+    assert held(own, settings)["1"].text == "apples"
     jsonl(file, ("1", "pears"))
     assert told(add_documents(own, [file], settings, uploaded=True)) == {"mine.jsonl": ("replaced", 1)}
     assert found(settings, "apples", own) == []
     document = list_documents(own, settings)[0].id
-    assert get_passage(own, f"{document}-1", settings).text == "pears"
+    assert held(own, settings)[f"{document}-1"].text == "pears"
     remove_documents(own, [document], settings)
     assert len(open_library(own, settings)) == 0
 
@@ -414,6 +418,8 @@ def test_the_command_indexes_lists_and_removes(settings, folder):
     assert "documents" in shown
     assert "1 removed" in run(str(folder / "zebra.txt"), "--remove", data_dir=settings.data_dir).output
     assert "zebra" not in run("--list", data_dir=settings.data_dir).output
+    assert "is deleted" in run("--delete", data_dir=settings.data_dir).output
+    assert library_names(settings) == []
 
 
 def test_the_command_says_when_nothing_could_be_done(settings, folder):

@@ -254,6 +254,17 @@ def test_another_model_of_the_same_name_and_size_is_dequantised_too(
     assert folders[0] != folders[1]
 
 
+def test_a_folder_that_dequantised_weights_cannot_be_written_to_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assistant.llm.gguf.header", lambda _: {})
+    model = tmp_path / "model.gguf"
+    model.write_bytes(b"weights")
+    (tmp_path / "data").write_text("in the way")
+    with pytest.raises(ModelError, match=r"model\.gguf .* can't be converted"):
+        dequantised(model, Settings(data_dir=tmp_path / "data"))
+
+
 def test_dequantising_is_done_once(smollm_path: Path, smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from assistant.settings import load
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, settings_of, talk
 from assistant.commands.experiment import (
     AsJson,
     Corpus,
@@ -120,7 +120,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     from assistant.evaluation import answers as measured  # noqa: PLC0415
-    from assistant.evaluation import report  # noqa: PLC0415 - matplotlib
+    from assistant.evaluation import report, scores  # noqa: PLC0415 - matplotlib
 
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
     varied = measured.settings_of(
@@ -137,8 +137,25 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     with bar("Answers") as progress:
         material = measured.measure(experiment, material, run, parts, progress, jobs)
     summary = report.summarise(experiment, material, run)
+    run.write("scores.csv", scores.as_csv(scores.of_run(experiment, material, run)))
     where = report.write(summary, run, command_line())
     tell(summary, report.table(summary["strategies"]), where.parent, as_json)
+
+
+@app.command()
+def pool(
+    files: Annotated[list[Path], typer.Argument(metavar="SCORES", help="The scores.csv of runs on other questions.")],
+    seed: Annotated[int, typer.Option(help="Decides the bootstrap's samples.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Sum up runs of `evaluate answers` on other questions of the same data as if they were one."""
+    from assistant.evaluation import report, scores  # noqa: PLC0415 - matplotlib
+
+    blocks = scores.summaries(scores.pool(files), seed)
+    if as_json:
+        out.print_json(json.dumps({"settings": blocks}))
+    else:
+        out.print(report.settings_tables(blocks), highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
-from assistant.library.shelves import library_names
+from assistant.library.shelves import library_names, remove_library
 from assistant.settings import Settings
 
 DEFAULT = "documents"
@@ -23,6 +23,7 @@ def index(
     paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.", show_default=False)] = None,
     library: Annotated[str, typer.Option(help="The library that they go to.")] = DEFAULT,
     remove: Annotated[bool, typer.Option("--remove", help="Take these documents out of the library.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the library with all that it holds.")] = False,
     show: Annotated[bool, typer.Option("--list", help="Show the libraries, and the documents of this one.")] = False,
     settings_file: SettingsFile = None,
     data_dir: DataDir = None,
@@ -35,6 +36,8 @@ def index(
     settings = settings_of(settings_file, data_dir)
     if show:
         _show(library, settings)
+    elif delete:
+        _delete(library, paths, settings)
     elif not paths:
         raise LibraryError("Name the files or folders to index, or use --list to see what is indexed.")
     elif remove:
@@ -43,6 +46,13 @@ def index(
         with bar_of_bytes("Indexing") as progress:
             outcomes = add_documents(library, [Path(path) for path in paths], settings, progress)
         _report(outcomes, library)
+
+
+def _delete(library: str, paths: list[str] | None, settings: Settings) -> None:
+    if paths:
+        raise LibraryError("--delete deletes a whole library and takes no documents; use --remove for those.")
+    remove_library(library, settings)
+    out.print(f"The library '{library}' is deleted.", highlight=False)
 
 
 def _show(library: str, settings: Settings) -> None:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from assistant.evaluation.answers import Experiment, Key, Material, Setting, key_of
-from assistant.evaluation.measures import mean, paired_difference, unknown_scores
-from assistant.evaluation.runs import Row, Run
-
-# What the others are compared to: the first of these that was measured.
-BASES = ("retrieve_then_read", "concat")
-MEASURES = ("em", "f1", "unknown", "nm", "gold_found", "prompt_tokens", "completion_tokens", "seconds")
-Summary = dict[str, Any]
+from assistant.evaluation.answers import Experiment, Key, Material, Setting
+from assistant.evaluation.runs import Run
+from assistant.evaluation.scores import Summary, of_run, summaries
 
 
 def summarise(experiment: Experiment, material: Material, run: Run[Key]) -> Summary:
@@ -29,7 +22,7 @@ def summarise(experiment: Experiment, material: Material, run: Run[Key]) -> Summ
     are paired, strategy minus `base`. `recall` is, for each iteration of a loop that writes documents, the share of
     documents that hold an answer. Shares are between 0 and 1.
     """
-    blocks = [_block(setting, experiment, material, run) for setting in experiment.settings]
+    blocks = summaries(of_run(experiment, material, run), experiment.seed)
     return {
         "strategies": blocks[0]["strategies"],
         "differences": blocks[0]["differences"],
@@ -49,50 +42,6 @@ def write(summary: Summary, run: Run[Key], command: str) -> Path:
     return run.write("report.md", _markdown(summary, plots, command))
 
 
-def _block(setting: Setting, experiment: Experiment, material: Material, run: Run[Key]) -> Summary:
-    rows = {
-        name: [run.rows[key_of(name, setting, question.id)] for question in material.questions]
-        for name in experiment.strategies
-    }
-    base = next((name for name in BASES if name in rows), "")
-    return {
-        **asdict(setting),
-        "base": base,
-        "gold_found": asdict(mean([row["gold_found"] for row in next(iter(rows.values()))], experiment.seed)),
-        "strategies": {name: _measures(of, experiment.seed) for name, of in rows.items()},
-        "differences": {
-            name: _differences(of, rows[base], experiment.seed) for name, of in rows.items() if base and name != base
-        },
-    }
-
-
-def _measures(rows: Sequence[Row], seed: int) -> Summary:
-    found: Summary = {name: asdict(mean([float(row[name]) for row in rows], seed)) for name in MEASURES}
-    found["empty"] = sum(not row["answer"].strip() for row in rows)
-    found["failed"] = sum(bool(row["error"]) for row in rows)
-    found["pooled"] = sum(bool(row["pool"]) for row in rows)
-    found["recall"] = _recalls(rows, seed)
-    if any(row["unanswerable"] for row in rows):
-        scores = unknown_scores([row["unknown"] for row in rows], [row["unanswerable"] for row in rows], seed)
-        found |= {f"unknown_{name}": asdict(score) for name, score in scores.items()}
-    return found
-
-
-def _recalls(rows: Sequence[Row], seed: int) -> list[dict[str, float]]:
-    """By iteration; a question whose answer failed before a document was written counts as not recalled."""
-    recalls = [[one["recall"] for one in row.get("iterations", ())] for row in rows]
-    return [
-        asdict(mean([of[n] if n < len(of) else 0.0 for of in recalls], seed)) for n in range(max(map(len, recalls)))
-    ]
-
-
-def _differences(rows: Sequence[Row], base: Sequence[Row], seed: int) -> dict[str, dict[str, float]]:
-    return {
-        name: asdict(paired_difference([float(row[name]) for row in rows], [float(row[name]) for row in base], seed))
-        for name in MEASURES
-    }
-
-
 # --- Markdown ----------------------------------------------------------------------------------------------------
 
 
@@ -106,13 +55,19 @@ def _markdown(summary: Summary, plots: Iterable[Path], command: str) -> str:
         " Strategies ran one after another on one loaded model, so with few questions the seconds of later ones are too"
         " low: prompts that the model has just read are not read again."
     )
-    parts = ["# Answer strategies", f"    {command}", about, *_remarks(summary)]
-    for block in summary["settings"]:
+    parts = ["# Answer strategies", f"    {command}", about, *_remarks(summary), settings_tables(summary["settings"])]
+    parts += [f"![{plot.stem.replace('_', ' ')}]({plot.name})" for plot in plots]
+    return "\n\n".join(parts) + "\n"
+
+
+def settings_tables(blocks: Iterable[Summary]) -> str:
+    """All tables of each setting, under its name."""
+    parts: list[str] = []
+    for block in blocks:
         parts += [f"## {_title(block)}", table(block["strategies"]), _recall_table(block), _unknown_table(block)]
         if block["differences"]:
             parts += [f"Paired differences to {block['base']}:", table(block["differences"], signed=True)]
-    parts += [f"![{plot.stem.replace('_', ' ')}]({plot.name})" for plot in plots]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(part for part in parts if part)
 
 
 def _title(block: Summary) -> str:

@@ -18,7 +18,7 @@ from assistant.library.readers import read, reader_of
 from assistant.library.shelves import OWN, is_library, library_folder, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
-from assistant.retrieve.bm25 import Bm25, read_manifest
+from assistant.retrieve.bm25 import read_manifest
 from assistant.settings import Settings
 from assistant.types import Passage, Progress
 
@@ -128,15 +128,6 @@ def list_documents(library: str, settings: Settings) -> list[Document]:
     """
     folder = library_folder(library, settings)
     return sorted(_documents(folder).values(), key=lambda one: (one.name.lower(), one.id))
-
-
-def get_passage(library: str, passage_id: str, settings: Settings) -> Passage | None:
-    """One passage of a library, or None.
-
-    Raises:
-        LibraryError: there is no such library, or it can't be read.
-    """
-    return Bm25(library_folder(library, settings)).get(passage_id)
 
 
 def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Passage]:

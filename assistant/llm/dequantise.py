@@ -24,17 +24,15 @@ def dequantised(path: Path, settings: Settings) -> Path:
     kind = gguf.header(path).get("general.architecture")
     # Its size and its end are in the name, so that another model of the same name gets a folder of its own.
     folder = settings.models_dir / f"{path.stem}-{path.stat().st_size}-{_digest_of_end(path)}-bf16"
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if not folder.exists():
-            partial = folder.with_name(f"{folder.name}.partial")
-            shutil.rmtree(partial, ignore_errors=True)
-            try:
+    try:
+        with FileLock(folder.with_name(f"{folder.name}.lock")):
+            if not folder.exists():
+                partial = folder.with_name(f"{folder.name}.partial")
+                shutil.rmtree(partial, ignore_errors=True)
                 _convert(path, partial)
-            except (ValueError, KeyError, RuntimeError, OSError) as error:
-                raise ModelError(
-                    f"{path} (architecture {kind}) can't be converted for transformers: {error}."
-                ) from error
-            partial.replace(folder)
+                partial.replace(folder)
+    except (ValueError, KeyError, RuntimeError, OSError) as error:
+        raise ModelError(f"{path} (architecture {kind}) can't be converted for transformers: {error}.") from error
     return folder
 
 
