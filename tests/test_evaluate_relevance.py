@@ -101,6 +101,23 @@ def test_the_gold_is_taken_from_sets_that_have_it(files, tmp_path) -> None:
     assert "recall 0.750" in table(summary)
 
 
+def test_sets_without_gold_count_as_the_share_that_is_asked_for(files, tmp_path) -> None:
+    # of Kenya's passage it is so unsure that at 0.5 the set with it counts as unanswerable, too
+    unsure = {**RIGHT, ("capital of Kenya?", "Kenya"): 0.3, ("capital of Kenya?", "Peru"): 0.4}
+    experiment = Experiment(*files, depth=4, k=4, share=0.2, thresholds=(0.5, 0.35))
+    summary, material, run = ran(experiment, Fixed(unsure), tmp_path / "out")
+    without = summary["gold_withheld"]
+    assert without["share"] == pytest.approx(0.2)
+    # said: one of four with gold (0.8 each), and four of four without (0.2 each)
+    assert without["thresholds"] == [
+        {"threshold": 0.5, "precision": pytest.approx(0.5), "recall": 1, "f1": pytest.approx(2 / 3)},
+        {"threshold": 0.35, "precision": 1, "recall": pytest.approx(0.75), "f1": pytest.approx(6 / 7)},
+    ]
+    assert "20% of all" in table(summary)
+    fixed = summarise(replace(experiment, thresholds=(0.35,)), material, run, "fixed")["gold_withheld"]
+    assert (fixed["precision"], fixed["recall"]) == (1, pytest.approx(0.75))
+
+
 def test_a_set_is_judged_by_what_is_shown_of_it(files, tmp_path) -> None:
     # Kenya's passage ranks second, so that a set of one has no gold
     unsure = {**RIGHT, ("capital of Kenya?", "Kenya"): 0.3, ("capital of Kenya?", "Peru"): 0.4}
@@ -251,6 +268,10 @@ def test_bad_input_is_told_before_anything_is_loaded(files, tmp_path) -> None:
         evaluate(*asked, "--calibration", tmp_path / "none.json")
     with pytest.raises(DataError, match="raise the depth"):
         evaluate(*asked, "--k", 30)
+    with pytest.raises(DataError, match="between 0 and 1"):
+        evaluate(*asked, "--threshold", 0.5, "--threshold", 1)
+    with pytest.raises(DataError, match="between 0 and 1"):
+        evaluate(*asked, "--share", 0)
     Calibration("other", "platt").save(tmp_path / "c.json")
     both = evaluate(*asked, "--calibration", tmp_path / "c.json", "--calibrate", "platt")
     assert both.exit_code == 2

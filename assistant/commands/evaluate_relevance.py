@@ -41,6 +41,17 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
         Method | None,
         typer.Option(help="Calibrate each half on the other; all of it is written as calibration.json to --out."),
     ] = None,
+    threshold: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="Confidences under which a set counts as unanswerable: the best is taken, each half of the questions"
+            " that of the other; may be repeated.",
+            show_default="0.5 to 0.9",
+        ),
+    ] = None,
+    share: Annotated[
+        float, typer.Option(help="Sets whose gold was withheld are weighed as if they were this share of all.")
+    ] = 0.5,
     limit: Limit = None,
     seed: Seed = 0,
     skip: Skip = 0,
@@ -65,7 +76,8 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
         raise typer.BadParameter("give --calibration or --calibrate, not both")
     if calibration:
         Calibration.load(calibration)
-    experiment = measured.Experiment(corpus, questions, depth, k, contexts, limit, seed, skip)
+    thresholds = tuple(threshold or measured.THRESHOLDS)
+    experiment = measured.Experiment(corpus, questions, depth, k, contexts, limit, seed, skip, share, thresholds)
     material = measured.prepare(experiment)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     with bar("Estimator") as progress:

@@ -74,11 +74,16 @@ def ratio(parts: Sequence[float], wholes: Sequence[float], seed: int = 0) -> Est
 
 
 def unknown_scores(
-    said: Sequence[bool], unanswerable: Sequence[bool], seed: int = 0, questions: Sequence[int] | None = None
+    said: Sequence[bool],
+    unanswerable: Sequence[bool],
+    seed: int = 0,
+    questions: Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> dict[str, Estimate]:
     """Precision, recall and F1 of saying "unknown", where the unanswerable questions are those it should be said to.
 
-    Where several are of one question, `questions` numbers it for each, from 0: intervals are over questions.
+    Where several are of one question, `questions` numbers it for each, from 0: intervals are over questions. `weights`
+    is how much each counts.
 
     Raises:
         ValueError: they differ in length, or are empty.
@@ -86,8 +91,8 @@ def unknown_scores(
     numbers = range(len(said)) if questions is None else questions
     # columns: said and right, said, should have been said
     counts = np.zeros((max(numbers, default=-1) + 1, 3))
-    for n, s, u in zip(numbers, said, unanswerable, strict=True):
-        counts[n] += (s and u, s, u)
+    for n, s, u, weight in zip(numbers, said, unanswerable, weights or [1.0] * len(said), strict=True):
+        counts[n] += (weight * (s and u), weight * s, weight * u)
     return {
         "precision": _bootstrap(counts, lambda sums, _: _ratio(sums[..., 0], sums[..., 1]), seed),
         "recall": _bootstrap(counts, lambda sums, _: _ratio(sums[..., 0], sums[..., 2]), seed),

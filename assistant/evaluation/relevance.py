@@ -39,6 +39,9 @@ CUTOFFS = (1, 5, 10, 20)
 class Experiment:
     """What is estimated. `depth` candidates are reranked, of which the best `k` are the question's context set.
 
+    `thresholds` are those of the set's confidence that are tried. Where the gold is withheld, sets without it are
+    weighed as if they were this `share` of all.
+
     `contexts` can be "own": the set is the question's gold passages alone, as in SQuAD 2.0, where a paragraph may lack
     the answer. "auto" is that where a question is marked as unanswerable, else "retrieved".
     """
@@ -51,6 +54,8 @@ class Experiment:
     limit: int | None = None
     seed: int = 0
     skip: int = 0
+    share: float = 0.5
+    thresholds: tuple[float, ...] = THRESHOLDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +93,12 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class ContextSet:
-    """A set's confidence, whether it lacks an answer, and the number of the question that it is for."""
+    """A set's confidence, whether it lacks an answer, the number of the question that it is for, and its weight."""
 
     confidence: float
     unanswerable: bool
     question: int
+    weight: float = 1.0
 
     @property
     def half(self) -> int:
@@ -104,8 +110,11 @@ def prepare(experiment: Experiment) -> Material:
     """Read and check everything before a model is loaded.
 
     Raises:
-        DataError: a broken file, no question to ask, or fewer candidates than the set is to have.
+        DataError: a broken file, no question to ask, fewer candidates than the set is to have, or a share or threshold
+            that is not between 0 and 1.
     """
+    if not all(0 < one < 1 for one in (experiment.share, *experiment.thresholds)):
+        raise DataError("Thresholds and the share lie between 0 and 1; give others.")
     if experiment.k > experiment.depth:
         raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are estimated; raise the depth.")
     everything = read_questions(experiment.questions)
@@ -184,7 +193,7 @@ def summarise(
         for question, row, curve in zip(material.questions, rows, curves, strict=True)
     ]
     errors = sum(bool(row["error"]) for row in rows)
-    ranked, told = _rankings(experiment, material, run, curves), _unanswerable(judged, experiment.seed)
+    ranked, told = _rankings(experiment, material, run, curves), _unanswerable(judged, experiment)
     return {
         "estimator": estimator,
         "questions": len(rows),
@@ -314,59 +323,60 @@ def _rankings(
     }
 
 
-def _unanswerable(judged: Sequence[Judged], seed: int) -> dict[str, Any]:
-    """How well sets without an answer are told, as they were retrieved, and with the gold taken from every second."""
+def _unanswerable(judged: Sequence[Judged], experiment: Experiment) -> dict[str, Any]:
+    """How well sets without an answer are told: as they were retrieved, and each with and without its gold."""
+    share = experiment.share
     sets = [ContextSet(one.confidence, one.unanswerable, n) for n, one in enumerate(judged)]
     twice = [
-        ContextSet(confidence, unanswerable, n)
+        ContextSet(confidence, unanswerable, n, weight)
         for n, one in enumerate(judged)
         if one.without_gold is not None
-        for confidence, unanswerable in ((one.confidence, False), (one.without_gold, True))
+        for confidence, unanswerable, weight in ((one.confidence, False, 1 - share), (one.without_gold, True, share))
     ]
-    told = _told(sets, seed)
+    told = _told(sets, experiment)
     named = {name: told.pop(name) for name in ("precision", "recall", "f1", "share", "f1_of_always")}
     intervals = {f"unanswerable_{name}": ends for name, ends in told.pop("intervals").items()}
     return {
         **{f"unanswerable_{name}": value for name, value in named.items()},
         **told,
         "intervals": intervals,
-        "gold_withheld": _told(twice, seed) if twice else {},
+        "gold_withheld": _told(twice, experiment) if twice else {},
     }
 
 
-def _told(sets: Sequence[ContextSet], seed: int) -> dict[str, Any]:
+def _told(sets: Sequence[ContextSet], experiment: Experiment) -> dict[str, Any]:
     halves = [[one for one in sets if one.half == half] for half in (0, 1)]
     # one question alone has no other half
-    thresholds = [_best_threshold(halves[1 - half] or sets) for half in (0, 1)]
+    thresholds = [_best_threshold(halves[1 - half] or sets, experiment.thresholds) for half in (0, 1)]
     said = [one.confidence < thresholds[one.half] for one in sets]
     numbers = {question: n for n, question in enumerate(dict.fromkeys(one.question for one in sets))}
     of = [numbers[one.question] for one in sets]
-    found = unknown_scores(said, [one.unanswerable for one in sets], seed, of)
-    share = sum(one.unanswerable for one in sets) / len(sets)
+    found = unknown_scores(said, [one.unanswerable for one in sets], experiment.seed, of, [one.weight for one in sets])
+    share = sum(one.weight for one in sets if one.unanswerable) / sum(one.weight for one in sets)
     return {
         **{name: one.value for name, one in found.items()},
         "intervals": _intervals(found),
         "share": share,
         "f1_of_always": 2 * share / (1 + share),
         "threshold_of_halves": thresholds,
-        "thresholds": [_at(sets, threshold) for threshold in THRESHOLDS],
+        "thresholds": [_at(sets, threshold) for threshold in experiment.thresholds],
     }
 
 
-def _best_threshold(sets: Sequence[ContextSet]) -> float:
-    """The threshold that is best for F1, the lowest of equals (RE-RAG, section 4.2)."""
-    return max(THRESHOLDS, key=lambda threshold: _at(sets, threshold)["f1"])
+def _best_threshold(sets: Sequence[ContextSet], thresholds: Sequence[float]) -> float:
+    """The threshold that is best for F1, the first of equals (RE-RAG, section 4.2)."""
+    return max(thresholds, key=lambda threshold: _at(sets, threshold)["f1"])
 
 
 def _at(sets: Sequence[ContextSet], threshold: float) -> dict[str, float]:
-    said = sum(one.confidence < threshold for one in sets)
-    hits = sum(one.confidence < threshold and one.unanswerable for one in sets)
-    there = sum(one.unanswerable for one in sets)
+    said = sum(one.weight for one in sets if one.confidence < threshold)
+    hits = sum(one.weight for one in sets if one.confidence < threshold and one.unanswerable)
+    there = sum(one.weight for one in sets if one.unanswerable)
     return {
         "threshold": threshold,
-        "precision": hits / max(said, 1),
-        "recall": hits / max(there, 1),
-        "f1": 2 * hits / max(said + there, 1),
+        "precision": hits / said if said else 0.0,
+        "recall": hits / there if there else 0.0,
+        "f1": 2 * hits / (said + there) if said + there else 0.0,
     }
 
 

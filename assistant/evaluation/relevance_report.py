@@ -30,7 +30,10 @@ def table(summary: Mapping[str, Any]) -> str:
         for row in summary["reliability"]
     ]
     without = summary["gold_withheld"]
-    withheld = "With the gold taken from half of the sets: precision {precision:.3f}, recall {recall:.3f}, F1 {f1:.3f}."
+    withheld = (
+        "With the gold taken from sets that are {share:.0%} of all: precision {precision:.3f}, recall {recall:.3f},"
+        " F1 {f1:.3f}."
+    )
     tables = [
         _grid(["measure", "BM25", "reranked", "95 % interval", "as in a turn"], reached) if reached else "",
         _grid(["measure", "value", "95 % interval"], said),
