@@ -99,7 +99,7 @@ class RelevanceSettings(Section):
     calibration: str = Field(
         "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
     )
-    threshold: float = Field(0.2, gt=0, lt=1, description="confidence under which the library counts as not knowing")
+    threshold: float = Field(0.1, gt=0, lt=1, description="confidence under which the library counts as not knowing")
     below: Below = Field(
         "answer",
         description="what happens under it: answer all the same, say that the library doesn't know, "
