@@ -99,7 +99,7 @@ class Unsure:
     calibration: str = ""
 
     def estimate(self, _question: str, passages: object, _stop: Event) -> list[Relevance]:
-        return [Relevance.of_confidence(0.1) for _ in passages]
+        return [Relevance.of_confidence(0.05) for _ in passages]
 
 
 def asked(parts: Parts, below: str) -> Turn:
