@@ -127,6 +127,13 @@ def test_abstaining_and_the_models_own_answers(files, settings, tmp_path) -> Non
     assert low["unanswerable_abstaining"] == {"sets": 2, "right": 1}
     assert (low["mixed"]["value"], low["mixed_gain"], low["mixed_loss"]) == (1, 2, 0)
     assert low["closed_book"]["value"] == 0.5
+    lower = summarise(replace(experiment, thresholds=(0.01, 0.02)), questions, run)["under_threshold"]
+    assert (lower["abstained"], lower["threshold_of_halves"]) == (0, [0.01, 0.01])
+
+
+def test_a_threshold_that_is_none_is_told(files) -> None:
+    with pytest.raises(DataError, match="between 0 and 1"):
+        prepare(Experiment(*files, thresholds=(0.5, 1.0)))
 
 
 def test_a_run_goes_on_and_refuses_others(files, settings, tmp_path) -> None:

@@ -12,7 +12,18 @@ import typer
 
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
-from assistant.commands.experiment import AsJson, Corpus, Limit, Questions, Seed, Skip, command_line, indexed, tell
+from assistant.commands.experiment import (
+    AsJson,
+    Corpus,
+    Limit,
+    Questions,
+    Seed,
+    Skip,
+    Thresholds,
+    command_line,
+    indexed,
+    tell,
+)
 from assistant.evaluation.conditions import model_of
 from assistant.parts import load_llm
 from assistant.relevance.calibration import Calibration, Method
@@ -41,14 +52,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
         Method | None,
         typer.Option(help="Calibrate each half on the other; all of it is written as calibration.json to --out."),
     ] = None,
-    threshold: Annotated[
-        list[float] | None,
-        typer.Option(
-            help="Confidences under which a set counts as unanswerable: the best is taken, each half of the questions"
-            " that of the other; may be repeated.",
-            show_default="0.5 to 0.9",
-        ),
-    ] = None,
+    threshold: Thresholds = None,
     share: Annotated[
         float, typer.Option(help="Sets whose gold was withheld are weighed as if they were this share of all.")
     ] = 0.5,

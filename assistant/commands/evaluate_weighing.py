@@ -10,7 +10,19 @@ import typer
 
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
-from assistant.commands.experiment import AsJson, Corpus, Limit, Out, Questions, Seed, Skip, command_line, indexed, tell
+from assistant.commands.experiment import (
+    AsJson,
+    Corpus,
+    Limit,
+    Out,
+    Questions,
+    Seed,
+    Skip,
+    Thresholds,
+    command_line,
+    indexed,
+    tell,
+)
 from assistant.evaluation import weighing
 from assistant.evaluation.conditions import model_of
 from assistant.parts import load_embedder, load_llm
@@ -32,6 +44,7 @@ def re_rag(  # noqa: PLR0913 - the experiment's knobs
     ] = None,
     depth: Annotated[int, typer.Option(min=1, max=100, help="BM25 candidates of a question, each answered from.")] = 10,
     k: Annotated[int, typer.Option("--k", min=1, help="The best of them, whose answers are weighed.")] = 5,
+    threshold: Thresholds = None,
     limit: Limit = None,
     seed: Seed = 0,
     skip: Skip = 0,
@@ -45,7 +58,8 @@ def re_rag(  # noqa: PLR0913 - the experiment's knobs
     from assistant.relevance.load import load_calibrated  # noqa: PLC0415 - torch
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
-    experiment = weighing.Experiment(corpus, questions, depth, k, limit, seed, skip, told(knobs.turn))
+    thresholds = tuple(threshold or weighing.THRESHOLDS)
+    experiment = weighing.Experiment(corpus, questions, depth, k, limit, seed, skip, told(knobs.turn), thresholds)
     chosen = weighing.prepare(experiment)
     retriever = indexed(corpus, knobs)
     with bar("Sentence-BERT") as progress:

@@ -28,6 +28,15 @@ Jobs = Annotated[
     int, typer.Option(min=1, help="Rows made side by side, in one batch of the model (llm.slots at most).")
 ]
 Out = Annotated[Path, typer.Option("--out", help="The folder for rows and results; a run that is there goes on.")]
+Thresholds = Annotated[
+    list[float] | None,
+    typer.Option(
+        "--threshold",
+        help="Confidences under which a set counts as unanswerable: the best is taken, each half of the questions that"
+        " of the other; may be repeated.",
+        show_default="0.5 to 0.9",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 

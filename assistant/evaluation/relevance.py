@@ -113,8 +113,7 @@ def prepare(experiment: Experiment) -> Material:
         DataError: a broken file, no question to ask, fewer candidates than the set is to have, or a share or threshold
             that is not between 0 and 1.
     """
-    if not all(0 < one < 1 for one in (experiment.share, *experiment.thresholds)):
-        raise DataError("Thresholds and the share lie between 0 and 1; give others.")
+    check_odds(experiment.share, *experiment.thresholds)
     if experiment.k > experiment.depth:
         raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are estimated; raise the depth.")
     everything = read_questions(experiment.questions)
@@ -127,6 +126,16 @@ def prepare(experiment: Experiment) -> Material:
     if not asked:
         raise DataError(f"None of the {len(chosen)} questions chosen from {experiment.questions} can be measured.")
     return Material(asked, corpus, own, dict(Counter(filter(None, reasons.values()))))
+
+
+def check_odds(*values: float) -> None:
+    """Refuse thresholds and shares that are none.
+
+    Raises:
+        DataError: one is not between 0 and 1.
+    """
+    if not all(0 < value < 1 for value in values):
+        raise DataError("Thresholds and shares lie between 0 and 1; give others.")
 
 
 def open_run(folder: Path, experiment: Experiment, material: Material, estimator: str, model: str) -> Run[str]:

@@ -23,6 +23,7 @@ from assistant.budget import fit
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.data import Question, fingerprint, read_questions, sample
 from assistant.evaluation.measures import exact_match, mean, paired_difference
+from assistant.evaluation.relevance import THRESHOLDS, check_odds
 from assistant.evaluation.runs import Row, Run
 from assistant.relevance.weights import weights
 from assistant.strategies.concat import FACTOID_ROOM
@@ -31,7 +32,6 @@ from assistant.text import normalise
 from assistant.types import Choices, Estimator, Options, Parts, Progress, Relevance, Turn
 from assistant.uncertainty import WORD
 
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 BASE, FULL = "post_fusion", "re_rag"
 
 
@@ -39,7 +39,8 @@ BASE, FULL = "post_fusion", "re_rag"
 class Experiment:
     """What is asked: `depth` BM25 candidates of each question, the best `k` of which are answered from.
 
-    `uncertainty` is how "unknown" is told, with its threshold where it has one.
+    `uncertainty` is how "unknown" is told, with its threshold where it has one. `thresholds` are those of the set's
+    confidence that are tried.
     """
 
     corpus: Path
@@ -50,14 +51,17 @@ class Experiment:
     seed: int = 0
     skip: int = 0
     uncertainty: str = WORD
+    thresholds: tuple[float, ...] = THRESHOLDS
 
 
 def prepare(experiment: Experiment) -> list[Question]:
     """The questions, those with answers and gold passages.
 
     Raises:
-        DataError: a broken file, no such question, or fewer candidates than are answered from.
+        DataError: a broken file, no such question, fewer candidates than are answered from, or a threshold that is
+            not between 0 and 1.
     """
+    check_odds(*experiment.thresholds)
     if experiment.k > experiment.depth:
         raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are asked; raise the depth.")
     sampled = sample(read_questions(experiment.questions), experiment.limit, experiment.seed, experiment.skip)
@@ -217,7 +221,8 @@ def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Exp
     sure = [max((Relevance.of_score(score).confidence for score in row["scores"]), default=0.0) for row in rows]
     held = [not set(row["gold_at"]).isdisjoint(_places(row, experiment.k, reranked=True)) for row in rows]
     own = [_em(row, row["own"]) for row in rows]
-    chosen = [_best(sure[1 - half :: 2] or sure, held[1 - half :: 2] or held) for half in (0, 1)]
+    halves = [(sure[half::2] or sure, held[half::2] or held) for half in (0, 1)]
+    chosen = [_best(*halves[1 - half], experiment.thresholds) for half in (0, 1)]
     below = [one < chosen[n % 2] for n, one in enumerate(sure)]
     mixed = [mine if low else hit for mine, low, hit in zip(own, below, hits, strict=True)]
     pairs = list(zip(hits, mixed, strict=True))
@@ -235,15 +240,15 @@ def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Exp
     }
 
 
-def _best(sure: Sequence[float], held: Sequence[bool]) -> float:
-    """The threshold of highest F1 of "unanswerable", the lowest of equals."""
+def _best(sure: Sequence[float], held: Sequence[bool], thresholds: Sequence[float]) -> float:
+    """The threshold of highest F1 of "unanswerable", the first of equals."""
 
     def f1(threshold: float) -> float:
         said = [one < threshold for one in sure]
         hits = sum(low and not there for low, there in zip(said, held, strict=True))
         return 2 * hits / max(sum(said) + held.count(False), 1)
 
-    return max(THRESHOLDS, key=f1)
+    return max(thresholds, key=f1)
 
 
 def _share(values: Sequence[float], held: Sequence[bool], *, wanted: bool) -> dict[str, float]:
