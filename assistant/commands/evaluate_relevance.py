@@ -25,6 +25,7 @@ from assistant.commands.experiment import (
     tell,
 )
 from assistant.evaluation.conditions import model_of
+from assistant.evaluation.thresholds import THRESHOLDS
 from assistant.parts import load_llm
 from assistant.relevance.calibration import Calibration, Method
 from assistant.settings import Settings
@@ -80,7 +81,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
         raise typer.BadParameter("give --calibration or --calibrate, not both")
     if calibration:
         Calibration.load(calibration)
-    thresholds = tuple(threshold or measured.THRESHOLDS)
+    thresholds = tuple(threshold or THRESHOLDS)
     experiment = measured.Experiment(corpus, questions, depth, k, contexts, limit, seed, skip, share, thresholds)
     material = measured.prepare(experiment)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)

@@ -25,6 +25,7 @@ from assistant.commands.experiment import (
 )
 from assistant.evaluation import weighing
 from assistant.evaluation.conditions import model_of
+from assistant.evaluation.thresholds import THRESHOLDS
 from assistant.parts import load_embedder, load_llm
 from assistant.types import Parts
 from assistant.uncertainty import told
@@ -58,7 +59,7 @@ def re_rag(  # noqa: PLR0913 - the experiment's knobs
     from assistant.relevance.load import load_calibrated  # noqa: PLC0415 - torch
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
-    thresholds = tuple(threshold or weighing.THRESHOLDS)
+    thresholds = tuple(threshold or THRESHOLDS)
     experiment = weighing.Experiment(corpus, questions, depth, k, limit, seed, skip, told(knobs.turn), thresholds)
     chosen = weighing.prepare(experiment)
     retriever = indexed(corpus, knobs)

@@ -26,12 +26,12 @@ from assistant.evaluation.data import Corpus, Question, fingerprint, read_corpus
 from assistant.evaluation.measures import Estimate, mean, paired_difference, unknown_scores
 from assistant.evaluation.ranking import scores as ranking_scores
 from assistant.evaluation.runs import Row, Run
+from assistant.evaluation.thresholds import THRESHOLDS, check_odds
 from assistant.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
 from assistant.relevance.estimate import PRIOR, reranked, set_confidence
 from assistant.types import Estimator, Passage, Progress, Relevance, Retriever
 
 Contexts = Literal["auto", "retrieved", "own"]
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 CUTOFFS = (1, 5, 10, 20)
 
 
@@ -126,16 +126,6 @@ def prepare(experiment: Experiment) -> Material:
     if not asked:
         raise DataError(f"None of the {len(chosen)} questions chosen from {experiment.questions} can be measured.")
     return Material(asked, corpus, own, dict(Counter(filter(None, reasons.values()))))
-
-
-def check_odds(*values: float) -> None:
-    """Refuse thresholds and shares that are none.
-
-    Raises:
-        DataError: one is not between 0 and 1.
-    """
-    if not all(0 < value < 1 for value in values):
-        raise DataError("Thresholds and shares lie between 0 and 1; give others.")
 
 
 def open_run(folder: Path, experiment: Experiment, material: Material, estimator: str, model: str) -> Run[str]:

@@ -23,8 +23,8 @@ from assistant.budget import fit
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.data import Question, fingerprint, read_questions, sample
 from assistant.evaluation.measures import exact_match, mean, paired_difference
-from assistant.evaluation.relevance import THRESHOLDS, check_odds
 from assistant.evaluation.runs import Row, Run
+from assistant.evaluation.thresholds import THRESHOLDS, check_odds
 from assistant.relevance.weights import weights
 from assistant.strategies.concat import FACTOID_ROOM
 from assistant.strategies.post_fusion import replies
