@@ -154,7 +154,7 @@ def _of_vocabulary(tokenizer: Any, encoder: Encoder) -> Vectors:
 
 def _configurations(size: int) -> list[tuple[str, Callable[[Vectors], Any], Callable[[Any, int], None], list[int]]]:
     """Indexes to try: name, how to build one, how to set what a search costs, and to what."""
-    efforts, probes = [64, 128, 256, 512, 1024], [4, 16, 64, 128]
+    efforts, probes = [64, 128, 256, 512, 1024], [4, 16, 64, 128, 256]
     lists = [round(factor * size**0.5) for factor in (1, 2, 4)]
     graphs: list[Any] = [(f"HNSW, {m} links", partial(_hnsw, links=m), _set_effort, efforts) for m in (16, 32)]
     return graphs + [(f"IVF, {n} lists", partial(_ivf, lists=n), _set_probes, probes) for n in lists]

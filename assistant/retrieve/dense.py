@@ -33,7 +33,7 @@ EXACT = 100_000
 # build, which every changed document asks for: docs/results/retrieval.md. Lists are this many times the square root of
 # the vectors; a search looks into so many of them, and they are learned from so many vectors each.
 LISTS = 2
-PROBES = 128
+PROBES = 256
 TRAINED_ON = 64
 BATCH = 64
 SLICE = 10_000
