@@ -29,9 +29,9 @@ from assistant.text import quote, sentences
 from assistant.types import Embedder, Passage, Progress
 
 EXACT = 100_000
-# Beyond, lists of near vectors are searched (IVF). HNSW finds as many in the time or more, but takes ten times as long to
-# build, which every changed document asks for: docs/results/retrieval.md. Lists are this many times the square root of
-# the vectors; a search looks into so many of them, and they are learned from so many vectors each.
+# Beyond, lists of near vectors are searched (IVF). HNSW finds as many or more in the same time, but takes ten times as
+# long to build, which every changed document asks for: docs/results/retrieval.md. Lists are this many times the square
+# root of the vectors; a search looks into so many of them, and they are learned from so many vectors each.
 LISTS = 2
 PROBES = 256
 TRAINED_ON = 64
