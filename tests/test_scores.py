@@ -82,6 +82,7 @@ def test_what_does_not_belong_together_is_not_pooled(
     [
         (lambda text: "strategy,em\n", "no file of scores"),
         (lambda text: "", "no file of scores"),
+        (lambda text: text.splitlines()[0] + "\n", "hold no scores"),
         (lambda text: text.replace(",none,", ",none,x", 1), "line 2, is broken"),
         (lambda text: text.rsplit(",", 3)[0], "line 17, is broken"),
     ],

@@ -84,8 +84,8 @@ def pool(files: Sequence[Path]) -> Scores:
     """The scores of all files together.
 
     Raises:
-        DataError: a file is broken or was made with something else, two hold the same question, or a strategy was not
-            asked all that others were.
+        DataError: a file is broken or was made with something else, none holds a score, two hold the same question, or
+            a strategy was not asked all that others were.
     """
     found: dict[Setting, dict[str, dict[str, Row]]] = {}
     made = ""
@@ -99,6 +99,8 @@ def pool(files: Sequence[Path]) -> Scores:
             if one["id"] in asked:
                 raise DataError(f"{path} has {one['id']} once more; only runs on other questions can be pooled.")
             asked[one["id"]] = one
+    if not found:
+        raise DataError("The files hold no scores; give the scores.csv of runs that are done.")
     return {setting: _aligned(setting, of) for setting, of in found.items()}
 
 
