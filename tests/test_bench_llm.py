@@ -20,6 +20,8 @@ def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: bench_l
     assert cost.written > 0
     assert set(cost.batches) == {1, 2}
     assert set(cost.users) == set(cost.sampling_users) == {1, 4}
-    assert all(speed > 0 and first > 0 for speed, first in (*cost.users.values(), *cost.sampling_users.values()))
+    assert set(cost.reading_users) == {1, 8}
+    for users in (cost.users, cost.sampling_users, cost.reading_users):
+        assert all(speed > 0 and first > 0 for speed, first in users.values())
     assert 0 < cost.bandwidth_share < 10
     assert json.loads(json.dumps(cost.__dict__))["backend"] == backend

@@ -29,6 +29,7 @@ _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which 
 _PROMPT_WORDS, _WRITTEN, _BATCH_WRITTEN, _REPEATS = 400, 64, 32, 3
 _BATCHES = (1, 4, 16, 32)
 _PEOPLE = (1, 4)
+_READERS = (1, 8)
 # so low that the replies are those of greedy decoding, or nearly
 _SAMPLING = 0.01
 
@@ -39,8 +40,9 @@ class Cost:
 
     `users` maps people who ask at the same time to (tokens written a second in all, seconds until the last of them has
     a first word), `sampling_users` the same for sampled replies, which transformers writes one after the other, as it
-    writes all of them where llm.continuous is off. `bandwidth_share` is the part of the memory's copying speed that is
-    spent on reading the weights, which every token takes once.
+    writes all of them where llm.continuous is off, and `reading_users` where each comes with a text of their own, as a
+    turn comes with its passages; they wait for each other where llm.slots is lower. `bandwidth_share` is the part of
+    the memory's copying speed that is spent on reading the weights, which every token takes once.
     """
 
     model: str
@@ -55,6 +57,7 @@ class Cost:
     batches: dict[int, float]
     users: dict[int, tuple[float, float]]
     sampling_users: dict[int, tuple[float, float]]
+    reading_users: dict[int, tuple[float, float]]
     bandwidth_share: float
 
 
@@ -106,8 +109,9 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         written=written,
         read_again_seconds=median(again),
         batches={size: _batch_speed(loaded, size) for size in _BATCHES},
-        users={people: _several(loaded, people, 0.0) for people in _PEOPLE},
-        sampling_users={people: _several(loaded, people, _SAMPLING) for people in _PEOPLE},
+        users={people: _several(loaded, people, _story) for people in _PEOPLE},
+        sampling_users={people: _several(loaded, people, _story, _SAMPLING) for people in _PEOPLE},
+        reading_users={people: _several(loaded, people, _text) for people in _READERS},
         bandwidth_share=written * weights / _copy_speed(backend),
     )
 
@@ -153,14 +157,24 @@ def _batch_speed(model: LLM, size: int) -> float:
     return sum(completion.completion_tokens for completion in completions) / (perf_counter() - since)
 
 
-def _several(model: LLM, people: int, temperature: float) -> tuple[float, float]:
-    """Each asks for a story of their own in a thread of their own, all at once."""
+def _story(person: int) -> Messages:
+    return (Message("user", f"Person {person} would like to hear a long story about bread."),)
+
+
+def _text(person: int) -> Messages:
+    # told apart from the texts that were read before
+    return _prompt(100 + person)
+
+
+def _several(
+    model: LLM, people: int, prompt: Callable[[int], Messages], temperature: float = 0.0
+) -> tuple[float, float]:
+    """Each asks for something of their own in a thread of their own, all at once."""
     since = perf_counter()
 
     def one(n: int) -> tuple[int, float]:
-        prompt = (Message("user", f"Person {n} would like to hear a long story about bread."),)
         first, tokens = 0.0, 0
-        for completion in model.stream(prompt, Options(_BATCH_WRITTEN, temperature), Event()):
+        for completion in model.stream(prompt(n), Options(_BATCH_WRITTEN, temperature), Event()):
             first, tokens = first or perf_counter() - since, completion.completion_tokens
         return tokens, first
 

@@ -18,6 +18,7 @@ from typing import Any
 from transformers import ContinuousBatchingConfig, GenerationConfig
 
 from assistant.errors import ModelError
+from assistant.llm import attention
 
 _PAGE = 32
 _POLL = 0.05
@@ -35,6 +36,7 @@ class SideBySide:
     """
 
     def __init__(self, model: Any, ends: set[int], context: int, slots: int, piece: int) -> None:
+        attention.install()
         # what it has to say of a failure comes with the replies that fail
         logging.getLogger("ContinuousBatchingLogger").setLevel(logging.CRITICAL)
         self._ends = sorted(ends)
