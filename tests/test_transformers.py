@@ -113,7 +113,7 @@ def test_what_prompts_share_is_read_once(bf16: Transformers, monkeypatch: pytest
 
 
 def test_prompts_of_one_length_are_read_together(smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=2), "smollm2-135m")
+    llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=2, piece=1024), "smollm2-135m")
     widths: list[int] = []
     read = Transformers._read
 
@@ -132,6 +132,22 @@ def test_prompts_of_one_length_are_read_together(smollm_folder: Path, monkeypatc
     assert sum(widths) < 20
     alone = [llm.choose([prompt], ("yes", "no"), Event())[0].probabilities["yes"] for prompt in prompts]
     assert [one.probabilities["yes"] for one in odds] == pytest.approx(alone, abs=0.1)
+
+
+def test_short_prompts_are_not_filled_up_to_a_long_one(smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=8, piece=64), "smollm2-135m")
+    together: list[int] = []
+    read = Transformers._read
+
+    def counting(self: Transformers, prompts: list[list[int]], stop: Event) -> object:
+        together.append(len(prompts))
+        return read(self, prompts, stop)
+
+    monkeypatch.setattr(Transformers, "_read", counting)
+    long = ask("Bread is made of flour, water, salt and time. " * 20)
+    odds = llm.choose([ask("Is it?"), long, ask("Was it?"), ask("Is he?")], ("yes", "no"), Event())
+    assert together == [3, 1]
+    assert [one.prompt_tokens for one in odds][1] == llm.count(long)
 
 
 def test_a_short_reply_does_not_wait_for_a_long_one(bf16: Transformers) -> None:

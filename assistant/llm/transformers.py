@@ -211,20 +211,27 @@ class Transformers:
             state.logits = out.logits[:, -1].float()
         return True
 
-    def _chunks(self, prompts: list[list[int]]) -> Iterator[list[int]]:
-        """The indices of the prompts, `settings.slots` at a time, the shortest first.
+    def _chunks(self, prompts: list[list[int]], tokens: float = inf) -> Iterator[list[int]]:
+        """The indices of the prompts, at most `settings.slots` and about `tokens` at a time, the shortest first.
 
         Those of a chunk are filled up to the longest, so that it costs least when they are about as long.
         """
-        by_length = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
-        for start in range(0, len(prompts), self._slots):
-            yield by_length[start : start + self._slots]
+        shared, chunk = len(common(prompts)) if prompts else 0, list[int]()
+        for index in sorted(range(len(prompts)), key=lambda index: len(prompts[index])):
+            filled = (len(chunk) + 1) * (len(prompts[index]) - shared)
+            if chunk and (len(chunk) == self._slots or filled > tokens):
+                yield chunk
+                chunk = []
+            chunk.append(index)
+        if chunk:
+            yield chunk
 
     def _next_odds(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
         """Log-probabilities of what comes first after each prompt, on the CPU; None for those that `stop` overtook."""
         found: list[Tensor | None] = [None] * len(prompts)
         owner = object()
-        for chunk in self._chunks(prompts):
+        # a pass takes a piece however many prompts it is of, so fewer at a time cost no more, and are filled up less
+        for chunk in self._chunks(prompts, self._piece):
             if self._queue.enter(owner, stop):
                 try:
                     odds = self._halving([prompts[index] for index in chunk], lambda part: self._odds(part, stop))
