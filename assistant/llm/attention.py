@@ -1,7 +1,7 @@
 """Attention of replies that are written side by side, each to its own tokens alone.
 
 Transformers packs all requests of a step into one row and takes all keys times all queries, with a mask that leaves
-each request its own. Twelve requests so cost twelve times what they need. Flash attention knows where each begins, but
+each request its own. Twelve alike so cost twelve times what they need. Flash attention knows where each begins, but
 there is none for a CPU.
 """
 
