@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
+from typing import Protocol
 
 from assistant import turn as flow
 from assistant import variants
 from assistant.citations import read
 from assistant.conversation import Conversation, Conversations, Version
 from assistant.errors import SequiturError, SettingsError
+from assistant.settings import Settings
 from assistant.types import Choices, Exchange, Parts, Turn, new_id, now
 from ptkb.store import Ptkb
 
 _LOG = logging.getLogger(__name__)
+PAUSE = 0.1  # seconds between looks at whether loading has ended
 BROKEN = "Something went wrong inside Sequitur; the log has the details. Nothing you wrote is lost: try again."
 
 
@@ -28,14 +31,32 @@ class Place:
     version: Version | None = None
 
 
+class Source(Protocol):
+    """Where turns get their parts, which take a while to load; `assistant.parts.Loader` is one."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that the parts are made by."""
+        ...
+
+    def loaded(self, seconds: float) -> bool:
+        """Whether loading has ended, well or not, within so many seconds."""
+        ...
+
+    def parts(self, user: str, choices: Choices) -> Parts:
+        """The parts for a turn of `user`.
+
+        Raises:
+            SequiturError: they can't be had.
+        """
+        ...
+
+
 class Chat:
-    """What the page and the command line talk to. Every method checks that the conversation is the user's own.
+    """What the page talks to. Every method checks that the conversation is the user's own."""
 
-    `parts_for(user, choices)` gives the parts for a turn, or raises SequiturError while they are still loading.
-    """
-
-    def __init__(self, conversations: Conversations, ptkb: Ptkb, parts_for: Callable[[str, Choices], Parts]) -> None:
-        self._conversations, self._ptkb, self._parts_for = conversations, ptkb, parts_for
+    def __init__(self, conversations: Conversations, ptkb: Ptkb, source: Source) -> None:
+        self._conversations, self._ptkb, self._source = conversations, ptkb, source
 
     def ask(self, user: str, conversation: str, utterance: str, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Answer an utterance at the end of a conversation; yields the turn as it grows, saving as it goes.
@@ -103,16 +124,19 @@ class Chat:
         return Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(user)), choices)
 
     def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
-        parts = self._parts_for(place.user, turn.choices)
-        stream, saved_at = flow.run(turn, parts, stop), None
+        saved_at = None
         try:
-            for turn in stream:
+            for turn in self._loaded(place.user, turn, stop):
                 if turn.step != saved_at:
                     self._save(place, turn)
                     saved_at = turn.step
                 yield turn
-        except SequiturError:
-            raise
+        except SequiturError as error:
+            if saved_at is None:
+                raise
+            turn = turn.grow(status="failed", step="", error=str(error))
+            self._save(place, turn)
+            yield turn
         except GeneratorExit:
             stop.set()
             self._save(place, turn.grow(status="stopped", step=""))
@@ -122,6 +146,21 @@ class Chat:
             turn = turn.grow(status="failed", step="", error=BROKEN)
             self._save(place, turn)
             yield turn
+
+    def _loaded(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
+        """The turn as it grows, once there is something to answer it with; facts told meanwhile are known to it."""
+        if not self._source.loaded(0):
+            accepted = flow.accepted(turn.utterance, self._source.settings.turn.utterance_chars)
+            yield (turn := turn.grow(utterance=accepted, step="load"))
+            while not self._source.loaded(PAUSE):
+                if stop.is_set():
+                    yield turn.grow(status="stopped", step="")
+                    return
+            turn = turn.grow(known=tuple(self._ptkb.facts(user)), step="")
+        yield from self._answered(user, turn, stop)
+
+    def _answered(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
+        return flow.run(turn, self._source.parts(user, turn.choices), stop)
 
     def _save(self, place: Place, turn: Turn) -> None:
         self._conversations.save_turn(place.user, place.conversation, turn, place.version)

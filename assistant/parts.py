@@ -78,6 +78,10 @@ class Loader:
         """Begin loading in a thread."""
         Thread(target=self._load, name="loader", daemon=True).start()
 
+    def loaded(self, seconds: float) -> bool:
+        """Whether loading has ended, well or not, within so many seconds."""
+        return self._finished.wait(seconds)
+
     def wait(self, watch: Callable[[tuple[Stage, ...]], None] = lambda _: None, every: float = 0.2) -> None:
         """Wait until loading has ended, showing the stages to `watch` every so many seconds.
 

@@ -12,6 +12,7 @@ Instead = Literal["", "refused", "own", "asked"]
 
 # What a running step does, for a person who waits.
 DOING = {
+    "load": "Waiting until everything is ready",
     "facts": "Looking at your facts",
     "intent": "Looking at your facts",
     "glance": "Looking for first sources",

@@ -16,6 +16,7 @@ from assistant.errors import StoreError, UtteranceError
 from assistant.types import Choices, Parts, Turn
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
+from tests.sources import Given
 
 DRAFT, ANSWER = "Lentils make a good diet.", "Lentils are rich in protein."
 Start = Callable[..., tuple[Chat, Conversations, Ptkb]]
@@ -26,8 +27,8 @@ def start(parts: Parts, tmp_path: Path) -> Start:
     def make(*replies: object) -> tuple[Chat, Conversations, Ptkb]:
         engine = connect(f"sqlite:///{tmp_path / 'chat.sqlite3'}")
         conversations, ptkb = Conversations(engine), Ptkb(engine)
-        scripted = replace(parts, llm=ScriptedLLM(list(replies)))
-        return Chat(conversations, ptkb, lambda _user, _choices: scripted), conversations, ptkb
+        source = Given(replace(parts, llm=ScriptedLLM(list(replies))))
+        return Chat(conversations, ptkb, source), conversations, ptkb
 
     return make
 
@@ -117,3 +118,57 @@ def test_facts_of_the_user_are_used(start: Start) -> None:
     ptkb.add("you", "I want a good diet with meat.")
     turn = asked(chat, conversations.new("me").id, "What is a good diet?")
     assert turn.used_facts == ("I want a good diet without meat.",)
+
+
+class TestWhileLoading:
+    """A message that comes before the parts do."""
+
+    def test_it_is_kept_and_waits(self, start: Start) -> None:
+        chat, conversations, ptkb = start(DRAFT, ANSWER)
+        source, conversation = loading(chat), conversations.new("me").id
+        stream = chat.ask("me", conversation, " What is a good diet? ", Choices(), Event())
+        assert next(stream).step == "load"
+        assert [one.utterance for one in conversations.get("me", conversation).turns] == ["What is a good diet?"]
+        ptkb.add("me", "I'm vegan.")
+        source.there.set()
+        *_, turn = stream
+        assert list(conversations.get("me", conversation).turns) == [turn]
+        assert turn.status == "done"
+        assert [fact.text for fact in turn.facts] == ["I'm vegan."]
+
+    def test_it_can_be_stopped(self, start: Start) -> None:
+        chat, conversations, _ = start()
+        loading(chat)
+        conversation, stop = conversations.new("me").id, Event()
+        stream = chat.ask("me", conversation, "What is a good diet?", Choices(), stop)
+        next(stream)
+        stop.set()
+        [turn] = stream
+        assert (turn.status, turn.step) == ("stopped", "")
+        assert list(conversations.get("me", conversation).turns) == [turn]
+
+    def test_it_fails_with_the_loading(self, start: Start) -> None:
+        chat, conversations, _ = start()
+        source, conversation = loading(chat), conversations.new("me").id
+        stream = chat.ask("me", conversation, "What is a good diet?", Choices(), Event())
+        next(stream)
+        source.error = "The model can't be fetched."
+        source.there.set()
+        [turn] = stream
+        assert (turn.status, turn.error) == ("failed", "The model can't be fetched.")
+        assert list(conversations.get("me", conversation).turns) == [turn]
+
+    def test_one_that_can_not_be_answered_is_refused_at_once(self, start: Start) -> None:
+        chat, conversations, _ = start()
+        loading(chat)
+        conversation = conversations.new("me").id
+        with pytest.raises(UtteranceError, match="empty"):
+            next(chat.ask("me", conversation, "  ", Choices(), Event()))
+        assert not conversations.get("me", conversation).turns
+
+
+def loading(chat: Chat) -> Given:
+    source = chat._source
+    assert isinstance(source, Given)
+    source.there.clear()
+    return source

@@ -19,6 +19,7 @@ from assistant.types import Answer, Candidate, Choices, Parts, Turn
 from assistant.views import ballots, events
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
+from tests.sources import Given
 
 DRAFT, ANSWER = "Lentils make a good diet.", "Lentils are rich in protein."
 OTHER = "Oat drink holds no lactose."
@@ -34,8 +35,8 @@ def store(tmp_path: Path) -> Conversations:
 @pytest.fixture
 def start(parts: Parts, store: Conversations) -> Start:
     def make(*replies: object) -> tuple[Chat, Conversations]:
-        scripted = replace(parts, llm=ScriptedLLM(list(replies)))
-        return Chat(store, Ptkb(store._engine), lambda _user, _choices: scripted), store
+        source = Given(replace(parts, llm=ScriptedLLM(list(replies))))
+        return Chat(store, Ptkb(store._engine), source), store
 
     return make
 

@@ -13,13 +13,14 @@ from assistant.chat import Chat
 from assistant.conversation import Conversations, Version
 from assistant.database import connect
 from assistant.errors import StoreError
-from assistant.types import Answer, Choices, FactOffer, Turn
+from assistant.types import Answer, Choices, FactOffer, Parts, Turn
 from assistant.web.chat import Talk
 from assistant.web.runs import END, Place, Run, Runs
 from assistant.web.sidebar import Sidebar
 from assistant.web.tab import Tab, Updates
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
+from tests.sources import Given
 
 OLD = Turn("Why?", id="old", status="done", answer=Answer("Because."), offers=(FactOffer("I like oats."),))
 HALF = Turn("How?", id="half", answer=Answer("Half"), choices=Choices("concat"))
@@ -35,8 +36,8 @@ def view() -> View:
 
 
 @pytest.fixture
-def talk(view: View) -> Talk:
-    chat = Chat(view.conversations, view.ptkb, lambda _user, _choices: None)  # type: ignore[arg-type, return-value]
+def talk(view: View, parts: Parts) -> Talk:
+    chat = Chat(view.conversations, view.ptkb, Given(parts))
     return Talk(view, chat, lambda _user: Choices())
 
 

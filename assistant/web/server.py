@@ -58,7 +58,7 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     """
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
-    chat = Chat(conversations, ptkb, loader.parts)
+    chat = Chat(conversations, ptkb, loader)
     choices = ChoicesOf(conversations, settings)
     documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
     house = House(settings, chat, conversations, ptkb, documents, loader, Runs())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
-from assistant.chat import Chat, Place
+from assistant.chat import Chat
 from assistant.conversation import Conversations
 from assistant.database import connect
 from assistant.errors import LibraryError, ModelError, UtteranceError
@@ -29,6 +29,7 @@ from assistant.types import (
     Digest,
     Fact,
     FactOffer,
+    Parts,
     Passage,
     Progress,
     Query,
@@ -130,23 +131,18 @@ class ScriptedChat(Chat):
     """Real saving, scripted answers: the utterance says which."""
 
     def __init__(self, conversations: Conversations, ptkb: Ptkb, loading: Loaded, script: Script) -> None:
-        super().__init__(conversations, ptkb, lambda _user, _choices: None)  # type: ignore[arg-type, return-value]
+        super().__init__(conversations, ptkb, loading)
         self.loading, self.script = loading, script
 
-    def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
-        if not self.loading.ready:
-            raise ModelError("Sequitur is still loading; it answers as soon as the bars above are full.")
+    def _answered(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
+        if self.loading.error:
+            raise ModelError(self.loading.error)
         utterance = clean(turn.utterance)
         if not utterance:
             raise UtteranceError("The message is empty; type a question first.")
         if len(utterance) > 20_000:
             raise UtteranceError("The message has too many characters; shorten it.")
-        saved = None
-        for turn in scripted(turn.grow(utterance=utterance, model="scripted"), self.script, stop):
-            if turn.step != saved:
-                self._save(place, turn)
-                saved = turn.step
-            yield turn
+        yield from scripted(turn.grow(utterance=utterance, model="scripted"), self.script, stop)
 
 
 def scripted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
@@ -324,6 +320,17 @@ class Loaded:
 
     def stages(self) -> tuple[Stage, ...]:
         return self.told
+
+    @property
+    def settings(self) -> Settings:
+        return Settings()
+
+    def loaded(self, seconds: float) -> bool:
+        time.sleep(seconds)
+        return self.ready or bool(self.error)
+
+    def parts(self, user: str, choices: Choices) -> Parts:
+        raise ModelError("No parts: the answers are scripted.")
 
     def prepare(self, user: str, choices: Choices) -> str:
         return "The library is being encoded for search by meaning." if choices.retriever == "dense" else ""

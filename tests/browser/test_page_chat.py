@@ -280,19 +280,44 @@ def test_an_empty_message_is_not_sent(page: Page, site) -> None:
     assert site.house.conversations.list("me") == []
 
 
-def test_what_is_loading_is_told_and_a_question_comes_back(page: Page, site, context) -> None:
+def test_what_is_loading_is_told_and_a_question_waits_for_it(page: Page, site, context) -> None:
     site.loading.ready = False
     page.reload()
     expect(page.locator("#loading")).to_contain_text("Starter library")
     expect(page.locator("#loading")).to_contain_text("42 %")
     page.locator("#box").fill(DIET)
     page.keyboard.press("Enter")
-    expect(page.locator("#notice").get_by_role("alert")).to_contain_text("still loading")
-    expect(page.locator("#box")).to_have_value(DIET)
+    expect(page.locator("#answering article")).to_contain_text("Waiting until everything is ready")
+    expect(page.locator("#box")).to_have_value("")
+    page.reload()
+    expect(page.locator("#answering article")).to_contain_text("Waiting until everything is ready")
     site.loading.ready = True
     expect(page.locator("#loading .loading")).to_have_count(0)
+    expect(page.locator("#transcript article .reply")).to_contain_text("Lentils")
+    expect(page.locator("#notice").get_by_role("alert")).to_have_count(0)
+
+
+def test_a_question_that_waits_can_be_stopped(page: Page, site) -> None:
+    site.loading.ready = False
+    page.reload()
+    page.locator("#box").fill(DIET)
     page.keyboard.press("Enter")
-    expect(page.locator("#transcript article")).to_have_count(1)
+    expect(page.locator("#answering article")).to_contain_text("Waiting until everything is ready")
+    page.keyboard.press("Escape")
+    expect(page.locator("#transcript article")).to_contain_text("Stopped")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#box")).to_have_value(DIET)
+
+
+def test_a_question_that_waited_in_vain_is_told_why(page: Page, site) -> None:
+    site.loading.ready = False
+    page.reload()
+    page.locator("#box").fill(DIET)
+    page.keyboard.press("Enter")
+    expect(page.locator("#answering article")).to_contain_text("Waiting until everything is ready")
+    site.loading.error = "The model can't be fetched; connect to the internet once."
+    expect(page.locator("#transcript article")).to_contain_text("connect to the internet once")
+    expect(page.locator("#transcript article .said")).to_have_text(DIET)
 
 
 def test_loading_that_failed_is_told(page: Page, site) -> None:

@@ -1,0 +1,34 @@
+"""Where a chat gets its parts in tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Event
+
+from assistant.errors import ModelError
+from assistant.settings import Settings
+from assistant.types import Choices, Parts
+
+
+@dataclass
+class Given:
+    """These parts, from when `there` is set on; it is from the start. Where `error` is set, there are none."""
+
+    made: Parts
+    error: str = ""
+    there: Event = field(default_factory=Event)
+
+    def __post_init__(self) -> None:
+        self.there.set()
+
+    @property
+    def settings(self) -> Settings:
+        return self.made.settings
+
+    def loaded(self, seconds: float) -> bool:
+        return self.there.wait(seconds)
+
+    def parts(self, user: str, choices: Choices) -> Parts:
+        if self.error:
+            raise ModelError(self.error)
+        return self.made
