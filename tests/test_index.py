@@ -19,7 +19,7 @@ from assistant.library.shelves import library_names, open_library, open_shelves,
 from assistant.retrieve.bm25 import read_manifest
 from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
-from assistant.types import Passage
+from assistant.types import Passage, silent
 from tests.test_readers import odd_files
 
 pytestmark = pytest.mark.lucene
@@ -47,6 +47,14 @@ def told(outcomes) -> dict[str, tuple[str, int]]:
 
 def found(settings: Settings, query: str, library: str = "docs") -> list[str]:
     return [one.text for one in open_library(library, settings).search(query, 5)]
+
+
+def test_a_file_whose_name_is_not_utf_8_is_indexed(settings, folder):
+    (folder / os.fsdecode(b"caf\xe9.txt")).write_text("Coffee is roasted.")
+    outcomes = told(add_documents("docs", [folder], settings))
+    assert outcomes["docs/caf?.txt"] == ("added", 1)
+    assert found(settings, "coffee") == ["Coffee is roasted."]
+    assert set(told(add_documents("docs", [folder], settings)).values()) == {("unchanged", 1)}
 
 
 def jsonl(path: Path, *records: tuple[str, str]) -> Path:
@@ -386,7 +394,7 @@ def test_a_corpus_is_indexed_once_with_its_ids(settings, tmp_path, monkeypatch):
     assert seen == [(2, 2)]
     corpus_retriever(corpus, settings, lambda done, total: pytest.fail("indexed again"))
     jsonl(corpus, ("d1", "birds"))
-    assert len(corpus_retriever(corpus, settings, index.silent)) == 1
+    assert len(corpus_retriever(corpus, settings, silent)) == 1
 
 
 @pytest.mark.parametrize(
@@ -397,7 +405,7 @@ def test_a_corpus_that_cant_be_used_is_named(settings, tmp_path, name, text, rea
     if text is not None:
         (tmp_path / name).write_text(text)
     with pytest.raises(LibraryError, match=reason) as caught:
-        corpus_retriever(tmp_path / name, settings, index.silent)
+        corpus_retriever(tmp_path / name, settings, silent)
     assert name in str(caught.value)
 
 
@@ -423,7 +431,7 @@ def test_the_command_indexes_lists_and_removes(settings, folder):
 
 
 def test_the_command_says_when_nothing_could_be_done(settings, folder):
-    for arguments in ([str(folder / "none.txt")], [], ["--library", "A b", str(folder)]):
+    for arguments in ([str(folder / "none.txt")], [], [""], ["", "--remove"], ["--library", "A b", str(folder)]):
         done = run(*arguments, data_dir=settings.data_dir)
         assert isinstance(done.exception, LibraryError), done.output
 

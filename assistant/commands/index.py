@@ -15,6 +15,7 @@ from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
 from assistant.library.shelves import library_names, remove_library
 from assistant.settings import Settings
+from assistant.text import clean
 
 DEFAULT = "documents"
 
@@ -38,7 +39,7 @@ def index(
         _show(library, settings)
     elif delete:
         _delete(library, paths, settings)
-    elif not paths:
+    elif not paths or not all(paths):
         raise LibraryError("Name the files or folders to index, or use --list to see what is indexed.")
     elif remove:
         _report(remove_documents(library, paths, settings), library)
@@ -63,14 +64,14 @@ def _show(library: str, settings: Settings) -> None:
         return
     table = Table("document", "passages", "from", box=None)
     for document in documents:
-        table.add_row(escape(document.name), str(document.passages), escape(document.path) or "-")
+        table.add_row(escape(document.name), str(document.passages), escape(clean(document.path)) or "-")
     out.print(table)
 
 
 def _report(outcomes: list[Outcome], library: str) -> None:
     table = Table("document", "what", "passages", "why", box=None)
     for one in outcomes:
-        table.add_row(escape(one.name), one.status, str(one.passages or ""), escape(one.reason))
+        table.add_row(escape(clean(one.name)), one.status, str(one.passages or ""), escape(one.reason))
     out.print(table)
     if all(one.status == "skipped" for one in outcomes):
         raise LibraryError(f"Nothing was changed in the library '{library}'; the table says why.")

@@ -20,7 +20,8 @@ from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
 from assistant.retrieve.bm25 import read_manifest
 from assistant.settings import Settings
-from assistant.types import Passage, Progress
+from assistant.text import clean
+from assistant.types import Passage, Progress, silent
 
 # Searches wait for no more than this many passages.
 BATCH = 100
@@ -59,10 +60,6 @@ class _File:
     @property
     def id(self) -> str:
         return sha256(self.key.encode("utf-8", "replace")).hexdigest()[:12]
-
-
-def silent(done: int, total: int) -> None:
-    """A `Progress` that shows nothing."""
 
 
 def add_documents(
@@ -173,7 +170,7 @@ def _found(paths: Sequence[Path], uploaded: bool) -> tuple[list[_File], list[Out
             inside = sorted(one for one in path.rglob("*") if one.is_file() and not _is_hidden(one, path))
             files.update((file.key, file) for file in (_file(one, path.resolve().name, path) for one in inside))
         elif path.is_file():
-            file = _File(path, path.name, f"upload:{path.name}") if uploaded else _file(path, "", path.parent)
+            file = _upload(path) if uploaded else _file(path, "", path.parent)
             files[file.key] = file
         else:
             outcomes.append(Outcome(str(path), "skipped", reason="there is no such file or folder"))
@@ -181,7 +178,11 @@ def _found(paths: Sequence[Path], uploaded: bool) -> tuple[list[_File], list[Out
 
 
 def _file(path: Path, folder: str, base: Path) -> _File:
-    return _File(path, (Path(folder) / path.relative_to(base)).as_posix(), str(path.resolve()))
+    return _File(path, clean((Path(folder) / path.relative_to(base)).as_posix()), str(path.resolve()))
+
+
+def _upload(path: Path) -> _File:
+    return _File(path, clean(path.name), f"upload:{path.name}")
 
 
 def _is_hidden(path: Path, base: Path) -> bool:
