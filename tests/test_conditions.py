@@ -29,6 +29,7 @@ def test_the_usual_settings_need_no_words(plain: Settings) -> None:
         ("llm", {"slots": 9, "piece": 64, "threads": 1}, "default"),
         ("relevance", {"model": "mine"}, "default, relevance.model = mine"),
         ("turn", {"draft_tokens": 9, "uncertainty": "word"}, "default, turn.draft_tokens = 9"),
+        ("retrieve", {"k": 9, "retriever": "dense"}, "default, retrieve.k = 9"),
         ("retrieve", {"k1": 0.5, "b": 0.1}, "default, retrieve.k1 = 0.5, retrieve.b = 0.1"),
     ],
 )

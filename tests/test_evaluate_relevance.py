@@ -13,7 +13,7 @@ from assistant.errors import DataError, ModelError, UtteranceError
 from assistant.evaluation.relevance import Experiment, calibrated, measure, open_run, prepare, summarise
 from assistant.evaluation.relevance_report import table
 from assistant.relevance.calibration import Calibration
-from assistant.types import Passage, Relevance
+from assistant.types import Passage, Relevance, silent
 from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_models", "tests.fixtures_relevance"]
@@ -87,6 +87,27 @@ def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(f
     assert "| R@1 | 0.200 | 0.800 |" in text
     assert "| 0.9-1.0 | 4 | 0.950 | 1.000 |" in text
     json.dumps(summary)
+
+
+def test_what_nothing_answers_has_no_rank_and_what_finds_nothing_has_the_worst(files, tmp_path) -> None:
+    corpus, _ = files
+
+    def asked(country: str, **more: object) -> dict[str, object]:
+        return {"id": country, "question": f"capital of {country}?", "answers": ["x"], "gold": [country], **more}
+
+    questions = lines(tmp_path / "more.jsonl", asked("France", unanswerable=True), asked("Peru"), asked("nowhere"))
+    experiment = Experiment(corpus, questions, depth=4, k=4, contexts="retrieved")
+
+    class Half(Alphabetical):
+        def search(self, query: str, k: int) -> list[Passage]:
+            return [] if "nowhere" in query else super().search(query, k)
+
+    material = prepare(experiment)
+    run = open_run(tmp_path / "out", experiment, material, "fixed", "m")
+    measure(experiment, material, run, Fixed(RIGHT), Half(), silent)
+    summary = summarise(experiment, material, run, "fixed")
+    assert summary["R@1"] == pytest.approx(0.5)
+    assert summary["bm25"]["R@1"] == 0
 
 
 def test_the_gold_is_taken_from_sets_that_have_it(files, tmp_path) -> None:

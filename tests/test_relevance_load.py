@@ -13,24 +13,22 @@ from typer.testing import CliRunner
 from assistant.commands import train as command
 from assistant.commands.train_blend import blend
 from assistant.errors import DataError, ModelError, SettingsError
+from assistant.llm.folders import name_of
 from assistant.parts import load_estimator
 from assistant.relevance import packed
 from assistant.relevance.blend import NAME, Blend, fit
 from assistant.relevance.calibration import Calibration
 from assistant.relevance.cross_encoder import CrossEncoderEstimator
 from assistant.relevance.load import CALIBRATION, load, load_calibrated
-from assistant.settings import RelevanceSettings, Settings
+from assistant.settings import EmbedderSettings, RelevanceSettings, Settings
 from assistant.settings import load as load_settings
-from assistant.types import Passage, Relevance
+from assistant.types import Passage, Relevance, silent
 from tests.scripted import WORDS, ScriptedLLM
+from tests.test_encoders import tiny
 from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_relevance"]
 PASSAGES = [Passage("a", "Lentils", "Rich in protein."), Passage("b", "", "Milk."), Passage("c", "Walks", "Good.")]
-
-
-def silent(done: int, total: int) -> None:
-    pass
 
 
 def chosen(settings: Settings, **knobs: object):
@@ -118,6 +116,17 @@ def test_weights_are_fitted_and_what_tells_nothing_is_refused() -> None:
         fit("words", [1.0, 2.0], [0.1, 0.2], [True, True])
     with pytest.raises(DataError, match="says nothing about relevance"):
         fit("words", [1.0, -1.0] * 10, [0.9, 0.1] * 10, [False, True] * 10)
+
+
+def test_a_blend_finds_the_embedder_of_the_settings_by_its_name(settings, tiny_cross_encoder, tmp_path) -> None:
+    folder, encoder = tmp_path / "judge", tiny(tmp_path / "encoder", "BertModel")
+    shutil.copytree(tiny_cross_encoder, folder)
+    Blend(name_of(encoder), 2.0, 3.0, -1.0).save(folder / NAME)
+    with pytest.raises(ModelError, match=f"needs the embedder '{name_of(encoder)}'"):
+        load(str(folder), ScriptedLLM, settings, silent)
+    knobs = settings.model_copy(update={"embedder": EmbedderSettings(model=str(encoder))})
+    [one] = load(str(folder), ScriptedLLM, knobs, silent).estimate("rich in protein", PASSAGES[:1], Event())
+    assert 0 < one.confidence < 1
 
 
 def test_blends_that_can_not_be_read(tmp_path) -> None:

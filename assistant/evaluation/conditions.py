@@ -8,7 +8,7 @@ _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")
 # How fast a model is, and what commands and claims name by themselves.
 _FREE = {
     "llm": {"model", "slots", "continuous", "piece", "threads"},
-    "retrieve": {"retriever", "k"},
+    "retrieve": {"retriever"},
     "turn": {"loop", "strategy", "uncertainty", "unknown_threshold"},
 }
 

@@ -73,7 +73,7 @@ def read_corpus(path: Path, wanted: set[str]) -> Corpus:
     for place, record in records(path):
         identity, text = _new_id(place, record, seen), _text(place, record, "contents")
         if identity in wanted:
-            kept[identity] = Passage(identity, str(record.get("title", "")), text, source=path.name)
+            kept[identity] = Passage(identity, str(record.get("title") or ""), text, source=path.name)
     if not seen:
         raise DataError(f"The corpus {path} holds no passages; give a file of {{id, title, contents}} lines.")
     return Corpus(len(seen), kept)
@@ -220,7 +220,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 
 def _open(path: Path) -> IO[str]:
     opener = gzip.open if path.suffix == ".gz" else open
-    return cast("IO[str]", opener(path, "rt", encoding="utf-8"))
+    return cast("IO[str]", opener(path, "rt", encoding="utf-8-sig"))
 
 
 def _guarded(path: Path, read: Callable[[], T]) -> T:

@@ -298,9 +298,10 @@ def _rankings(
     experiment: Experiment, material: Material, run: Run[str], curves: Sequence[Calibration | None]
 ) -> dict[str, Any]:
     """R@n as in DPR: the share of questions with a gold passage among the first n. Answerable questions only."""
-    rows = {one.id: run.rows[one.id] for one in material.questions if run.rows[one.id]["passages"]}
+    asked = [one for one in material.questions if not one.unanswerable]
+    rows = {one.id: run.rows[one.id] for one in asked}
     curve_of = dict(zip((one.id for one in material.questions), curves, strict=True))
-    qrels = {one.id: dict.fromkeys(one.gold, 1) for one in material.questions if one.id in rows}
+    qrels = {one.id: dict.fromkeys(one.gold, 1) for one in asked}
     if not rows:
         return {"bm25": {}, "turn": {}, "intervals": {}, "differences": {}}
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]

@@ -31,9 +31,10 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
 
         return LlmEstimator(llm())
     if name == BY_COSINE:
+        from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
         from assistant.relevance.by_cosine import CosineEstimator  # noqa: PLC0415
 
-        return CosineEstimator(_embedder(settings.embedder.model, None, settings, progress))
+        return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
     from assistant.relevance.seq2seq import is_seq2seq  # noqa: PLC0415
 
     folder = _named(name, settings, progress)
@@ -140,7 +141,15 @@ def _embedder(name: str, given: Embedder | None, settings: Settings, progress: P
         return given
     from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
-    return SentenceEmbedder(_folder(name, settings, progress))
+    mine = _folder(settings.embedder.model, settings, progress)
+    return SentenceEmbedder(mine if name_of(mine) == name else _blended_with(name, settings, progress))
+
+
+def _blended_with(name: str, settings: Settings, progress: Progress) -> Path:
+    try:
+        return _folder(name, settings, progress)
+    except ModelError as error:
+        raise ModelError(f"This estimator needs the embedder '{name}'; name it as embedder.model. ({error})") from error
 
 
 def _calibrated(estimator: Estimator, calibration: Path | None) -> Estimator:
