@@ -1,4 +1,5 @@
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -399,3 +400,17 @@ def test_a_folder_without_an_encoder_is_refused(tmp_path):
     settings = Settings(data_dir=tmp_path, retrieve=RetrieveSettings(encoder=str(tmp_path)))
     with pytest.raises(ModelError, match="holds no complete Sentence-BERT model"):
         load_encoder(settings, quiet)
+
+
+def test_a_full_disk_is_told_and_the_index_before_stays(tmp_path):
+    found = made(tmp_path, state="before")
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, most[1]))
+    try:
+        with pytest.raises(LibraryError, match="free some space"):
+            build_dense(tmp_path, PASSAGES[:4], WordEmbedder(), quiet, "after")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    again = Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
+    assert again.state == "before"
+    assert ids(again.search("cat", 3)) == ids(found.search("cat", 3))

@@ -271,8 +271,11 @@ def _write(folder: Path, manifest: Manifest, index: Any, keys: Sequence[str]) ->
 
     what = [manifest.state, type(index).__name__, *keys]
     name = f"{sha256(json.dumps(what).encode()).hexdigest()[:16]}.faiss"
-    faiss.write_index(index, str(folder / f"{name}.part"))
-    (folder / f"{name}.part").replace(folder / name)
+    part = folder / f"{name}.part"
+    # To Python's own file: of a disk that is full when the last block goes out, FAISS's says nothing.
+    with part.open("wb") as file:
+        faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
+    part.replace(folder / name)
     _put(folder / MANIFEST, json.dumps(asdict(replace(manifest, index=name))))
     for old in folder.glob("*.faiss*"):
         if old.name != name:
