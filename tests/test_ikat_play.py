@@ -19,7 +19,7 @@ from assistant.ikat.runs import MOST_WORDS, Label, columns, response, within, wo
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import validate
 from assistant.settings import TurnSettings
-from assistant.types import Choices, Parts, Passage, Turn
+from assistant.types import Choices, Parts, Passage, Turn, silent
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_ikat_topics import topics_of, write
 
@@ -35,10 +35,6 @@ def scripted(parts: Parts, replies: int = 12) -> Parts:
 
 def plan_of(path: Path, **changes: Any) -> Plan:
     return Plan(path, "a test's passages", LOOP, **changes)
-
-
-def silent(done: int, total: int) -> None:
-    """A `Progress` that shows nothing."""
 
 
 @pytest.fixture
@@ -242,6 +238,7 @@ def test_responses_are_cut_at_a_sentence_to_the_words_that_are_read() -> None:
     assert cut.endswith("words.")
     assert within("one two three four", 3) == "one two three"
     assert within("Short.", 3) == "Short."
+    assert words(within("word " * 120 + "… " * 50 + "end.", MOST_WORDS)) == MOST_WORDS
 
 
 def test_scores_fall_all_the_way_down() -> None:

@@ -67,6 +67,7 @@ def first(run: Any) -> Any:
         (lambda run: run["turns"].append(run["turns"][0]), "error", "has the turn '9-1_1' twice"),
         (lambda run: run["turns"][1].update(turn_id="9-1_7"), "error", "has the turn '9-1_7', which topics.json lacks"),
         (lambda run: run["turns"].append("turn"), "error", "has the turn None"),
+        (lambda run: run["turns"][1].update(turn_id=["9-1_2"]), "error", "has the turn None"),
         (lambda run: run["turns"][0].update(responses=[]), "error", "9-1_1: it has no responses"),
         (lambda run: run["turns"][0].update(note=1), "error", "9-1_1: it has the unknown field 'note'"),
         (lambda run: first(run).update(rank=0), "error", "responses are ranked 0, not from 1 upwards"),
@@ -91,6 +92,7 @@ def first(run: Any) -> Any:
         (lambda run: first(run).update(ptkb_provenance=[]), "warning", "ptkb_provenance is empty"),
         (lambda run: first(run).update(ptkb_provenance=[1]), "error", "not a list of objects with id, text and score"),
         (lambda run: first(run)["ptkb_provenance"][0].update(id="9"), "error", "names fact '9', which the topic's"),
+        (lambda run: first(run)["ptkb_provenance"][0].update(id=["1"]), "error", "names fact ['1'], which the topic's"),
         (lambda run: first(run)["ptkb_provenance"][0].update(text="?"), "error", "the text of fact 1 is not that of"),
         (lambda run: first(run)["ptkb_provenance"][1].update(score=0.9), "error", "do not go down"),
     ],
@@ -125,6 +127,7 @@ def test_2024_allows_what_its_guidelines_do(tmp_path: Path) -> None:
     [
         (lambda lines: lines.pop(0), "error", "it lacks 1 of the 3 turns"),
         (lambda lines: lines.append(7), "error", "line 4: it is not an object"),
+        (lambda lines: lines[0].update(turn_id={}), "error", "has the turn None"),
         (lambda lines: lines[0].pop("metadata"), "error", "9-1_1: metadata is not an object"),
         (lambda lines: lines[0]["metadata"].pop("team_id"), "error", "team_id is not one word"),
         (lambda lines: lines[0]["metadata"].update(run_type="interactive"), "error", "run_type is 'interactive'"),

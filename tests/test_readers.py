@@ -145,6 +145,15 @@ def test_html_without_scripts_and_menus(tmp_path):
     ]
 
 
+def test_a_page_in_a_form_is_read_without_its_fields(tmp_path):
+    file = tmp_path / "a.html"
+    file.write_text(
+        "<head><title>Page</title></head><form><p>Said.</p><select><option>one</option></select><textarea>typed</textarea>"
+        "<button>Go</button></form>"
+    )
+    assert [(block.title, block.text) for block in read(file)] == [("Page", "Said.")]
+
+
 def test_pdf_with_pages_and_title(tmp_path):
     file = make_pdf(tmp_path / "a.pdf", "First page ends here.", "Second page has\ntwo lines.", title="A report")
     assert read(file) == [

@@ -140,7 +140,10 @@ def build_index(passages: Path, index: Path, threads: int = 2) -> None:
         LibraryError: the index can't be written.
     """
     if not passages.is_dir() or not any(passages.rglob("*.json*")):
-        raise DataError(f"There are no .jsonl files in {passages}; write them with: python -m assistant ikat-passages.")
+        raise DataError(
+            f"There are no .jsonl files in {passages}; write them with: "
+            "python -m assistant ikat-index PATH --passages FOLDER."
+        )
     if index.exists() and any(index.iterdir()):
         raise DataError(f"{index} is not empty; choose another folder for the index.")
     words = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator", "-storeRaw"]

@@ -107,8 +107,9 @@ def within(text: str, most: int) -> str:
         kept = longer
     if kept or words(text) <= most:
         return kept or text
-    ends = [found.end() for found in _TOKEN.finditer(quote(text, sentences(text)[0]))]
-    return text[: ends[most - 1]]
+    first = unicodedata.normalize("NFKC", quote(text, sentences(text)[0]))
+    ends = [found.end() for found in _TOKEN.finditer(first)]
+    return first[: ends[most - 1]]
 
 
 def _object(played: Sequence[Row], label: Label, year: int) -> str:

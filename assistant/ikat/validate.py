@@ -87,7 +87,7 @@ def _json(file: str, text: str, topics: Topics) -> Problems:
     yield from _kind(file, run.get("run_type"), "run_type", topics.year)
     yield from _each_once(file, [_of(turn, "turn_id") for turn in run["turns"]], topics)
     for turn in run["turns"]:
-        if isinstance(turn, dict) and turn.get("turn_id") in topics.turns:
+        if _of(turn, "turn_id") in topics.turns:
             topic, _ = topics.turns[turn["turn_id"]]
             yield from _unknown(turn["turn_id"], turn, ("turn_id", "responses"))
             yield from _responses(turn, topic, lambda place, one, topic: _response(place, one, topic, topics.year))
@@ -127,7 +127,7 @@ def _ranked_facts(place: str, facts: Sequence[Any], topic: Topic) -> Problems:
     texts = {fact.id: fact.text for fact in topic.facts}
     for fact in facts:
         yield from _unknown(place, fact, ("id", "text", "score"))
-        if fact.get("id") not in texts:
+        if _of(fact, "id") not in texts:
             yield _error(place, f"ptkb_provenance names fact {fact.get('id')!r}, which the topic's ptkb lacks")
         elif fact.get("text") != texts[fact["id"]]:
             yield _error(place, f"the text of fact {fact['id']} is not that of the topic's ptkb")
@@ -163,7 +163,7 @@ def _jsonl(file: str, text: str, topics: Topics) -> Problems:
     if len(names) > 1:
         yield _error(file, f"its lines have different run_ids: {', '.join(sorted(names))}")
     for entry in entries:
-        if entry.get("turn_id") in topics.turns:
+        if _of(entry, "turn_id") in topics.turns:
             yield from _entry(entry, topics.turns[entry["turn_id"]][0])
 
 

@@ -13,7 +13,7 @@ from assistant.library.readers._text import load_text, tidy, title_of
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 RECORDS = False
-UNREAD = ["script", "style", "noscript", "template", "nav", "svg", "form", "button", "iframe", "head"]
+UNREAD = ["script", "style", "noscript", "template", "nav", "svg", "button", "select", "textarea", "iframe", "head"]
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 PIECES = (
     *HEADINGS,
