@@ -25,7 +25,7 @@ import numpy as np
 import psutil
 
 from assistant.errors import DataError
-from assistant.evaluation.bench_vectors import DEEP, MIB, WORD_PIECES, Kept, approximations, query_encoder, silent
+from assistant.evaluation.bench_vectors import DEEP, MIB, WORD_PIECES, Kept, approximations, query_encoder
 from assistant.evaluation.data import Question, read_questions, sample
 from assistant.library.corpus import load_corpus
 from assistant.library.writer import writing
@@ -34,7 +34,7 @@ from assistant.retrieve.bm25 import Bm25, searchable
 from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense, cut, pieces_of
 from assistant.retrieve.hybrid import Hybrid
 from assistant.settings import Settings
-from assistant.types import Passage, Progress, Retriever
+from assistant.types import Passage, Progress, Retriever, silent
 
 Kind = Literal["bm25", "dense, exact", "dense, approximate", "hybrid"]
 SHOWN = 10
@@ -64,6 +64,7 @@ class Row:
 
     `index_seconds` leave out the encoding of vectors. `building_mib` and `memory_mib` are what the process grew by at
     most while it indexed, and from before it opened the index until it had answered; `disk_mib` is the index alone.
+    Hybrid search makes no index of its own; its `disk_mib` are those of the two that it needs.
     `p50` and `p95` are milliseconds for `SHOWN` passages, the encoding of the question included. `found` is the share
     of questions with a gold passage among the first `SHOWN`, `found_deep` among the first `DEEP`.
     """
@@ -71,8 +72,8 @@ class Row:
     retriever: str
     encoder: str
     passages: int
-    index_seconds: float
-    building_mib: float
+    index_seconds: float | None
+    building_mib: float | None
     disk_mib: float
     memory_mib: float
     p50: float
@@ -202,13 +203,14 @@ class Plan:
         exact = kind == "dense, exact" or (kind == "hybrid" and size <= EXACT)
         folder = self.vectors(encoder, size, exact)
         passages, store = self.material.passages[:size], self.store(encoder)
-        seconds = building = 0.0
+        seconds = building = None
+        disk = disk_mib(self.words(size)) if kind == "hybrid" else 0.0
         if kind != "hybrid":
             seconds, building = alone(index_vectors, folder, passages, store, encoder, exact, self.settings)
         found = alone(
             search, kind, self.words(size), folder, encoder, self.material.questions, self.runs, self.settings
         )
-        row = Row(kind, encoder, size, seconds, building, disk_mib(folder, "*.faiss"), **found)
+        row = Row(kind, encoder, size, seconds, building, disk + disk_mib(folder, "*.faiss"), **found)
         return {"key": f"{kind} {encoder} {size}", **asdict(row)}
 
     def _approximations(self, encoder: str, size: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from assistant.evaluation.grid import grid
 from assistant.evaluation.runs import Row, Run
 
 WIKIPEDIA = 21_015_324
@@ -62,7 +63,7 @@ def _retrievers(rows: Sequence[Row]) -> str:
     keys = ("index_seconds", "building_mib", "disk_mib", "memory_mib")
     lines = [
         [
-            row["retriever"], row["encoder"] or "-", f"{row['passages']:,}", *(f"{row[key]:,.0f}" for key in keys),
+            row["retriever"], row["encoder"] or "-", f"{row['passages']:,}", *map(_whole, (row[key] for key in keys)),
             f"{row['p50']:.1f}", f"{row['p95']:.1f}", f"{row['found']:.1%}", f"{row['found_deep']:.1%}",
         ]
         for row in _measured(rows)
@@ -114,9 +115,20 @@ def _needs(rows: Sequence[Row]) -> str:
     lines = []
     for name, of in _by_name(rows).items():
         if len(of) >= 3:
-            laws = [growth([row["passages"] for row in of], [row[key] for row in of]) for key in GROWING]
-            lines.append([name, *(f"{start + slope * WIKIPEDIA:,.0f} ({slope * 1e6:,.1f})" for start, slope in laws)])
+            lines.append([name, *(_far(of, key) for key in GROWING)])
     return _grid("retriever|" + "|".join(f"{heading} (a million more)" for heading in GROWING.values()), lines)
+
+
+def _far(rows: Sequence[Row], key: str) -> str:
+    values = [row[key] for row in rows]
+    if None in values:
+        return "-"
+    start, slope = growth([row["passages"] for row in rows], values)
+    return f"{start + slope * WIKIPEDIA:,.0f} ({slope * 1e6:,.1f})"
+
+
+def _whole(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
 
 
 def _measured(rows: Sequence[Row]) -> list[Row]:
@@ -138,10 +150,7 @@ def _indexes(rows: Sequence[Row]) -> Iterable[dict[str, Any]]:
 
 
 def _grid(heads: str, rows: Sequence[Sequence[str]]) -> str:
-    if not rows:
-        return ""
-    lines = [heads.split("|"), ["---"] * len(rows[0]), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return grid(heads.split("|"), rows) if rows else ""
 
 
 def _draw(path: Path, shape: tuple[int, int], paints: Sequence[Callable[[Axes], None]]) -> None:
@@ -154,7 +163,7 @@ def _draw(path: Path, shape: tuple[int, int], paints: Sequence[Callable[[Axes], 
 def _curve(rows: Sequence[Row], key: str, label: str) -> Callable[[Axes], None]:
     def paint(axes: Axes) -> None:
         for name, of in _by_name(rows).items():
-            if not (key == "index_seconds" and name.startswith("hybrid")):
+            if None not in [row[key] for row in of]:
                 axes.loglog([row["passages"] for row in of], [max(row[key], 0.1) for row in of], "o-", label=name)
         axes.set_xlabel("passages")
         axes.set_ylabel(label)
