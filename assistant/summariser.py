@@ -19,9 +19,9 @@ from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, Stopp
 from transformers.utils import logging
 
 from assistant.errors import ModelError
-from assistant.llm.catalogue import Catalogue, silent
+from assistant.llm.catalogue import Catalogue
 from assistant.settings import Settings
-from assistant.types import Progress
+from assistant.types import Progress, silent
 
 _GIB = 1 << 30
 # Texts read at once: more would save a CPU no time, and take memory.

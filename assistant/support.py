@@ -1,6 +1,6 @@
 """Whether a passage says what a sentence says. Sounding alike is not enough.
 
-Two readings have to agree: code compares names, numbers and negations, which embeddings and small models blur; the
+Two readings have to agree: code compares names and numbers, which embeddings and small models blur; the
 language model is asked yes or no, and its probability of yes is the support.
 """
 
@@ -42,7 +42,6 @@ _COMMON = frozenset(
     "not no also such so than then there here which who what when where how if into about up out more most some any "
     "other one very much many each both while".split()
 )
-_NEGATIONS = frozenset("not no never none nothing neither nor without cannot n't".split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -501,6 +501,10 @@ class Progress(Protocol):
         ...
 
 
+def silent(done: int, total: int) -> None:
+    """A `Progress` that shows nothing."""
+
+
 class Estimator(Protocol):
     """Tells how relevant passages are to a question. `name` is kept with what was calibrated for it.
 

@@ -43,7 +43,6 @@ _SPELLINGS = tuple(
 _SUBJECT = r"(?:also )?(?:I|I'm|I've|I'd|my|we)\b"
 _OPENING = _compiled(rf"^(?:{_any('openings')}\b[\s,:!.]*)+")
 _GREETED = _compiled(r"^(?:hi|hello|hey)\b")
-_ASKING = _compiled(rf"^(?:{_any('asks')})\b")
 _JOINTS = _compiled(
     rf"[;:]\s+|\s+[-–—]+\s+|,?\s+(?:and|but|so|because|since|though|which is why)\s+(?={_SUBJECT}|{_any('asks')}\b)"
     rf"|,\s+(?={_SUBJECT}|{_any('asks')}\b)"

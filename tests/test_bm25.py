@@ -192,7 +192,6 @@ def test_a_commit_is_seen_by_the_next_search(tmp_path):
     with writing(tmp_path) as writer:
         writer.remove("more")
         writer.commit({})
-    found.refresh()
     assert len(found) == 5
 
 

@@ -30,6 +30,7 @@ from assistant.ikat.clueweb import (
     write_passages,
 )
 from assistant.retrieve.anserini import Anserini
+from assistant.types import silent
 
 OATS = "<html><head><title>Oat milk</title><script>no()</script></head><body><nav>Menu</nav>{}</body></html>"
 
@@ -71,10 +72,6 @@ def clean_texts(path: Path, texts: dict[str, str]) -> Path:
     with opened(path, "wt") as file:
         file.write(lines)
     return path
-
-
-def silent(done: int, total: int) -> None:
-    """A `Progress` that shows nothing."""
 
 
 @pytest.mark.parametrize("header", ["ClueWeb22-ID", "WARC-TREC-ID"])

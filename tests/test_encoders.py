@@ -55,7 +55,7 @@ def models(tmp_path_factory) -> dict[str, Path]:
 @pytest.fixture(params=[True, False], ids=["bf16", "full"])
 def precision(request, monkeypatch) -> float:
     """How far vectors may be off; half precision runs, if slowly, on every CPU."""
-    monkeypatch.setattr(encoders, "_has_bf16", lambda: request.param)
+    monkeypatch.setattr(encoders, "has_bf16", lambda: request.param)
     return 0.05 if request.param else 1e-5
 
 

@@ -13,7 +13,7 @@ from assistant.commands.evaluate_weighing import re_rag as command
 from assistant.errors import DataError
 from assistant.evaluation.data import Question
 from assistant.evaluation.weighing import METHODS, Experiment, measure, open_run, prepare, summarise, table
-from assistant.types import Parts, Passage, Relevance
+from assistant.types import Parts, Passage, Relevance, silent
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
 
@@ -32,10 +32,6 @@ class Sure:
     def estimate(self, question, passages, stop) -> list[Relevance]:
         self.calls += 1
         return [Relevance.of_confidence(self.confidences[passage.id]) for passage in passages]
-
-
-def silent(done: int, total: int) -> None:
-    pass
 
 
 @pytest.fixture

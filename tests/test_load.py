@@ -12,16 +12,13 @@ from assistant.errors import ModelError
 from assistant.llm import load as choice
 from assistant.llm.llama_cpp import LlamaCpp
 from assistant.settings import LLMSettings, Settings
+from assistant.types import silent
 
 pytestmark = pytest.mark.model
 
 
 def settings_for(folder: Path, **llm: object) -> Settings:
     return Settings(data_dir=folder, hub=False, llm=LLMSettings.model_validate({"context": 512, "slots": 1, **llm}))
-
-
-def silent(done: int, total: int) -> None:
-    """Shows nothing."""
 
 
 @pytest.fixture

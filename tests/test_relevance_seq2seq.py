@@ -17,7 +17,7 @@ from assistant.errors import DataError, ModelError
 from assistant.relevance.joint import ESTIMATOR, GENERATOR, Asked, JointPlan, JointTrainer
 from assistant.relevance.losses import generation_loss, relevance_loss, token_loss
 from assistant.relevance.seq2seq import Seq2SeqEstimator, first_logits, word_ids
-from assistant.types import Passage
+from assistant.types import Passage, silent
 from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_relevance"]
@@ -33,10 +33,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-def silent(done: int, total: int) -> None:
-    pass
 
 
 def trainer(folder: Path, base: Path, **changes) -> JointTrainer:

@@ -17,7 +17,7 @@ from assistant.evaluation.likelihoods import by_words, examples, measure, open_r
 from assistant.relevance.checkpoint import NAME as CHECKPOINT
 from assistant.relevance.cross_encoder import CrossEncoderEstimator
 from assistant.relevance.train import MODEL, Epoch, Example, Plan, Trainer
-from assistant.types import Passage
+from assistant.types import Passage, silent
 from tests.fixtures_models import fetched
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
@@ -48,10 +48,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-def silent(done: int, total: int) -> None:
-    pass
 
 
 # --- the trainer -------------------------------------------------------------------------------------------------

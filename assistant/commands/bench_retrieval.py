@@ -13,6 +13,7 @@ from assistant.commands.common import DataDir, SettingsFile, settings_of
 from assistant.commands.experiment import Corpus, Out, Questions, Seed, command_line, tell
 from assistant.errors import DataError
 from assistant.evaluation.data import fingerprint
+from assistant.types import silent
 
 SIZES = (10_000, 40_000, 200_000)
 
@@ -47,7 +48,6 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     """
     from assistant.evaluation import bench_retrieval as measured  # noqa: PLC0415
     from assistant.evaluation import retrieval_report as report  # noqa: PLC0415 - matplotlib
-    from assistant.evaluation.bench_vectors import silent  # noqa: PLC0415
     from assistant.evaluation.runs import Run  # noqa: PLC0415
 
     knobs = settings_of(settings, data_dir)

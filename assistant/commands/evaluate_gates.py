@@ -17,6 +17,7 @@ from assistant.errors import DataError
 from assistant.evaluation.data import records
 from assistant.parts import load_embedder, load_llm
 from assistant.steps.intent import intent_of
+from assistant.types import silent
 
 if TYPE_CHECKING:
     from assistant.evaluation.support import Pair
@@ -41,7 +42,7 @@ def support(
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     rows = _some(measured.read_pairs(pairs, split), pairs, split)
-    embedder, llm = load_embedder(knobs, _silent), load_llm(knobs, _silent)
+    embedder, llm = load_embedder(knobs, silent), load_llm(knobs, silent)
     shown = track(rows, "Pairs", console=talk, transient=True)
     found = [score for pair in shown for score in measured.scores([pair], llm, embedder)]
     labels = [pair.supported for pair in rows]
@@ -63,7 +64,7 @@ def intents(
     """Are questions told from small talk and talk about the conversation? Accuracy, and questions withheld."""
     knobs = settings_of(settings, data_dir)
     rows = _some(_labelled(messages, split), messages, split)
-    embedder = load_embedder(knobs, _silent)
+    embedder = load_embedder(knobs, silent)
     found = [intent_of(row["text"], embedder, knobs.turn.intent_threshold) for row in rows]
     gate = [(got == "question") == (row["intent"] == "question") for got, row in zip(found, rows, strict=True)]
     withheld = sum(g != "question" and row["intent"] == "question" for g, row in zip(found, rows, strict=True))
@@ -114,7 +115,3 @@ def _tell(measures: dict[str, Any], as_json: bool) -> None:
         out.print_json(json.dumps(measures))
     else:
         out.print(measures)
-
-
-def _silent(done: int, total: int) -> None:
-    """Models are fetched without a bar here."""

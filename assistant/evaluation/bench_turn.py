@@ -16,7 +16,7 @@ from assistant.types import Choices, Exchange, Fact, Parts, Turn, new_id, now
 
 FACTS = ("I'm vegetarian.", "I'm lactose intolerant.", "I live in Bergen, Norway.", "I run three times a week.")
 CAPITAL = Exchange("What is the capital of Sweden?", "What is the capital of Sweden?", "The capital is Stockholm.")
-# Real questions: the starter library, personal facts, follow-ups, one that the library does not hold, small talk.
+# Real questions: the starter library, personal facts, follow-ups, one that the library does not hold.
 QUESTIONS: tuple[tuple[str, tuple[Exchange, ...]], ...] = (
     ("What is a good diet?", ()),
     ("Which languages are spoken in Switzerland?", ()),
@@ -58,7 +58,7 @@ def bench(parts: Parts, choices: Choices, each: Callable[[Timing], None] = lambd
 
 
 def medians(timings: Sequence[Timing]) -> dict[str, float]:
-    """The median of each measure. Turns that showed no source (small talk) don't count for `first_source`."""
+    """The median of each measure. Turns that showed no source don't count for `first_source`."""
     names = ("first_source", "first_word", "whole", "share", "prompt_tokens", "completion_tokens")
     return {name: median(getattr(t, name) for t in timings if getattr(t, name) >= 0) for name in names}
 

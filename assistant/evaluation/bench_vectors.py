@@ -19,7 +19,7 @@ from assistant.llm.catalogue import Catalogue
 from assistant.parts import load_encoder
 from assistant.retrieve.dense import Encoder, Store, key_of, pieces_of
 from assistant.settings import Settings
-from assistant.types import Passage, Progress
+from assistant.types import Passage, Progress, silent
 
 WORD_PIECES = "word pieces"
 FIRST, DEEP = 10, 100
@@ -209,7 +209,3 @@ def _compared(index: Any, asked: Vectors, truth: NDArray[np.int64]) -> dict[str,
 
 def _overlap(found: Sequence[NDArray[np.int64]], truth: NDArray[np.int64], k: int) -> float:
     return float(np.mean([len(set(one[:k]) & set(true[:k])) / k for one, true in zip(found, truth, strict=True)]))
-
-
-def silent(done: int, total: int) -> None:
-    """A `Progress` that nobody watches."""

@@ -2,11 +2,12 @@
 
 One row, where minus infinity is written as null, which JSON can hold:
 
-    {"id": "nqo0001", "passages": ["nq00001", ...], "log_likelihoods": [-1.25, ...], "without": -9.5, "error": ""}
+    {"id": "0f3a...", "question": "What is ...?", "passages": ["nq00001", ...], "log_likelihoods": [-1.25, ...],
+     "without": -9.5, "error": ""}
 
 and for questions to choose the best epoch by, another with what it writes, and how likely that is:
 
-    {"id": "nqo0001-answers", "answers": [["Lima", -0.1], ...]}
+    {"id": "0f3a...-answers", "answers": [["Lima", -0.1], ...]}
 
 `by_words` needs no generator: an answer is likely where it stands.
 """

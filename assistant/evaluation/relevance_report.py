@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+
+from assistant.evaluation.grid import grid
 
 DIAGRAM = "reliability.png"
 
@@ -35,12 +37,12 @@ def table(summary: Mapping[str, Any]) -> str:
         " F1 {f1:.3f}."
     )
     tables = [
-        _grid(["measure", "BM25", "reranked", "95 % interval", "as in a turn"], reached) if reached else "",
-        _grid(["measure", "value", "95 % interval"], said),
-        _grid(["threshold", "precision", "recall", "F1"], swept),
+        grid(["measure", "BM25", "reranked", "95 % interval", "as in a turn"], reached) if reached else "",
+        grid(["measure", "value", "95 % interval"], said),
+        grid(["threshold", "precision", "recall", "F1"], swept),
         withheld.format(**without) if without else "",
         f"Expected calibration error: {summary['ece']:.3f} of passages, {summary['set_ece']:.3f} of sets.",
-        _grid(["confidence", "passages", "mean confidence", "relevant"], bins),
+        grid(["confidence", "passages", "mean confidence", "relevant"], bins),
     ]
     return "\n\n".join(filter(None, tables))
 
@@ -64,8 +66,3 @@ def draw(summary: Mapping[str, Any], folder: Path) -> Path:
 def _interval(summary: Mapping[str, Any], name: str) -> str:
     low, high = summary["intervals"][name]
     return f"{low:.3f} to {high:.3f}"
-
-
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

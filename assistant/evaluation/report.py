@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from assistant.evaluation.answers import Experiment, Key, Material, Setting
+from assistant.evaluation.grid import grid
 from assistant.evaluation.runs import Run
 from assistant.evaluation.scores import Summary, of_run, summaries
 
@@ -106,7 +107,7 @@ def table(rows: Mapping[str, Summary], *, signed: bool = False) -> str:
         [name, *(_entry(key, measures, scale, signed=signed) for _, key, scale in _COLUMNS)]
         for name, measures in rows.items()
     ]
-    return _grid(["strategy", *(head for head, _, _ in _COLUMNS)], cells)
+    return grid(["strategy", *(head for head, _, _ in _COLUMNS)], cells)
 
 
 def _entry(key: str, measures: Summary, scale: int, *, signed: bool) -> str:
@@ -120,7 +121,7 @@ def _recall_table(block: Summary) -> str:
     most = max(map(len, recalls.values()), default=0)
     cells = [[name, *(_cell(of[n], 100) if n < len(of) else "" for n in range(most))] for name, of in recalls.items()]
     heads = ["documents that hold an answer, %", *(f"iteration {n}" for n in range(1, most + 1))]
-    return _grid(heads, cells) if cells else ""
+    return grid(heads, cells) if cells else ""
 
 
 def _unknown_table(block: Summary) -> str:
@@ -131,18 +132,13 @@ def _unknown_table(block: Summary) -> str:
         if names[0] in measures
     ]
     heads = ["strategy", '"unknown": precision %', "recall %", "F1 %"]
-    return _grid(heads, cells) if cells else ""
+    return grid(heads, cells) if cells else ""
 
 
 def _cell(measure: Mapping[str, float], scale: int, *, signed: bool = False) -> str:
     form = "{:+.1f}" if signed else "{:.1f}"
     value, low, high = (form.format(scale * measure[end]) for end in ("value", "low", "high"))
     return f"{value} [{low}, {high}]"
-
-
-def _grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 # --- tables of the other measurements ----------------------------------------------------------------------------
@@ -175,7 +171,7 @@ def groundedness_table(summary: Summary) -> str:
         of = summary["agreement"]
         heads = list(next(iter(of.values())))
         rows = [[what, *(_count(found[name]) for name in heads)] for what, found in of.items()]
-        tables.append(_grid(["against a person's reading", *heads], rows))
+        tables.append(grid(["against a person's reading", *heads], rows))
     return "\n\n".join(tables)
 
 
@@ -191,13 +187,13 @@ def doubts_table(ways: Mapping[str, Summary]) -> str:
         f1, j = found["best_f1"], found["best_j"]
         numbers = (f1["threshold"], f1["f1"], f1["unknown"], j["threshold"], j["j"], j["unknown"], j["right_of_known"])
         rows.append([way, _number(found["auc"]), *(f"{number:.3f}" for number in numbers)])
-    return _grid(heads, rows)
+    return grid(heads, rows)
 
 
 def _measures_table(head: str, rows: Mapping[str, Mapping[str, Summary]], form: str = ".3f") -> str:
     names = list(next(iter(rows.values())))
     lines = [[row, *(_number(measures[name], form) for name in names)] for row, measures in rows.items()]
-    return _grid([head, *names], lines)
+    return grid([head, *names], lines)
 
 
 def _number(measure: Mapping[str, float], form: str = ".3f") -> str:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
+from assistant.processor import has_bf16
 from assistant.relevance.by_cosine import cosines
-from assistant.relevance.cross_encoder import has_bf16
 from assistant.types import Embedder, Estimator, Passage, Relevance
 
 NAME = "blend.json"

@@ -10,6 +10,7 @@ from threading import Event, Lock
 from typing import Any
 
 from assistant.errors import ModelError
+from assistant.processor import has_bf16
 from assistant.types import Passage, Relevance
 
 BATCH = 8
@@ -113,11 +114,3 @@ def fastest() -> Any:
     if torch.cuda.is_available():
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
     return torch.bfloat16 if has_bf16() else torch.float32
-
-
-def has_bf16() -> bool:
-    """Whether the CPU has units that multiply bf16."""
-    import torch  # noqa: PLC0415
-
-    units = torch.cpu.get_capabilities()
-    return bool(units.get("avx512_bf16") or units.get("amx_bf16"))

@@ -87,14 +87,6 @@ class Bm25:
         """How many passages there are."""
         return jvm.call(lambda: self._current().count)
 
-    def refresh(self) -> None:
-        """See the latest commit now. `search` does so by itself.
-
-        Raises:
-            LibraryError: an index is gone or can't be read any more.
-        """
-        jvm.call(self._current)
-
     def _current(self) -> _Snapshot:
         """The snapshot of the latest commits. Folders that nothing changed in for a while need no second look."""
         touched = [_touched(folder) for folder in self._folders]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from assistant.errors import ModelError
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.llm.folders import name_of
+from assistant.processor import has_bf16
 from assistant.retrieve.dense import WINDOW_WORDS, Encoder
 from assistant.types import Embedder
 
@@ -187,16 +187,8 @@ def _quick(device: str) -> Iterator[None]:
     """
     import torch  # noqa: PLC0415
 
-    with torch.autocast(device, torch.bfloat16) if device != "cpu" or _has_bf16() else nullcontext():
+    with torch.autocast(device, torch.bfloat16) if device != "cpu" or has_bf16() else nullcontext():
         yield
-
-
-@cache
-def _has_bf16() -> bool:
-    import torch  # noqa: PLC0415
-
-    able = torch.cpu.get_capabilities()
-    return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
 
 
 def _architecture(folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 A logistic regression over Sentence-BERT embeddings, learned at start from the examples in prompts/intents.toml. One
 sentence that asks something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it
-a question: a needless search does less harm than a withheld answer.
+is a question: a needless search does less harm than a withheld answer.
 """
 
 from __future__ import annotations
