@@ -23,5 +23,6 @@ class Fallback:
         for turn in self.first(turn, parts, stop):
             yield turn
         if turn.answer and turn.answer.unknown and not stop.is_set():
-            turn = turn.grow(events=(*turn.events, self.told))
+            # An answer that says nothing is none to be shown meanwhile, or kept where this is stopped.
+            turn = turn.told(self.told).grow(answer=None, sentences=(), citations=())
             yield from timed("fallback", self.second, turn, parts, stop)

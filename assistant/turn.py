@@ -38,7 +38,7 @@ Flow = tuple[tuple[str, Step], ...]
 
 BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
-CONSENT: Flow = (("answer", abstain.own), ("because", because.run))
+CONSENT: Flow = (("answer", abstain.own), ("admit", admit.run), ("because", because.run))
 
 
 def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:

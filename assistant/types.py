@@ -381,6 +381,10 @@ class Turn:
         """A copy with these fields set."""
         return replace(self, **changes)
 
+    def told(self, event: str) -> Turn:
+        """A copy with this event, said once however often it happens."""
+        return self if event in self.events else self.grow(events=(*self.events, event))
+
     @property
     def used_facts(self) -> tuple[str, ...]:
         """The texts of the facts that this turn was given, most relevant first."""

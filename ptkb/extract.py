@@ -140,6 +140,8 @@ def _same_slot(pattern: re.Pattern[str], text: str, known: str) -> bool:
     if not new or not old:
         return False
     named = new[1] or "", old[1] or ""
+    if not any(named):  # two things that a person eats
+        return False
     return named[0].lower() == named[1].lower() if pattern.pattern.startswith("^My") else True
 
 

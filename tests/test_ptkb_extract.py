@@ -124,6 +124,7 @@ def test_a_contradiction_is_offered_as_a_replacement(embedder: Embedder, known: 
     ("known", "message"),
     [
         ("I like tea.", "I like coffee."),
+        ("I eat fish.", "I eat chicken."),
         ("I'm an engineer.", "I'm married."),
         ("My name is Ann.", "My favourite colour is red."),
         ("I live in Oslo.", "I live with my mother."),

@@ -248,6 +248,15 @@ def test_of_a_comparison_each_side_has_its_best_passage(parts: Parts) -> None:
     assert turn.confidence.value == pytest.approx(0.8)
 
 
+def test_a_follow_up_is_compared_as_it_was_meant(parts: Parts) -> None:
+    said, meant = "How does it compare to Sweden?", "How does Norway compare to Sweden?"
+    base = sure(parts, Sure({}), meant, "Sweden.", "Sweden.", rerank=False)
+    history = (Exchange("Tell me about Norway.", "Tell me about Norway.", "Norway is a country."),)
+    turn = asked(base, Turn(said, history, choices=choices(form="factoid")))
+    assert (turn.question, turn.rewritten) == (meant, True)
+    assert [query.name for query in turn.queries] == ["question", "Norway", "Sweden"]
+
+
 def test_a_comparison_is_as_sure_as_its_weaker_side(parts: Parts) -> None:
     @dataclass
     class OneSide(Sure):
@@ -307,6 +316,13 @@ def test_a_yes_gets_the_models_own_answer_to_the_question_before(parts: Parts, s
         assert QUESTION in base.llm.prompts[0][-1].content
     # the same word without the offer is nothing of that kind
     assert asked(base, Turn(said, (replace(history[0], reply="Oat drink."),), choices=choices())).intent != "consent"
+
+
+def test_a_yes_to_what_the_model_does_not_know_either_is_told(parts: Parts) -> None:
+    base = sure(parts, Sure({}), "unknown", below="ask")
+    turn = asked(base, Turn("Yes", (Exchange("And which one?", QUESTION, ASK),), choices=choices()))
+    assert turn.answer
+    assert (turn.answer.text, turn.answer.unknown) == (NOT_HELD, True)
 
 
 def test_or_it_is_answered_all_the_same(parts: Parts) -> None:
@@ -479,6 +495,20 @@ def test_chat_answers_are_weighed_and_cited_with_what_is_kept_in_reserve(parts: 
     assert turn.citations[0].passage_id == "p2"
     assert turn.tokens.completion > 0
     assert turn.spent["answer"].prompt > 0
+
+
+def test_a_passage_in_reserve_is_read_as_short_as_the_others(parts: Parts) -> None:
+    passages = [Passage(name, name, "Oat drink holds no lactose. " * 2 + "It rains. " * 80) for name in ("p1", "p2")]
+    base = replace(sure(parts, Sure({"p1": 0.9}), "unknown", "unknown", keep=2), retriever=FixedRetriever(passages))
+    asked(base, Turn(QUESTION, choices=choices(strategy="re_rag", k=1)))
+    one, other = (prompt[-1].content for prompt in base.llm.prompts)
+    assert one.count("It rains.") == other.count("It rains.") < 80
+
+
+def test_an_estimator_that_fails_is_told_of_once(parts: Parts) -> None:
+    base = sure(parts, Broken(ValueError("no")), *["Oat drink holds no lactose."] * 3)
+    turn = asked(base, Turn(QUESTION, choices=choices(strategy="re_rag", k=3)))
+    assert len(turn.events) == 1
 
 
 def test_a_passage_in_reserve_that_speaks_is_a_source(parts: Parts) -> None:

@@ -88,6 +88,16 @@ def test_golden_the_fallback_asks_each_passage_and_votes(parts: Parts) -> None:
     golden("fallback", turn)
 
 
+def test_stopped_in_the_fallback_no_bare_unknown_is_left(parts: Parts) -> None:
+    stop = Event()
+    replies = (DRAFT, "unknown", "unknown", "Oat drink holds no lactose.", "unknown")
+    for turn in flow.run(Turn("Which drink holds no lactose?"), scripted(parts, *replies), stop):
+        if turn.step == "fallback":
+            assert turn.answer is None
+            stop.set()
+    assert (turn.status, turn.answer, turn.events) == ("stopped", None, (FELL_BACK,))
+
+
 def test_golden_what_the_library_does_not_hold_is_admitted(parts: Parts) -> None:
     parts = scripted(parts, "France won it in 2018. Then Argentina w", "unknown", "Unknown.", "unknown", "unknown")
     turn = asked(parts, Turn("Who won the World Cup?"))
@@ -267,7 +277,7 @@ def test_every_step_has_a_name_for_people(parts: Parts) -> None:
         name for name, _ in (*flow.BEFORE, *flow.TALK, *flow.CONSENT, *flow.asked(turn, estimated=True, judged=True))
     }
     assert {*turn.timings, *flow_names} <= set(STEPS)
-    assert set(STEPS) == set(DOING)
+    assert set(DOING) == {"load", *STEPS}
 
 
 def test_what_each_step_cost_is_noted_once(parts: Parts) -> None:

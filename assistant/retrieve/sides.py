@@ -17,6 +17,7 @@ _JOINT = r",? (?:or|vs\.?|versus) (?:the |an? |in )?"
 _EITHER = re.compile(rf"(?:{_NAME}, )*{_THING}{_JOINT}{_THING}")
 _AND = r" (?:and|with|to|from) (?:the |an? |that of )?"
 _PAIRS = (
+    re.compile(rf"(?P<one>{_WHOLE}) (?:compare|differ)s?{_AND}(?P<other>{_THING})"),
     re.compile(
         rf"\b(?:compare[ds]?|comparisons?|differences?|differs?|between|both)\b.*?"
         rf"(?P<one>{_THING}){_AND}(?P<other>{_THING})"

@@ -53,7 +53,7 @@ def unless_supported(strategy: Step) -> Step:
         if turn.confidence is None or turn.confidence.level != "none" or below == "answer":
             yield from strategy(turn, parts, stop)
         else:
-            yield from _instead(below, turn.grow(events=(*turn.events, why(turn))), parts, stop)
+            yield from _instead(below, turn.told(why(turn)), parts, stop)
 
     return run
 

@@ -35,7 +35,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         try:
             digests = _replaced(digests, _by_seq2seq(short, parts.settings, stop))
         except ModelError as error:
-            turn = turn.grow(events=tuple(dict.fromkeys((*turn.events, NOT_SUMMED_UP + str(error)))))
+            turn = turn.told(NOT_SUMMED_UP + str(error))
     yield turn.grow(digests=digests)
 
 

@@ -28,7 +28,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     well it is written. Without a usable classifier all stay, with an event that says why.
     """
     found = classifier(Path(parts.settings.turn.quality))
-    yield _sifted(turn, found, parts) if isinstance(found, Classifier) else _with_event(turn, NOT_JUDGED + found)
+    yield _sifted(turn, found, parts) if isinstance(found, Classifier) else turn.told(NOT_JUDGED + found)
 
 
 def classifier(path: Path) -> Classifier | str:
@@ -57,7 +57,7 @@ def _sifted(turn: Turn, found: Classifier, parts: Parts) -> Turn:
     end = ranked.index([*kept, *reserve][-1]) if len(kept) == k else len(ranked)
     dropped = [Dropped(one, said.label, said.probability) for one, said in judged[:end] if said.label != "reliable"]
     if dropped and not kept:
-        turn, kept, dropped = _with_event(turn, NONE_RELIABLE), ranked[:1], dropped[1:]
+        turn, kept, dropped = turn.told(NONE_RELIABLE), ranked[:1], dropped[1:]
     return turn.grow(passages=tuple(kept), reserve=tuple(reserve), dropped=tuple(dropped))
 
 
@@ -67,8 +67,3 @@ def _ranked(turn: Turn, parts: Parts) -> list[Passage]:
     seen = {passage.id for passage in (*turn.passages, *turn.reserve)}
     found = look(turn.grow(choices=deeper), parts, *turn.queries).passages
     return [*turn.passages, *turn.reserve, *(passage for passage in found if passage.id not in seen)]
-
-
-def _with_event(turn: Turn, event: str) -> Turn:
-    """Said once, though a loop may judge passages several times."""
-    return turn if event in turn.events else turn.grow(events=(*turn.events, event))

@@ -29,7 +29,7 @@ NOT_JUDGED = "The passages were used as they were found: "
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `confidence`; of a comparison and where reranking is set, the best of all candidates as `passages`."""
     searched = any(query.name == "question" for query in turn.queries)
-    compared = sides(turn.sought) if searched else ()
+    compared = sides(turn.question) if searched else ()
     if parts.estimator is None or not turn.passages or stop.is_set():
         yield turn
     elif compared:
@@ -51,14 +51,14 @@ def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Eve
 def _asked(turn: Turn, use: Callable[[Estimator], Turn], parts: Parts, stop: Event) -> Turn:
     """The turn that `use` makes with the estimator, or as it was, with an event, where that can't be done."""
     if parts.estimator is None:
-        return turn.grow(events=(*turn.events, f"{NOT_JUDGED}no relevance estimator is set."))
+        return turn.told(f"{NOT_JUDGED}no relevance estimator is set.")
     try:
         judged = use(parts.estimator(parts.llm))
     except SequiturError as error:
-        return turn.grow(events=(*turn.events, f"{NOT_JUDGED}{error}"))
+        return turn.told(f"{NOT_JUDGED}{error}")
     except Exception as error:  # noqa: BLE001 - a model may fail in any way, and an answer doesn't depend on this one
         _LOG.exception("the relevance estimator failed")
-        return turn.grow(events=(*turn.events, f"{NOT_JUDGED}the relevance estimator failed ({error})."))
+        return turn.told(f"{NOT_JUDGED}the relevance estimator failed ({error}).")
     return turn if stop.is_set() else judged
 
 

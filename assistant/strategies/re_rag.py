@@ -18,8 +18,9 @@ from assistant import citations
 from assistant.pool import vote
 from assistant.relevance.weights import marginal, weights
 from assistant.steps.relevance import estimated
+from assistant.steps.sentences import best_sentences
 from assistant.strategies.post_fusion import replies
-from assistant.types import Answer, Candidate, Completion, Parts, Passage, Relevance, Scorer, Turn
+from assistant.types import Answer, Candidate, Completion, Digest, Parts, Passage, Relevance, Scorer, Turn
 from assistant.uncertainty import Asked
 
 TITLE = "One by one, weighed by relevance"
@@ -35,6 +36,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if turn.confidence is None:
         turn = estimated(turn, turn.passages, parts, stop)
     passages = _weighed(turn, parts)
+    turn = turn.grow(digests=(*turn.digests, *_digests(turn, passages[len(turn.passages) :], parts)))
     if not passages:
         yield turn.grow(answer=Answer("unknown", unknown=True, origin="pool"))
         return
@@ -53,6 +55,13 @@ def _weighed(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
     """The passages whose answers are weighed: as many as are kept, those that are shown first."""
     most = max(parts.settings.relevance.keep, len(turn.passages))
     return (*turn.passages, *turn.reserve)[:most]
+
+
+def _digests(turn: Turn, more: Sequence[Passage], parts: Parts) -> tuple[Digest, ...]:
+    """Those in reserve are cut as the others were, if they were."""
+    if not turn.digests:
+        return ()
+    return best_sentences(more, turn.contextual, parts.embedder, parts.settings.turn.digest_chars)
 
 
 def _scores(passages: Sequence[Passage]) -> list[float]:
