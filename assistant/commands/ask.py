@@ -40,7 +40,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     k: K = None,
     library: Library = None,
     retriever: Searched = None,
-    as_data: Annotated[bool, typer.Option("--json", help="Print the whole turn as JSON.")] = False,
+    as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
     model: Model = None,
     backend: Backend = None,
     settings: SettingsFile = None,

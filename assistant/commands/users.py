@@ -31,9 +31,9 @@ def list_(settings: SettingsFile = None, data_dir: DataDir = None) -> None:
 
 @app.command()
 def remove(name: Name, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
-    """Let a user log in no more; conversations and facts stay."""
+    """Let a user log in no more; conversations and facts stay, and so does a log-in until the page is started again."""
     _logins(settings, data_dir).remove(name)
-    talk.print(f"{name} can't log in any more.", markup=False)
+    talk.print(f"{name} can't log in any more; who is logged in stays so until app.py is started again.", markup=False)
 
 
 @app.command("hash")
