@@ -60,8 +60,8 @@ class Talk:
         except SequiturError as error:
             yield {**self._view.box(utterance), self._view.pieces.notice: render.notice(str(error))}
             return
-        async for updates in self.show(tab, run):
-            yield {self._view.pieces.notice: "", **updates}
+        async for updates in self._begun(tab, run):
+            yield updates
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
         """Answer an earlier message anew, by another strategy or in spite of its passages where that was picked."""
@@ -71,7 +71,7 @@ class Talk:
             return self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)
 
         run = await asyncio.to_thread(self._runs.start, tab.user, tab.conversation, answering, Place(turn_id))
-        async for updates in self.show(tab, run):
+        async for updates in self._begun(tab, run):
             yield updates
 
     async def compare(self, tab: Tab) -> AsyncIterator[Updates]:
@@ -83,7 +83,7 @@ class Talk:
             return self._chat.compare(tab.user, tab.conversation, turn_id, pair, choices, stop)
 
         run = await asyncio.to_thread(self._runs.start, tab.user, tab.conversation, answering, Place(turn_id, pair))
-        async for updates in self.show(tab, run):
+        async for updates in self._begun(tab, run):
             yield updates
 
     def choose(self, tab: Tab) -> Updates:
@@ -111,6 +111,13 @@ class Talk:
     def leave(self, tab: Tab) -> None:
         """Let the tab watch nothing any more."""
         self._watchers.leave(tab.session)
+
+    async def _begun(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
+        """As `show`, for the event that began the run; a banner that is there goes at once, and no later one."""
+        before: Updates = {self._view.pieces.notice: ""}
+        async for updates in self.show(tab, run):
+            yield {**before, **updates}
+            before = {}
 
     async def _follow(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
         """A run as it goes on, then what is stored of it. Sources are sent when they change."""

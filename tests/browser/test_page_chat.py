@@ -7,6 +7,8 @@ import time
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import tab
+
 DIET = "What is a good diet?"
 
 
@@ -167,6 +169,22 @@ def test_a_contradicting_fact_is_offered_as_a_replacement(page: Page, site, ask)
     last(page).get_by_role("button", name="Replace “I'm vegetarian.” with “I'm vegan.”?").click()
     expect(last(page).locator(".kept")).to_contain_text("I'm vegan.")
     assert [fact.text for fact in site.house.ptkb.facts("me")] == ["I'm vegan."]
+
+
+def test_a_banner_stays_while_an_answer_is_written_and_goes_with_the_next(page: Page, site, ask) -> None:
+    alert = page.locator("#notice").get_by_role("alert")
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    expect(page.locator("#answering .steps summary")).to_have_text("Writing the answer")
+    tab(page, "My facts")
+    page.get_by_label("A fact about you").fill(" ")
+    page.keyboard.press("Enter")
+    expect(alert).to_contain_text("empty")
+    site.script.go.set()
+    expect(last(page).locator(".actions")).to_be_visible()
+    expect(alert).to_contain_text("empty")
+    ask(page, "Hello")
+    expect(alert).to_have_count(0)
 
 
 def test_stop_keeps_what_was_written(page: Page, site, ask) -> None:

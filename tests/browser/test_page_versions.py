@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Site, opened
@@ -230,3 +231,20 @@ def test_unknown_and_equal_strategies_are_refused(page: Page, site: Site, ask) -
     first(page).locator(".ways").get_by_role("button", name="Compare").click()
     expect(alert).to_contain_text("'no <b>such</b>' is not one of the strategies")
     assert stored(site).versions == {}
+
+
+@pytest.mark.parametrize("again", ["Compare", "Answer again"])
+def test_what_was_refused_is_forgotten_as_soon_as_something_is_answered_again(
+    page: Page, site: Site, ask, again: str
+) -> None:
+    ask(page, DIET)
+    alert = page.locator("#notice").get_by_role("alert")
+    compare(page, "concat", "concat")
+    expect(alert).to_contain_text("two different ways")
+    site.script.go.clear()
+    if again == "Compare":
+        compare(page, "concat", "summary")
+    else:
+        page.get_by_role("button", name=again, exact=True).click()
+    expect(page.locator("#transcript [data-place] .running").first).to_be_visible()
+    expect(alert).to_have_count(0)
