@@ -133,6 +133,10 @@ window.sequitur ??= (() => {
     if (target.dataset.event && target.tagName === "BUTTON") act(target);
   });
 
+  document.addEventListener("animationend", (event) => {
+    if (event.animationName === "leave") event.target.remove(); // a note that was told
+  });
+
   function act(button) {
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
     if (button.dataset.event === "look") openPanel("sources");

@@ -138,3 +138,19 @@ def test_an_open_menu_closes_with_escape(page: Page, ask) -> None:
     expect(page.get_by_role("button", name="Export as Markdown")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Export as Markdown")).not_to_be_visible()
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_note_is_seen_and_leaves_nothing_behind(browser: Browser, site, ask, motion) -> None:
+    context = browser.new_context(viewport=DESKTOP, reduced_motion=motion)
+    page = opened(context, site)
+    top = page.locator("#talk").bounding_box()["y"]
+    ask(page, DIET)
+    page.get_by_role("button", name="Remember “I like oats.”?").click()
+    note = page.locator(".notice.note")
+    expect(note).to_be_visible()
+    page.wait_for_timeout(1000)
+    expect(note).to_be_visible()
+    expect(note).to_have_count(0)
+    assert page.locator("#talk").bounding_box()["y"] == top
+    context.close()
