@@ -97,7 +97,7 @@ class ChoicePanel:
         self._view, self._choices, self._prepare = view, choices, prepare
         self.strategy = gr.Dropdown(_menu("strategies"), label="How answers are made", elem_id="strategy")
         self.loop = gr.Dropdown(_menu("loops"), label="How passages are found", elem_id="loop")
-        self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", elem_id="k")
+        self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k")
         self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
         self.retriever = gr.Dropdown(list(RETRIEVERS), label="How passages are searched", elem_id="retriever")
         self.below = _below(choices.relevance)
@@ -117,7 +117,9 @@ class ChoicePanel:
         page.load(show, None, list(fields.values()), **QUIET)
         for name, field in fields.items():
             event = field.release if name == "k" else field.input
-            event(self._keeper(name, field), field, [field, self._view.pieces.notice], **QUIET)
+            outputs = [field, self._view.pieces.notice]
+            # A key that is held down makes many choices; the last is the one to keep.
+            event(self._keeper(name, field), field, outputs, **{**QUIET, "trigger_mode": "always_last"})
 
     def _keeper(self, name: str, field: Any) -> Any:
         def keep(value: Any, request: gr.Request) -> Updates:

@@ -181,6 +181,8 @@ window.sequitur ??= (() => {
   document.addEventListener("change", (event) => {
     const box = event.target;
     if (box.type === "checkbox" && box.dataset.event) send(box, box.dataset.event, { ...box.dataset, on: box.checked });
+    // Gradio takes a slider for released only by a pointer, not by a key.
+    if (box.type === "range") box.dispatchEvent(new Event("pointerup", { bubbles: true }));
   });
 
   let typing;

@@ -127,6 +127,21 @@ def test_settings_are_kept_and_used(page: Page, site, context, ask) -> None:
     expect(page.locator("#transcript .inside")).to_contain_text("All together concat · 2 passages")
 
 
+def test_the_number_of_passages_is_chosen_with_keys(page: Page, site, context) -> None:
+    tab(page, "Settings")
+    slider = page.locator("#k input[type=range]")
+    expect(slider).to_have_value("4")
+    expect(page.locator("#k button")).to_have_count(0)  # Gradio's own would set it to 1
+    for _ in range(5):
+        slider.press("ArrowRight")
+    expect(page.locator("#k input[type=number]")).to_have_value("9")
+    page.wait_for_timeout(500)
+    assert site.house.conversations.preferences("me") == {"k": 9}
+    page = opened(context, site)
+    tab(page, "Settings")
+    expect(page.locator("#k input[type=range]")).to_have_value("9")
+
+
 def test_a_choice_that_must_be_made_ready_first_says_so(page: Page, site) -> None:
     tab(page, "Settings")
     expect(page.get_by_label("How passages are searched")).to_have_value("By words (BM25)")
