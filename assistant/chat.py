@@ -126,7 +126,7 @@ class Chat:
     def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
         saved_at = None
         try:
-            for turn in self._loaded(place.user, turn, stop):
+            for turn in self._once_loaded(place.user, turn, stop):
                 if turn.step != saved_at:
                     self._save(place, turn)
                     saved_at = turn.step
@@ -147,7 +147,7 @@ class Chat:
             self._save(place, turn)
             yield turn
 
-    def _loaded(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
+    def _once_loaded(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
         """The turn as it grows, once there is something to answer it with; facts told meanwhile are known to it."""
         if not self._source.loaded(0):
             accepted = flow.accepted(turn.utterance, self._source.settings.turn.utterance_chars)
