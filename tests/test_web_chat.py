@@ -123,6 +123,26 @@ def test_a_reply_that_could_not_be_stored_stays_on_the_page_with_the_reason(view
     assert "half" not in last["transcript"]
 
 
+def test_the_sources_of_an_answer_are_shown_at_its_end(view: View, talk: Talk, tab: Tab) -> None:
+    view.conversations.save_turn("me", tab.conversation, WRITTEN)
+    assert 'data-looked="half"' in ended(view, talk, replace(tab, looked="old"), WRITTEN)["sources"]
+
+
+def test_sources_that_were_picked_while_an_answer_was_written_stay(
+    view: View, talk: Talk, tab: Tab, write: Write
+) -> None:
+    watching = Watching(talk, tab, write())
+    talk.look(told(tab, turn="old"))
+    talk.stop(tab)
+    assert 'data-looked="old"' in watching.join()[-1]["sources"]
+
+
+def test_a_conversation_shown_again_keeps_the_sources_that_were_looked_at(view: View, tab: Tab) -> None:
+    view.conversations.save_turn("me", tab.conversation, WRITTEN)
+    for looked, shown in (("old", "old"), ("", "half"), ("gone", "half")):
+        assert f'data-looked="{shown}"' in view.all(replace(tab, looked=looked))["sources"]
+
+
 def test_nothing_is_taken_back_while_an_answer_is_written(view: View, talk: Talk, tab: Tab, write: Write) -> None:
     write()
     with pytest.raises(StoreError, match="being written"):

@@ -96,7 +96,7 @@ class Talk:
         if run and _same_reply(self._view.conversation(tab), turn_id, run):
             raise StoreError(BUSY)
         self._conversations.choose(tab.user, tab.conversation, turn_id)
-        return {**self._replies(tab), **self._view.panel(tab, self._own(tab))}
+        return {**self._replies(tab), **self.look(tab)}
 
     async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
         """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
@@ -120,11 +120,15 @@ class Talk:
             before = {}
 
     async def _follow(self, tab: Tab, run: Run) -> AsyncIterator[Updates]:
-        """A run as it goes on, then what is stored of it. Sources are sent when they change."""
+        """A run as it goes on, then what is stored of it.
+
+        Its sources are sent when they change, unless those of another reply were asked for meanwhile.
+        """
         pieces, passages = self._view.pieces, None
         async for turn in watch(run):
             updates: Updates = {pieces.answering: render.running(tab.conversation, run)}
-            if turn.passages != passages or turn.citations:
+            looked = self._watchers.looked(tab.session) in {"", turn.id}
+            if looked and (turn.passages != passages or turn.citations):
                 passages = turn.passages
                 updates |= {pieces.sources: render.render("sources", turn=turn)}
             yield updates
@@ -155,7 +159,9 @@ class Talk:
 
     def look(self, tab: Tab) -> Updates:
         """Show the sources of a turn, and the facts as it saw them."""
-        return self._view.panel(tab, self._own(tab))
+        turn = self._own(tab)
+        self._watchers.look(tab.session, turn.id)
+        return self._view.panel(tab, turn)
 
     def remember(self, tab: Tab) -> Updates:
         """Store a fact that was offered, in the place of the one that it contradicts where there is one."""
@@ -212,9 +218,10 @@ class Talk:
 
     def _stored(self, tab: Tab, run: Run) -> Updates:
         """The conversation after a run; an answer that could not be stored stays on the page as it is."""
-        pieces, turn, updates = self._view.pieces, run.turn, self._view.all(tab)
+        pieces, turn = self._view.pieces, run.turn
+        tab = replace(tab, looked=self._watchers.looked(tab.session) or turn.id)
+        updates = self._view.all(tab)
         if run.place.of:
-            updates |= self._view.panel(tab, self._view.turn(tab, turn.id)) if self._view.turn(tab, turn.id) else {}
             return updates | ({pieces.notice: render.notice(turn.error)} if turn.error else {})
         conversation = self._view.conversation(tab)
         if any(_complete(one, turn) for one in conversation.turns):
@@ -222,7 +229,7 @@ class Talk:
         return {
             **updates,
             **self._view.talk(tab, conversation, run),
-            **self._view.panel(tab, turn),
+            **(self._view.panel(tab, turn) if tab.looked == turn.id else {}),
             pieces.notice: render.notice(NOT_STORED),
         }
 

@@ -43,12 +43,14 @@ window.sequitur ??= (() => {
       return;
     }
     if (old.isEqualNode(fresh)) return;
+    const cited = old.matches("#sources .current"); // only the browser knows which citation is shown
     for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) {
       if (old.getAttribute(name) === value) continue;
       old.setAttribute(name, value);
       if (name === "value" && old !== document.activeElement) old.value = value;
     }
+    if (cited) old.classList.add("current");
     if (old.type === "checkbox") old.checked = fresh.hasAttribute("checked");
     // What is being written fills a place; the transcript around it only says where that is. What was picked stays.
     const filled = fresh.dataset.place !== undefined || old.tagName === "TEXTAREA" || old.tagName === "SELECT";

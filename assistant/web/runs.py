@@ -148,11 +148,15 @@ class Runs:
             self._runs.pop((user, conversation), None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Watch:
-    """What a tab was asked to show: a conversation, and the run that was under way in it."""
+    """What a tab was asked to show: a conversation, and the run that was under way in it.
+
+    `looked` is the id of the turn whose sources were asked for since then.
+    """
 
     run: Run | None
+    looked: str = ""
 
 
 class Watchers:
@@ -168,7 +172,19 @@ class Watchers:
 
     def follows(self, session: str, run: Run) -> bool:
         """Whether the tab shows the run as it goes on."""
-        return self._latest.get(session) == Watch(run)
+        watch = self._latest.get(session)
+        return watch is not None and watch.run is run
+
+    def look(self, session: str, turn_id: str) -> None:
+        """Note that the tab was asked for the sources of a turn."""
+        watch = self._latest.get(session)
+        if watch:
+            watch.looked = turn_id
+
+    def looked(self, session: str) -> str:
+        """The id of the turn whose sources were asked for last since `enter`, or ""."""
+        watch = self._latest.get(session)
+        return watch.looked if watch else ""
 
     def leave(self, session: str) -> None:
         """Forget what a tab shows that was closed, or turned to an empty page."""

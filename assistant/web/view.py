@@ -49,14 +49,17 @@ class View:
     runs: Runs
 
     def all(self, tab: Tab) -> Updates:
-        """Everything that belongs to the tab's conversation, its newest reply looked at."""
+        """Everything that belongs to the tab's conversation.
+
+        Looked at is the reply that is being written, else the one that the tab looked at, else the newest.
+        """
         conversation = self.conversation(tab)
         run = self.runs.of(tab.user, tab.conversation)
-        newest = run.turn if run else (conversation.turns[-1] if conversation.turns else None)
+        newest = conversation.turns[-1] if conversation.turns else None
         return {
             **self.talk(tab, conversation, run),
             **self.sidebar(tab),
-            **self.panel(tab, newest),
+            **self.panel(tab, run.turn if run else self.looked(tab) or newest),
         }
 
     def talk(self, tab: Tab, conversation: Conversation, run: Run | None) -> Updates:

@@ -106,6 +106,20 @@ def test_chips_of_old_turns_lead_to_their_own_sources(page: Page, ask) -> None:
     )
 
 
+def test_a_citation_that_is_read_while_an_answer_is_written_stays(page: Page, site, ask) -> None:
+    ask(page, DIET)
+    site.script.go.clear()
+    ask(page, "How much fibre?", wait=False)
+    expect(page.locator("#sources")).to_contain_text("For “How much fibre?”")
+    page.locator("#transcript .chip").nth(1).click()
+    expect(page.locator("#sources .card.current")).to_contain_text("Living without lactose")
+    site.script.go.set()
+    expect(last(page).locator(".actions")).to_be_visible()
+    expect(page.locator("#transcript article")).to_have_count(2)
+    expect(page.locator("#sources")).to_contain_text(f"For “{DIET}”")
+    expect(page.locator("#sources mark.current")).to_be_in_viewport()
+
+
 def test_a_chip_is_pressed_from_the_keyboard(page: Page, ask) -> None:
     ask(page, DIET)
     expect(page.locator("#box")).to_be_focused()

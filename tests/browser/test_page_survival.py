@@ -84,6 +84,19 @@ def test_a_tab_that_comes_back_to_the_front_shows_what_others_did(page: Page, si
     expect(page.locator("#transcript article")).to_have_count(2)
 
 
+def test_a_tab_that_comes_back_to_the_front_keeps_the_citation_that_was_read(page: Page, site, ask) -> None:
+    ask(page, DIET)
+    ask(page, "Hello")
+    page.locator("#transcript .chip").nth(1).click()
+    expect(page.locator("#sources .card.current")).to_contain_text("Living without lactose")
+    conversation = site.house.conversations.get("me", page.url.partition("#")[2])
+    site.house.conversations.save_turn("me", conversation.id, conversation.turns[0].grow(utterance="And elsewhere?"))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator("#sources")).to_contain_text("For “And elsewhere?”")
+    expect(page.locator("#sources .card.current")).to_contain_text("Living without lactose")
+    expect(page.locator("#sources mark.current")).to_have_count(1)
+
+
 def test_back_and_forward_go_through_conversations(page: Page, ask) -> None:
     ask(page, DIET)
     first = page.url
