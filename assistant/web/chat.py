@@ -217,10 +217,13 @@ class Talk:
             return {**empty, self._view.pieces.notice: render.notice(str(error))}
 
     def _stored(self, tab: Tab, run: Run) -> Updates:
-        """The conversation after a run; an answer that could not be stored stays on the page as it is."""
+        """The conversation after a run; an answer that could not be stored stays on the page as it is.
+
+        The list of conversations is left alone: it changed as the run began, and may have been searched since.
+        """
         pieces, turn = self._view.pieces, run.turn
         tab = replace(tab, looked=self._watchers.looked(tab.session) or turn.id)
-        updates = self._view.all(tab)
+        updates = self._view.opened(tab)
         if run.place.of:
             return updates | ({pieces.notice: render.notice(turn.error)} if turn.error else {})
         conversation = self._view.conversation(tab)

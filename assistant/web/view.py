@@ -49,6 +49,10 @@ class View:
     runs: Runs
 
     def all(self, tab: Tab) -> Updates:
+        """The tab's conversation, and the list of conversations."""
+        return {**self.opened(tab), **self.sidebar(tab)}
+
+    def opened(self, tab: Tab) -> Updates:
         """Everything that belongs to the tab's conversation.
 
         Looked at is the reply that is being written, else the one that the tab looked at, else the newest.
@@ -58,7 +62,6 @@ class View:
         newest = conversation.turns[-1] if conversation.turns else None
         return {
             **self.talk(tab, conversation, run),
-            **self.sidebar(tab),
             **self.panel(tab, run.turn if run else self.looked(tab) or newest),
         }
 

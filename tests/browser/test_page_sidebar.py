@@ -99,6 +99,19 @@ def test_search_looks_at_titles_and_text(page: Page, ask) -> None:
     expect(items(page)).to_have_count(2)
 
 
+def test_what_was_searched_for_while_an_answer_was_written_stays_listed(page: Page, site, ask) -> None:
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    expect(items(page)).to_have_count(1)
+    page.get_by_label("Search conversations").fill("zzz")
+    expect(page.locator("#conversations")).to_contain_text("Nothing found for “zzz”.")
+    site.script.go.set()
+    expect(page.locator("#transcript .actions")).to_be_visible()
+    expect(items(page)).to_have_count(0)
+    page.get_by_label("Search conversations").fill("hard cheese")
+    expect(items(page)).to_have_count(1)
+
+
 def test_export_is_a_markdown_file(page: Page, ask) -> None:
     ask(page, DIET)
     more(page, DIET)
