@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from assistant.types import Turn
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+=\-.!|~&])")
 # In a reply, lists, emphasis and code are meant; HTML, images, links and link definitions are not. Entities disarm
 # them, where a backslash would itself be undone by a backslash before it.
 _DISARMED = {"&": "&amp;", "<": "&lt;", "![": "&#33;[", "](": "]&#40;", "]:": "]&#58;"}
@@ -31,7 +31,7 @@ def escaped(text: str) -> str:
 
 def quoted(text: str) -> str:
     """`text` as a block quote."""
-    return "\n".join(f"> {line}".rstrip() for line in re.split(r"\r\n|[\r\n\u2028\u2029]", text.strip()))
+    return "\n".join(f"> {line}" for line in re.split(r"\r\n|[\r\n\u2028\u2029]", text.strip()))
 
 
 def _turn(turn: Turn) -> Iterator[str]:
