@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from textwrap import indent
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.text import quote
+from assistant.text import sentences as spans
 from assistant.types import Answer, Citation, Sentence, Turn
 from assistant.web import reply
 
@@ -103,6 +106,50 @@ def test_the_mark_does_not_break_bold_and_italics() -> None:
     assert html.count('<span class="unsupported"') == len(texts)
     assert re.findall(r"<(?:strong|em)>(.*?)</", html) == ["No.", "Never!", "Not at all.", "Note:"]
     assert not re.search("[*_]", html)
+
+
+TABLE = """\
+| Food here | Protein in it |
+| --- | --- |
+| Lentils hold it. So do beans. | 9 g \\| 100 g |
+
+Eat well.
+"""
+CODE = """\
+Run it so:
+
+```python of the shop
+x = 1 + 2 + 3. And so on.
+```
+
+    indented x = 4
+
+* * *
+
+Use `pip install. Now` go.
+"""
+
+
+def unmarked(html: str) -> str:
+    return re.sub(r'<span class="unsupported"[^>]*>|<span class="unseen">.*?</span></span>', "", html)
+
+
+@pytest.mark.parametrize("text", [TABLE, CODE, indent(TABLE, "> ")], ids=["table", "code", "quote"])
+def test_the_marks_break_neither_tables_nor_code(text: str) -> None:
+    sentences = tuple(Sentence(quote(text, span), supported=False) for span in spans(text))
+    html = reply.html(turn(text, sentences))
+    assert unmarked(html) == reply.plain(text)
+    assert html.count("<span") == html.count("</span>") > 0
+
+
+def test_each_cell_of_a_row_without_support_is_marked() -> None:
+    html = reply.html(turn(TABLE, (Sentence("| Lentils hold it.", True), Sentence("So do beans. | 9 g", False))))
+    assert re.findall(r'<span class="unsupported"[^>]*>(.*?)<span class="unseen">', html) == ["So do beans.", "9 g"]
+
+
+def test_of_equal_sentences_the_one_without_support_is_marked() -> None:
+    html = reply.html(turn("Yes. [1] Yes.", (Sentence("Yes.", True), Sentence("Yes.", False)), (cited(1),)))
+    assert html.index("<button") < html.index("unsupported")
 
 
 def test_marks_that_were_in_the_text_are_taken_out() -> None:

@@ -22,6 +22,9 @@ _MARKS = re.compile(f"[{_BEGIN}{_END}]")
 _CHIP = re.compile(r"\[(\d{1,2})\]")
 # What begins a line in Markdown must stay at its beginning.
 _LINE_START = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6}|>)\s+)*")
+# What of a sentence is marked: all of it, or in a table what it has of each cell.
+_WHOLE = re.compile(".+", re.DOTALL)
+_CELL = re.compile(r"(?:\\\||[^\s|])(?:\\\||[^|])*?(?=\s*(?:\||$))")
 # Text of a model or a document never becomes a link, an image or HTML.
 _OFF = ["link", "image", "autolink", "html_inline", "html_block", "reference"]
 NO_SOURCE = "No passage says this"
@@ -31,7 +34,8 @@ def html(turn: Turn) -> Markup:
     """The answer of a turn, with a chip for each citation and a mark on each sentence without support."""
     text = _MARKS.sub("", turn.answer.text) if turn.answer else ""
     env = {"turn": turn.id, "left": list(enumerate(turn.citations))}
-    return Markup(_markdown().render(marked(text, turn.sentences), env))  # noqa: S704 - escaped by the renderer
+    shown = _markdown().render(marked(text, turn.sentences), env)
+    return Markup(_MARKS.sub("", shown))  # noqa: S704 - escaped by the renderer
 
 
 def plain(text: str) -> Markup:
@@ -42,16 +46,31 @@ def plain(text: str) -> Markup:
 def marked(text: str, sentences: Sequence[Sentence]) -> str:
     """`text` with marks around the sentences that have no support."""
     done, place = "", 0
+    markable = _markable(text) if sentences else {}
     for sentence in sentences:
         start = text.find(sentence.text, place)
-        if start < 0 or sentence.supported or not sentence.text:
+        if start < 0:
             continue
-        end = start + len(sentence.text)
-        match = _LINE_START.match(text, start, end)
-        start = match.end() if match else start
-        done += f"{text[place:start]}{_BEGIN}{text[start:end]}{_END}"
-        place = end
+        done += text[place:start]
+        part = None if sentence.supported else markable.get(text.count("\n", 0, start))
+        done += _around(sentence.text, part) if part else sentence.text
+        place = start + len(sentence.text)
     return done + text[place:]
+
+
+def _markable(text: str) -> dict[int, re.Pattern[str]]:
+    """What is marked of a sentence in each line; code, and the line beneath a table's head, are left out."""
+    found: dict[int, re.Pattern[str]] = {}
+    for token in _markdown().parse(text, {"left": []}):
+        if token.map and token.type in {"inline", "tr_open"}:
+            part = _CELL if token.type == "tr_open" else _WHOLE
+            found = dict.fromkeys(range(*token.map), part) | found  # a row comes before its cells
+    return found
+
+
+def _around(sentence: str, part: re.Pattern[str]) -> str:
+    shown = _LINE_START.sub("", sentence, count=1)
+    return sentence.removesuffix(shown) + part.sub(rf"{_BEGIN}\g<0>{_END}", shown)
 
 
 @cache
