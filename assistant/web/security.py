@@ -9,8 +9,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
 # gradio compiles its templates in the browser, hence 'unsafe-eval'; its styles and start-up script are inline.
 POLICY = "; ".join(
     (
@@ -36,7 +34,7 @@ HEADERS = {
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this computer reaches a server that listens on `host`."""
+    """Whether `host` is an address of this computer's loopback, or its name, so that no other computer is meant."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -46,8 +44,9 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """ASGI middleware: refuses unknown hosts (DNS rebinding) and other sites' requests, adds the headers.
 
-    With `local` only the names of this computer's loopback are known hosts; otherwise any address and name is,
-    since the logins guard the page, but the origin of a request must still be the host it goes to.
+    With `local` only this computer's loopback is a known host: any of its addresses, which no site can rebind, and
+    localhost. Otherwise any address and name is, since the logins guard the page, but the origin of a request must
+    still be the host it goes to.
     """
 
     def __init__(self, app: ASGIApp, local: bool) -> None:
@@ -74,7 +73,7 @@ class Guard:
 def refused(headers: Headers, local: bool) -> str:
     """Why a request is refused, or ""."""
     host, origin = headers.get("host", ""), headers.get("origin")
-    if local and (urlsplit(f"//{host}").hostname or "") not in LOOPBACK:
+    if local and not is_loopback(urlsplit(f"//{host}").hostname or ""):
         return "This page answers only to the address that it printed."
     if origin is not None and urlsplit(origin).netloc != host:
         return "Requests from other sites are refused."
