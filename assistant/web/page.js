@@ -129,7 +129,7 @@ window.sequitur ??= (() => {
     if (target.dataset.cite !== undefined) return cite(target);
     if (target.dataset.copy) return copy(target);
     if (target.dataset.ask) return askExample(target.dataset.ask);
-    if (target.dataset.close !== undefined) return target.closest(".notice, .problems").remove();
+    if (target.dataset.close !== undefined) return target.closest(".notice").remove();
     if (target.dataset.drawer) return drawer(target.dataset.drawer);
     if (target.dataset.themeSwitch !== undefined) return theme(document.body.classList.contains("dark") ? "light" : "dark");
     if (target.dataset.event && target.tagName === "BUTTON") act(target);

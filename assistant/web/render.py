@@ -17,6 +17,7 @@ from assistant.types import Turn, new_id, now
 from assistant.views import STEPS, ballots, events, headline, instead
 from assistant.web import confidence, highlight, reply
 from assistant.web.runs import Place, Run
+from ptkb.store import key
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -90,7 +91,7 @@ def _environment() -> Environment:
         query_names=QUERY_NAMES,
         step_names=STEPS,
         with_id=_with_id,
-        key=_key,
+        key=key,
         ways=_ways,
         way=_way,
         search=_search,
@@ -112,9 +113,3 @@ def _way(strategy: str) -> variants.Variant:
 
 def _search(loop: str) -> variants.Variant:
     return variants.described("loops", loop)
-
-
-def _key(text: str) -> str:
-    from ptkb.store import key  # noqa: PLC0415 - SQLAlchemy is slow to import
-
-    return key(text)
