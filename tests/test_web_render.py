@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 
@@ -220,5 +221,17 @@ def test_what_is_compared_shows_answers_sources_votes_and_costs() -> None:
 def test_days_and_percents() -> None:
     assert render.day(now()) == "Today"
     assert render.day(now() - timedelta(days=1)) == "Yesterday"
-    assert render.day(now().replace(year=2020, month=3, day=7)) == "7 Mar 2020"
+    assert render.day(now().replace(year=2020, month=3, day=7, hour=12)) == "7 Mar 2020"
     assert [render.percent(share) for share in (-0.2, 0.456, 3)] == [0, 46, 100]
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone can't be changed on Windows")
+def test_days_are_those_of_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "now", lambda: datetime(2026, 1, 2, 1, tzinfo=UTC))
+    with monkeypatch.context() as there:
+        there.setenv("TZ", "EST5")
+        time.tzset()
+        days = [render.day(datetime(2026, 1, 1, hour, tzinfo=UTC)) for hour in (22, 3)]
+        old = render.day(datetime(2020, 3, 8, 1, tzinfo=UTC))
+    time.tzset()
+    assert [*days, old] == ["Today", "Yesterday", "7 Mar 2020"]

@@ -62,10 +62,11 @@ def notice(text: str, kind: str = "error") -> Markup:
 
 
 def day(moment: datetime) -> str:
-    """A date as a list of conversations shows it."""
-    days = (now().date() - moment.date()).days
+    """A date, by this computer's clock, as a list of conversations shows it."""
+    local = moment.astimezone()
+    days = (now().astimezone().date() - local.date()).days
     names = {0: "Today", 1: "Yesterday"}
-    return names.get(days) or f"{moment.day} {moment:%b %Y}"
+    return names.get(days) or f"{local.day} {local:%b %Y}"
 
 
 def percent(share: float) -> int:
