@@ -17,6 +17,7 @@ from assistant.web import render
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, told, user_of
 from assistant.web.view import View
 
+UNCHANGED = "it was there already and has not changed"
 # Gradio knows files by the last of their endings.
 READ = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
 
@@ -38,7 +39,7 @@ class Documents(Protocol):
         ...
 
     def add(self, user: str, files: Sequence[Path], progress: Progress) -> Sequence[str]:
-        """Index files. Returns a sentence for each that could not be added; the others are."""
+        """Index files. Returns a sentence for each that was not added, with the reason; the others are."""
         ...
 
     def remove(self, user: str, document: str) -> None:
@@ -65,7 +66,8 @@ class OwnDocuments:
 
         outcomes = add_documents(self._own(user), files, self._settings, progress, uploaded=True)
         self._changed(user)
-        return [f"{one.name}: {one.reason}" for one in outcomes if one.status == "skipped"]
+        left = [one for one in outcomes if one.status in {"skipped", "unchanged"}]
+        return [f"{one.name}: {one.reason or UNCHANGED}" for one in left]
 
     def remove(self, user: str, document: str) -> None:
         """As the Protocol has it."""
@@ -116,7 +118,7 @@ class Library:
         return {self._view.pieces.documents: html}
 
     def bring(self, user: str, files: Sequence[Path], progress: Progress) -> Updates:
-        """Add files, and say for each that could not be added why. The uploaded copies are deleted."""
+        """Add files, and say for each that was not added why. The uploaded copies are deleted."""
         try:
             problems = self._documents.add(user, files, progress) if files else []
         finally:
