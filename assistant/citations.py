@@ -25,6 +25,7 @@ from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence
 # [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, and not [0].
 _MARKER = re.compile(r"[ \t]*[\[【［]\^?([1-9]\d?(?:\s*[,;、–-]\s*\^?[1-9]\d?)*)(?:†[^\]】］\n]*)?[\]】］]+")
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_LAST_BAR = re.compile(r"\s*\|$")
 # Words of a bare phrase, at most; scripts that put no spaces between words have about two characters a word.
 _PHRASE = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -245,7 +246,10 @@ def _best(found: Sequence[Judged]) -> float:
 
 
 def written(turn: Turn, text: str, spans: list[Span], judged: list[list[Judged]], threshold: float) -> Turn:
-    """The turn with its answer written anew: markers behind the sentences that have support."""
+    """The turn with its answer written anew: markers behind the sentences that have support.
+
+    Those of a table's row stand inside its last cell, since what follows the last bar is not shown.
+    """
     numbers: dict[str, int] = {}
     cited: list[Citation] = []
     pieces: list[str] = []
@@ -257,8 +261,8 @@ def written(turn: Turn, text: str, spans: list[Span], judged: list[list[Judged]]
         cited.extend(here)
         best = _best(found) if found else None
         result.append(Sentence(sentence, bool(here) or not is_claim(sentence), best, tuple(c.n for c in here)))
-        pieces.append(text[last : span.end] + "".join(f" [{citation.n}]" for citation in here))
-        last = span.end
+        last, before = span.start + len(_LAST_BAR.sub("", sentence)), last
+        pieces.append(text[before:last] + "".join(f" [{citation.n}]" for citation in here))
     answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[last:], unknown=not cited)
     return turn.grow(answer=answer, sentences=tuple(result), citations=tuple(cited))
 

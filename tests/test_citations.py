@@ -6,6 +6,7 @@ import pytest
 from assistant.citations import gather, is_claim, read, settle
 from assistant.support import Claim, supports
 from assistant.types import Answer, Parts, Passage, Turn
+from assistant.web.reply import html
 from tests.scripted import ScriptedLLM
 
 PASSAGES = (
@@ -161,6 +162,14 @@ def test_layout_survives(parts: Parts) -> None:
     turn = cited(parts, "Try:\n- Lentils are rich in protein.\n- Oat drink holds no lactose.", 0.9, 0.9)
     assert turn.answer
     assert turn.answer.text == "Try:\n- Lentils are rich in protein. [1]\n- Oat drink holds no lactose. [2]"
+
+
+def test_the_marker_of_a_tables_row_stands_in_its_last_cell(parts: Parts) -> None:
+    rows = "| food | what it is rich in |\n|---|---|\n| Lentils are | rich in protein |"
+    turn = cited(parts, f"{rows}\n\nOat drink holds no lactose.", *[0.9] * 6)
+    assert turn.answer
+    assert "| rich in protein [1] |\n\nOat drink holds no lactose. [2]" in turn.answer.text
+    assert str(html(turn)).count('class="chip') == len(turn.citations)
 
 
 def test_a_number_that_the_passage_lacks_needs_no_model(parts: Parts) -> None:
