@@ -46,6 +46,11 @@ def test_what_nobody_writes_on_any_more_has_stopped(view: View, tab: Tab) -> Non
     assert "spinner" not in html
 
 
+def test_of_what_was_stopped_early_nothing_is_said_to_be_kept(view: View, tab: Tab) -> None:
+    view.conversations.save_turn("me", tab.conversation, Turn("When?", status="stopped"))
+    assert "Stopped before anything was written." in shown(view, tab)["transcript"]
+
+
 def test_what_is_compared_can_be_looked_at(view: View, tab: Tab) -> None:
     assert [turn and turn.id for turn in (view.turn(tab, "old"), view.turn(tab, "half"), view.turn(tab, "none"))] == [
         "old",
