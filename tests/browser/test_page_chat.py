@@ -312,14 +312,18 @@ def test_an_empty_message_is_not_sent(page: Page, site) -> None:
     assert site.house.conversations.list("me") == []
 
 
-def test_what_is_loading_is_told_and_a_question_waits_for_it(page: Page, site, context) -> None:
+def asked_while_loading(page: Page, site) -> None:
     site.loading.ready = False
     page.reload()
-    expect(page.locator("#loading")).to_contain_text("Starter library")
-    expect(page.locator("#loading")).to_contain_text("42 %")
     page.locator("#box").fill(DIET)
     page.keyboard.press("Enter")
     expect(page.locator("#answering article")).to_contain_text("Waiting until everything is ready")
+
+
+def test_what_is_loading_is_told_and_a_question_waits_for_it(page: Page, site, context) -> None:
+    asked_while_loading(page, site)
+    expect(page.locator("#loading")).to_contain_text("Starter library")
+    expect(page.locator("#loading")).to_contain_text("42 %")
     expect(page.locator("#box")).to_have_value("")
     page.reload()
     expect(page.locator("#answering article")).to_contain_text("Waiting until everything is ready")
@@ -330,11 +334,7 @@ def test_what_is_loading_is_told_and_a_question_waits_for_it(page: Page, site, c
 
 
 def test_a_question_that_waits_can_be_stopped(page: Page, site) -> None:
-    site.loading.ready = False
-    page.reload()
-    page.locator("#box").fill(DIET)
-    page.keyboard.press("Enter")
-    expect(page.locator("#answering article")).to_contain_text("Waiting until everything is ready")
+    asked_while_loading(page, site)
     page.keyboard.press("Escape")
     expect(page.locator("#transcript article")).to_contain_text("Stopped")
     page.get_by_role("button", name="Undo").click()
@@ -342,11 +342,7 @@ def test_a_question_that_waits_can_be_stopped(page: Page, site) -> None:
 
 
 def test_a_question_that_waited_in_vain_is_told_why(page: Page, site) -> None:
-    site.loading.ready = False
-    page.reload()
-    page.locator("#box").fill(DIET)
-    page.keyboard.press("Enter")
-    expect(page.locator("#answering article")).to_contain_text("Waiting until everything is ready")
+    asked_while_loading(page, site)
     site.loading.error = "The model can't be fetched; connect to the internet once."
     expect(page.locator("#transcript article")).to_contain_text("connect to the internet once")
     expect(page.locator("#transcript article .said")).to_have_text(DIET)
