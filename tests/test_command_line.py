@@ -1,19 +1,24 @@
-"""Bad input on the command line: one sentence that says what to do, and exit code 2, before anything is loaded."""
+"""`ask` and `chat`; and bad input: one sentence that says what to do, and exit code 2, before anything is loaded."""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from assistant.__main__ import app, main
 from assistant.commands import ask
-from assistant.errors import ModelError
-from assistant.types import Choices, Parts
+from assistant.errors import ModelError, SequiturError
+from assistant.types import Parts
 from tests.scripted import ScriptedLLM
+from tests.sources import Given
+
+Run = Callable[..., tuple[Result, ScriptedLLM]]
 
 
 @pytest.fixture
@@ -76,16 +81,61 @@ def test_an_unknown_setting_is_named(told, tmp_path: Path) -> None:
     assert "retrieve.kay" in told("ask", "Hello", "--settings", str(file))
 
 
-def test_chat_says_why_a_turn_failed_and_goes_on(parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def broken(_: object) -> str:
-        raise ModelError("The model [v2] ran out of memory.")
+@pytest.fixture
+def run(parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Runs a command with a model that gives these replies; gives what came of it, and the model."""
 
-    class Loaded:
-        def parts(self, user: str, choices: Choices) -> Parts:
-            return replace(parts, llm=ScriptedLLM([broken]))
+    def run(*arguments: str, replies: Sequence[object], lines: str = "") -> tuple[Result, ScriptedLLM]:
+        llm = ScriptedLLM(list(replies))
+        monkeypatch.setattr(ask, "ready", lambda _: Given(replace(parts, llm=llm)))
+        words = [*arguments, "--data-dir", str(tmp_path)]
+        return CliRunner().invoke(app, words, input=lines, env={"COLUMNS": "200"}), llm
 
-    monkeypatch.setattr(ask, "ready", lambda _: Loaded())
-    lines = "What are lentils rich in?\n" * 2 + "\n"
-    said = CliRunner().invoke(app, ["chat", "--data-dir", str(tmp_path)], input=lines, env={"COLUMNS": "200"})
+    return run
+
+
+def broken(_: object) -> str:
+    raise ModelError("The model [v2] ran out of memory.")
+
+
+def test_ask_prints_the_answer_and_the_sentences_behind_it(run: Run) -> None:
+    replies = ["Lentils hold protein.", "Lentils are rich in protein. They hold 99 grams of iron."]
+    said, _ = run("ask", "What are lentils rich in?", replies=replies)
+    assert said.exit_code == 0, said.output + repr(said.exception)
+    assert "Lentils are rich in protein. [1] They hold 99 grams of iron." in said.stdout
+    assert "[1] Lentils: Lentils are rich in protein." in said.stdout
+    assert "Sentences without a number have no support in the library." in said.stdout
+    assert "Read 3 passages, used 0 facts" in said.stdout
+
+
+def test_ask_prints_the_turn_as_json(run: Run) -> None:
+    replies = ["Oat drink.", "Oat drink holds no lactose."]
+    question = ("ask", "Which drink is oat drink?", "--fact", "Oat drink is my drink", "--k", "2", "--json")
+    said, llm = run(*question, replies=replies)
+    turn = json.loads(said.stdout)
+    assert (turn["status"], turn["answer"]["text"]) == ("done", "Oat drink holds no lactose. [1]")
+    assert [fact["used"] for fact in turn["facts"]] == [True]
+    assert len(turn["passages"]) == 2
+    assert "Oat drink is my drink" in llm.prompts[-1][-1].content
+
+
+def test_ask_fails_with_the_sentence_of_its_turn(run: Run) -> None:
+    said, _ = run("ask", "What are lentils rich in?", replies=[broken])
+    assert isinstance(said.exception, SequiturError)
+    assert str(said.exception) == "The model [v2] ran out of memory."
+
+
+def test_chat_knows_what_was_said_before(run: Run) -> None:
+    first = ["Lentils hold protein.", "Lentils are rich in protein."]
+    second = ["How much protein do lentils hold?", "18 grams.", "A cup of cooked lentils holds 18 grams of protein."]
+    lines = "What are lentils rich in?\nHow much of it do they hold?\n\n"
+    said, llm = run("chat", replies=[*first, *second], lines=lines)
+    assert said.exit_code == 0, said.output + repr(said.exception)
+    assert "A cup of cooked lentils holds 18 grams of protein. [1]" in said.stdout
+    assert "What are lentils rich in?" in "".join(message.content for message in llm.prompts[2])
+
+
+def test_chat_says_why_a_turn_failed_and_goes_on(run: Run) -> None:
+    said, _ = run("chat", replies=[broken, broken], lines="What are lentils rich in?\n" * 2 + "\n")
     assert said.exit_code == 0, said.output + repr(said.exception)
     assert said.stderr.count("The model [v2] ran out of memory.") == 2

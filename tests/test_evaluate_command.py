@@ -1,7 +1,7 @@
 """The `evaluate` commands as they are typed: a real index, a real (small) model, real files."""
 
 import json
-from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from assistant.commands.evaluate import app
 from assistant.errors import DataError, SettingsError
+from assistant.types import Parts, Retriever
 from tests.scripted import WORDS
-from tests.test_evaluate_answers import files  # noqa: F401 - a fixture
+from tests.test_evaluate_answers import Reader, files  # noqa: F401 - a fixture
 from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_models"]
@@ -51,11 +52,29 @@ def test_answers_and_uncertainty_end_to_end(files, smollm_path, embedder, tmp_pa
     assert "| concat |" in evaluate(*asked).stdout
     assert (tmp_path / "a" / "rows.jsonl").read_text() == rows
 
-    # the tiny model may get all of them wrong, which tells nothing apart
-    with suppress(DataError):
+    # one answer is right or wrong, which tells nothing apart
+    with pytest.raises(DataError, match="All 1 answers"):
         evaluate("uncertainty", *on(files), *model, "--out", tmp_path / "u")
-    for row in (tmp_path / "u" / "rows.jsonl").read_text().splitlines():
-        assert all(0 <= value <= 1 for value in json.loads(row)["confidence"].values())
+    [row] = (tmp_path / "u" / "rows.jsonl").read_text().splitlines()
+    assert all(0 <= value <= 1 for value in json.loads(row)["confidence"].values())
+
+
+@pytest.mark.lucene
+def test_ways_to_tell_what_is_unknown_are_summed_up(files, parts, tmp_path, monkeypatch) -> None:  # noqa: F811
+    def reading(_settings: object, retriever: Retriever) -> Parts:
+        return replace(parts, llm=Reader(), retriever=retriever)
+
+    monkeypatch.setattr("assistant.commands.evaluate.with_models", reading)
+    corpus, questions = files
+    mars = {"id": "qMars", "question": "capital of Mars?", "answers": ["none"], "gold": []}
+    asked = lines(tmp_path / "more.jsonl", *map(json.loads, questions.read_text().splitlines()), mars)
+    words = ["--corpus", corpus, "--questions", asked, "--out", tmp_path / "u", "--data-dir", tmp_path / "data"]
+    result = evaluate("uncertainty", *words, "--k", "4", "--json")
+    summary = json.loads(result.stdout)
+    # it reads all capitals right, and of Mars says that it doesn't know
+    assert (summary["questions"], summary["right"]) == (5, 0.8)
+    assert summary["ways"]["word"]["auc"]["value"] == 1
+    assert "| word |" in (tmp_path / "u" / "report.md").read_text()
 
 
 @pytest.mark.lucene

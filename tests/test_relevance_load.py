@@ -23,6 +23,7 @@ from assistant.relevance.load import CALIBRATION, load, load_calibrated
 from assistant.settings import EmbedderSettings, RelevanceSettings, Settings
 from assistant.settings import load as load_settings
 from assistant.types import Passage, Relevance, silent
+from tests.fixtures_models import fetched
 from tests.scripted import WORDS, ScriptedLLM
 from tests.test_encoders import tiny
 from tests.test_evaluation_data import lines
@@ -88,6 +89,10 @@ def test_the_command_packs(tiny_cross_encoder, tmp_path) -> None:
 # --- blended -----------------------------------------------------------------------------------------------------
 
 
+def embedding(settings: Settings, model: Path) -> Settings:
+    return settings.model_copy(update={"embedder": EmbedderSettings(model=str(model))})
+
+
 def test_a_blend_is_the_weighted_sum(settings, tiny_cross_encoder, tmp_path) -> None:
     folder = tmp_path / "tiny"
     shutil.copytree(tiny_cross_encoder, folder)
@@ -119,13 +124,13 @@ def test_weights_are_fitted_and_what_tells_nothing_is_refused() -> None:
 
 
 def test_a_blend_finds_the_embedder_of_the_settings_by_its_name(settings, tiny_cross_encoder, tmp_path) -> None:
-    folder, encoder = tmp_path / "judge", tiny(tmp_path / "encoder", "BertModel")
+    folder, encoder, other = tmp_path / "judge", tmp_path / "encoder", tmp_path / "other"
     shutil.copytree(tiny_cross_encoder, folder)
-    Blend(name_of(encoder), 2.0, 3.0, -1.0).save(folder / NAME)
+    Blend(name_of(tiny(encoder, "BertModel")), 2.0, 3.0, -1.0).save(folder / NAME)
     with pytest.raises(ModelError, match=f"needs the embedder '{name_of(encoder)}'"):
-        load(str(folder), ScriptedLLM, settings, silent)
-    knobs = settings.model_copy(update={"embedder": EmbedderSettings(model=str(encoder))})
-    [one] = load(str(folder), ScriptedLLM, knobs, silent).estimate("rich in protein", PASSAGES[:1], Event())
+        load(str(folder), ScriptedLLM, embedding(settings, tiny(other, "BertModel", seed=1)), silent)
+    judge = load(str(folder), ScriptedLLM, embedding(settings, encoder), silent)
+    [one] = judge.estimate("rich in protein", PASSAGES[:1], Event())
     assert 0 < one.confidence < 1
 
 
@@ -182,8 +187,13 @@ def test_each_kind_is_had_by_its_name(settings, tiny_cross_encoder, tiny_t5) -> 
     assert chosen(settings, estimator="seq2seq", model=str(tiny_t5)).name.startswith("seq2seq:tiny-t5-")
     for folder, name in ((tiny_cross_encoder, "cross-encoder:tiny-cross-encoder-"), (tiny_t5, "seq2seq:tiny-t5-")):
         assert load(str(folder), ScriptedLLM, settings, silent).name.startswith(name)
-    assert load("shipped", ScriptedLLM, settings, silent).name == "cross-encoder:shipped+cosine"
     assert load("llm", ScriptedLLM, settings, silent).name == "llm:scripted"
+
+
+@pytest.mark.model
+def test_the_shipped_one_is_had_by_its_name(settings) -> None:
+    knobs = embedding(settings, fetched("all-MiniLM-L6-v2"))
+    assert load("shipped", ScriptedLLM, knobs, silent).name == "cross-encoder:shipped+cosine"
 
 
 def test_two_models_in_folders_of_one_name_are_told_apart(settings, tiny_cross_encoder, tmp_path) -> None:
