@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
-from assistant.settings import RelevanceSettings, Settings, TurnSettings
+from assistant.settings import FILE_VARIABLE, PREFIX, RelevanceSettings, Settings, TurnSettings, load
 from assistant.types import Parts, Passage
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 
 pytest_plugins = ["tests.fixtures_models"]
+
+# machines that test are slow
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_of_a_person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Only where the data lies is as a person has set it, so that models are fetched once."""
+    data, empty = load().data_dir, tmp_path_factory.mktemp("settings") / "sequitur.toml"
+    empty.touch()
+    with pytest.MonkeyPatch.context() as patched:
+        for name in list(os.environ):
+            if name.upper().startswith(PREFIX):
+                patched.delenv(name)
+        patched.setenv(FILE_VARIABLE, str(empty))
+        patched.setenv("SEQUITUR_DATA_DIR", str(data))
+        yield
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def test_empty_blocks_make_no_chunks(text):
     assert texts(Block(text, "T")) == []
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=30))
 def test_sentences_stay_whole_and_in_order(lengths):
     whole = [sentence(length, f"S{n}") for n, length in enumerate(lengths)]

@@ -191,7 +191,7 @@ def test_broken_json_entries_are_skipped_one_by_one(ptkb: Ptkb) -> None:
     assert [entry.number for entry in report.skipped] == [2, 3, 4, 5, 7]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(entries=TEXTS)
 def test_every_export_imports_to_the_same_facts(tmp_path_factory: pytest.TempPathFactory, entries: list[str]) -> None:
     ptkb = Ptkb(connect(f"sqlite:///{tmp_path_factory.mktemp('db') / 'facts.sqlite3'}"))

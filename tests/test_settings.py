@@ -7,9 +7,8 @@ from assistant.settings import Settings, load
 
 
 @pytest.fixture(autouse=True)
-def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SEQUITUR_DATA_DIR", "SEQUITUR_SETTINGS", "SEQUITUR_RETRIEVE__K"):
-        monkeypatch.delenv(name, raising=False)
+def _no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEQUITUR_DATA_DIR")
 
 
 def written(folder: Path, text: str) -> Path:

@@ -30,11 +30,6 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(users, "LANES", 1)
 
 
-@pytest.fixture(autouse=True)
-def _own_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SEQUITUR_DATA_DIR", raising=False)  # it would win over --data-dir
-
-
 class Clock:
     now = 0.0
 
