@@ -25,6 +25,12 @@ def fetched(name: str) -> Path:
         pytest.skip(f"needs the model {name}: {error}")
 
 
+def sharing_models(folder: Path) -> Path:
+    """The folder, as a data folder of its own that finds the models that were fetched."""
+    (folder / "models").symlink_to(load().models_dir, target_is_directory=True)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def smollm_path() -> Path:
     """The GGUF file of SmolLM2-135M-Instruct."""

@@ -14,6 +14,7 @@ from assistant.evaluation.relevance import Experiment, calibrated, measure, open
 from assistant.evaluation.relevance_report import table
 from assistant.relevance.calibration import Calibration
 from assistant.types import Passage, Relevance, silent
+from tests.fixtures_models import sharing_models
 from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_models", "tests.fixtures_relevance"]
@@ -277,6 +278,7 @@ def test_the_command_calibrates_and_applies_it(files, tmp_path, monkeypatch) -> 
 def test_the_command_with_a_real_chat_model(files, smollm_path, tmp_path) -> None:
     corpus, questions, *_ = files
     asked = ["--corpus", corpus, "--questions", questions, "--depth", 2, "--k", 2, "--limit", 2, "--json"]
+    asked += ["--data-dir", sharing_models(tmp_path)]
     result = evaluate(*asked, "--estimator", "llm", "--model", "smollm2-135m", "--out", tmp_path / "out")
     summary = json.loads(result.stdout)
     assert summary["estimator"] == "llm:smollm2-135m"

@@ -14,6 +14,7 @@ from assistant.errors import DataError
 from assistant.evaluation.data import Question
 from assistant.evaluation.weighing import METHODS, Experiment, measure, open_run, prepare, summarise, table
 from assistant.types import Parts, Passage, Relevance, silent
+from tests.fixtures_models import sharing_models
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
 
@@ -164,7 +165,7 @@ def test_the_command_with_real_parts(files, smollm_path, tiny_cross_encoder, tmp
     app = typer.Typer()
     app.command()(command)
     words = ["--corpus", files[0], "--questions", files[1], "--out", tmp_path / "out", "--depth", 3, "--k", 2, "--json"]
-    words += ["--model", "smollm2-135m", "--estimator", tiny_cross_encoder]
+    words += ["--model", "smollm2-135m", "--estimator", tiny_cross_encoder, "--data-dir", sharing_models(tmp_path)]
     result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
     summary = json.loads(result.stdout)
     assert summary["questions"] == 1

@@ -16,6 +16,7 @@ from assistant.evaluation.data import read_questions
 from assistant.evaluation.groundedness import Plan, agreement, is_meta_talk, open_run, read_labels, summarise, to_read
 from assistant.evaluation.runs import Run
 from assistant.types import Choices, Parts, Passage
+from tests.fixtures_models import sharing_models
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import files  # noqa: F401 - a fixture
 from tests.test_evaluation_data import lines
@@ -159,6 +160,7 @@ def test_a_summariser_that_cannot_be_had_is_no_evaluation(files, embedder, tmp_p
     monkeypatch.setenv("SEQUITUR_TURN__DIGEST", "seq2seq")
     monkeypatch.setenv("SEQUITUR_TURN__SUMMARISER", "/no/such/model")
     words = ["groundedness", "--questions", files[1], "--corpus", files[0], "--out", tmp_path / "g"]
+    words += ["--data-dir", sharing_models(tmp_path)]
     result = CliRunner().invoke(app, [str(word) for word in words])
     assert "There is no model at /no/such/model" in str(result.exception)
     assert '"digest": "seq2seq (/no/such/model)"' in (tmp_path / "g" / "run.json").read_text()
@@ -172,6 +174,7 @@ def test_the_command_end_to_end(files, smollm_path, embedder, tmp_path: Path) ->
     corpus, questions = files
     words = ["groundedness", "--questions", questions, "--corpus", corpus, "--out", tmp_path / "g", "--limit", 1]
     words += ["--model", "smollm2-135m", "--strategy", "concat", "--loop", "retrieve_then_generate", "--read", 5]
+    words += ["--data-dir", sharing_models(tmp_path)]
     result = CliRunner().invoke(app, [str(word) for word in [*words, "--json"]])
     rows = (tmp_path / "g" / "rows.jsonl").read_text().splitlines()
     assert len(rows) == 1

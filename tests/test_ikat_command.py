@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from assistant.commands import ikat
 from assistant.errors import DataError, LibraryError, ModelError, SettingsError
+from tests.fixtures_models import sharing_models
 from tests.test_ikat_topics import topics_of, write
 from tests.test_quality_step import MANNERS, trained
 
@@ -43,7 +44,7 @@ def test_a_run_end_to_end_that_is_not_played_twice(smollm_path, embedder, tmp_pa
     topics = write(tmp_path, topics_of(2025)[1:])
     out = tmp_path / "run"
     words = ["ikat", "--topics", topics, "--index", passages(tmp_path), "--run-name", "tiny", "--out", out]
-    words += ["--model", "smollm2-135m", "--strategy", "concat", "--k", 3, "--data-dir", tmp_path]
+    words += ["--model", "smollm2-135m", "--strategy", "concat", "--k", 3, "--data-dir", sharing_models(tmp_path)]
     words += ["--quality", trained(tmp_path)]
     result = typed(*words)
     assert result.exit_code == 0
