@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -287,7 +288,7 @@ def test_a_library_is_removed_and_can_be_made_again(settings, folder):
 
 
 def test_one_writer_at_a_time(settings, folder, monkeypatch):
-    monkeypatch.setattr(shelves, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(index, "locked", partial(shelves.locked, patience=0.1))
     add_documents("docs", [folder], settings)
     held = FileLock(settings.libraries_dir / ".docs.lock")
     with held, pytest.raises(LibraryError, match="being updated"):
