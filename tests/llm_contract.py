@@ -13,7 +13,7 @@ import pytest
 from assistant.errors import ModelError
 from assistant.types import LLM, Completion, Message, Messages, Options
 
-PROMPT_SECONDS = 0.5
+PROMPT_SECONDS = 1.0
 
 
 def ask(text: str) -> Messages:

@@ -30,6 +30,7 @@ from assistant.llm.embedder import SentenceEmbedder
 from assistant.llm.sources import Hub, PinnedFile, SourceError, Wheels, hub_trouble
 from assistant.settings import Settings
 
+ROOT = Path(__file__).parents[1]
 RANDOM = random.Random(7)
 PARTS = [bytes([n]) * 40_000 + RANDOM.randbytes(10_000) for n in range(2)]
 WHOLE = b"".join(PARTS)
@@ -211,7 +212,8 @@ def die(part, out, size):
 sources.shutil.copyfileobj = die
 Catalogue([PARTED]).resolve("parted", Settings(data_dir=Path({str(settings.data_dir)!r}), hub=False))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == -9, done.stderr
     assert nothing_looks_whole(settings)
     assert not PARTED.path(settings).exists()
@@ -306,7 +308,7 @@ def test_an_unreachable_hub_costs_little_and_only_once(settings, fresh_hub, monk
     for _ in range(3):
         with pytest.raises(ModelError, match=r"Hugging Face hub \(someone/something\): no reply within 4 s"):
             Catalogue([HUB_ONLY]).resolve("hub-only", online)
-    assert time.perf_counter() - since < 5
+    assert time.perf_counter() - since < 8
     assert len(asked) == 1
 
 

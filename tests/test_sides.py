@@ -63,7 +63,7 @@ def test_no_message_takes_long(message: str) -> None:
         sides(message)
         return process_time() - since
 
-    assert min(seconds() for _ in range(3)) < 0.05
+    assert min(seconds() for _ in range(3)) < 0.25
 
 
 def test_a_long_message_is_no_comparison() -> None:
