@@ -83,7 +83,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = site_in(tmp_path_factory.mktemp("site"))
     yield site
     site.server.close()
@@ -143,6 +143,15 @@ def ask() -> Callable[..., None]:
             expect(page.locator("body")).not_to_have_class(re.compile("answering"))
 
     return sends
+
+
+def expect_preferences(page: Page, site: Site, wanted: dict[str, object]) -> None:
+    """Waits until these are the preferences that the server keeps."""
+    for _ in range(WAIT // 50):
+        if site.house.conversations.preferences("me") == wanted:
+            break
+        page.wait_for_timeout(50)
+    assert site.house.conversations.preferences("me") == wanted
 
 
 def tab(page: Page, name: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import opened, tab
+from tests.browser.conftest import expect_preferences, opened, tab
 
 DIET = "What is a good diet?"
 
@@ -115,9 +115,7 @@ def test_settings_are_kept_and_used(page: Page, site, context, ask) -> None:
     number.fill("2")
     number.press("Enter")
     number.blur()
-    page.wait_for_timeout(500)
-    kept = site.house.conversations.preferences("me")
-    assert kept == {"strategy": "concat", "k": 2}
+    expect_preferences(page, site, {"strategy": "concat", "k": 2})
     page = opened(context, site)
     tab(page, "Settings")
     expect(page.get_by_label("How answers are made")).to_have_value("All together")
@@ -135,8 +133,7 @@ def test_the_number_of_passages_is_chosen_with_keys(page: Page, site, context) -
     for _ in range(5):
         slider.press("ArrowRight")
     expect(page.locator("#k input[type=number]")).to_have_value("9")
-    page.wait_for_timeout(500)
-    assert site.house.conversations.preferences("me") == {"k": 9}
+    expect_preferences(page, site, {"k": 9})
     page = opened(context, site)
     tab(page, "Settings")
     expect(page.locator("#k input[type=range]")).to_have_value("9")

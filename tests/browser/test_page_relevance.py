@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, tab
+from tests.browser.conftest import Site, expect_preferences, tab
 
 DIET, ATLANTIS = "What is a good diet?", "What is the capital of Atlantis?"
 
@@ -48,8 +48,7 @@ def test_what_happens_where_no_passage_answers_is_chosen_and_can_be_overruled(pa
     expect(field).to_have_value("Answer from the passages all the same")
     field.click()
     page.get_by_role("option", name="Ask me what to do").click()
-    page.wait_for_timeout(500)
-    assert site.house.conversations.preferences("me") == {"below": "ask"}
+    expect_preferences(page, site, {"below": "ask"})
     ask(page, ATLANTIS)
     expect(last(page).locator(".verdict")).to_contain_text("Not in the library")
     expect(last(page).locator(".reply")).to_contain_text("Shall I answer from what I know myself")

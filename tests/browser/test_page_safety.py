@@ -93,7 +93,7 @@ def test_the_handlers_are_no_public_interface(site) -> None:
 
 
 @pytest.fixture
-def shared(browser, tmp_path) -> Iterator[Site]:
+def shared(tmp_path) -> Iterator[Site]:
     """A page with logins for ann and bob."""
     script, loading = Script(), Loaded()
     built, logins = house(tmp_path, script, loading)
@@ -208,7 +208,7 @@ def test_nothing_is_shown_without_a_login(shared: Site) -> None:
     assert answer(shared, "/gradio_api/queue/join", "POST", body, Content_Type="application/json")[0] == 401
 
 
-def test_guessing_passwords_is_slowed_down(browser, shared: Site) -> None:
+def test_guessing_passwords_is_slowed_down(shared: Site) -> None:
     for _ in range(5):
         form = urllib.parse.urlencode({"username": "ann", "password": "wrong"})
         assert answer(shared, "/login", "POST", form, Content_Type="application/x-www-form-urlencoded")[0] == 400
