@@ -1,5 +1,4 @@
 import json
-import resource
 import signal
 import subprocess
 import sys
@@ -403,6 +402,7 @@ def test_a_folder_without_an_encoder_is_refused(tmp_path):
 
 
 def test_a_full_disk_is_told_and_the_index_before_stays(tmp_path):
+    resource = pytest.importorskip("resource")
     found = made(tmp_path, state="before")
     most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, most[1]))

@@ -73,6 +73,7 @@ def test_evaluation_never_falls_back(tmp_path: Path) -> None:
 
 def test_a_default_that_cannot_be_had_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "CPU_DEFAULT", str(tmp_path / "none.gguf"))
+    monkeypatch.setattr(choice, "sees_gpu", lambda: False)
     with pytest.raises(ModelError, match="There is no model at"):
         choice.load_or_fall_back(settings_for(tmp_path, model=choice.CPU_DEFAULT), silent, pytest.fail)
 
@@ -81,6 +82,7 @@ def test_a_default_that_cannot_be_had_is_an_error(tmp_path: Path, monkeypatch: p
 def test_a_torch_without_cuda_beside_a_gpu_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(torch.version, "cuda", None)
+    monkeypatch.setattr(choice, "sees_gpu", lambda: False)
     told: list[str] = []
     choice.load_or_fall_back(settings_for(tmp_path, model=choice.CPU_DEFAULT), silent, told.append)
     assert told == [choice.NO_CUDA]

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 from sqlalchemy import event
-from sqlalchemy.pool import Pool
 
 from tests.browser.conftest import Site, opened, site_in, tab
 
+ROOT = Path(__file__).parents[2]
 DIET = "What is a good diet?"
 
 
@@ -119,16 +119,15 @@ def test_a_model_that_stands_in_for_another_is_told(page: Page, site: Site) -> N
 
 
 @pytest.fixture
-def full(browser: Browser, tmp_path: Path) -> Iterator[Site]:
+def full(tmp_path: Path) -> Iterator[Site]:
     """A page of its own, without free space in its database, whose file SQLite itself refuses to let grow."""
-    site, most = site_in(tmp_path), ["1"]
+    site = site_in(tmp_path)
 
     def limit(connection: sqlite3.Connection, *_: object) -> None:
-        connection.execute(f"PRAGMA max_page_count={most[0]}")
+        connection.execute("PRAGMA max_page_count=1")
 
-    event.listen(Pool, "checkout", limit)
+    event.listen(site.house.conversations._engine, "checkout", limit)
     yield site
-    most[0] = "1073741823"
     site.server.close()
 
 
@@ -189,7 +188,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[int], tuple[subprocess.Popen[str
     def starts(port: int) -> tuple[subprocess.Popen[str], str]:
         options = ["--data-dir", tmp_path, "--port", str(port), "--pause", "0.2"]
         command = [sys.executable, "-m", "tests.browser.fake", *options]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         processes.append(process)
         return process, process.stdout.readline().strip()
 
