@@ -365,9 +365,7 @@ def house(
     folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1"
 ) -> tuple[House, Logins]:
     """The page's foundations, in `folder`."""
-    # Not by the constructor, over which the environment wins: tests must never write to a person's own data.
-    mine = {"data_dir": folder, "database": "", "web": WebSettings(host=host, port=port)}
-    settings = Settings().model_copy(update=mine)
+    settings = Settings(data_dir=folder, database="", web=WebSettings(host=host, port=port))
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     chat = ScriptedChat(conversations, ptkb, loading, script)
