@@ -68,9 +68,13 @@ class Logins:
 
     def names(self) -> list[str]:
         """All who may log in, sorted."""
+        return sorted(self.hashes())
+
+    def hashes(self) -> dict[str, str]:
+        """The hash of each user's password, by name: another one where the password was changed."""
         with self._engine.connect() as connection:
-            stored = connection.scalars(select(_USERS.c.name)).all()
-        return sorted({*stored, *self._configured})
+            stored = connection.execute(select(_USERS.c.name, _USERS.c.hash)).all()
+        return {**{user.name: user.hash for user in stored}, **self._configured}
 
     def add(self, name: str, password: str) -> str:
         """Let a user log in, or change a user's password. Returns the name as it is kept (NFC).
@@ -88,7 +92,7 @@ class Logins:
         return name
 
     def remove(self, name: str) -> None:
-        """Let a user log in no more; their conversations and facts stay.
+        """Let a user log in no more, and end their log-ins; their conversations and facts stay.
 
         Raises:
             SettingsError: the database has no such user.

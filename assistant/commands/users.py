@@ -16,7 +16,7 @@ Name = Annotated[str, typer.Argument(help="The user's name, as it is typed to lo
 
 @app.command()
 def add(name: Name, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
-    """Let a user log in, or change a password; asks for the password twice."""
+    """Let a user log in, or change a password, which ends log-ins with the old one; asks for the password twice."""
     logins = _logins(settings, data_dir)
     name = logins.add(checked_name(name), _password())
     talk.print(f"{name} can log in now.", markup=False)
@@ -31,9 +31,9 @@ def list_(settings: SettingsFile = None, data_dir: DataDir = None) -> None:
 
 @app.command()
 def remove(name: Name, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
-    """Let a user log in no more; conversations and facts stay, and so does a log-in until the page is started again."""
+    """Let a user log in no more, and end the user's log-ins; conversations and facts stay."""
     _logins(settings, data_dir).remove(name)
-    talk.print(f"{name} can't log in any more; who is logged in stays so until app.py is started again.", markup=False)
+    talk.print(f"{name} can't log in any more, and is logged out.", markup=False)
 
 
 @app.command("hash")

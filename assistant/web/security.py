@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -68,6 +69,31 @@ class Guard:
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+
+class Leavers:
+    """ASGI middleware: ends the log-ins of users who were removed, or whose password was changed, since.
+
+    `hashes` gives each user's hash as it is now. Gradio asks for a password only at the log-in, and keeps who is logged
+    in as `tokens` of its app.
+    """
+
+    def __init__(self, app: ASGIApp, hashes: Callable[[], Mapping[str, str]]) -> None:
+        self._app, self._hashes = app, hashes
+        self._at_login: dict[str, str] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as ASGI has it."""
+        if scope["type"] == "http" and (tokens := scope["app"].tokens):
+            self._end(tokens)
+        await self._app(scope, receive, send)
+
+    def _end(self, tokens: dict[str, str]) -> None:
+        now = self._hashes()
+        for token, user in list(tokens.items()):
+            if now.get(user) is None or self._at_login.setdefault(token, now[user]) != now[user]:
+                tokens.pop(token, None)
+        self._at_login = {token: kept for token, kept in self._at_login.items() if token in tokens}
 
 
 def refused(headers: Headers, local: bool) -> str:

@@ -24,7 +24,7 @@ from assistant.web.choices import ChoicesOf
 from assistant.web.library import OwnDocuments
 from assistant.web.page import FOLDER, House, build
 from assistant.web.runs import Runs
-from assistant.web.security import Guard, is_loopback
+from assistant.web.security import Guard, Leavers, is_loopback
 from ptkb.store import Ptkb
 
 FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
@@ -86,7 +86,7 @@ def serve(house: House, logins: Logins) -> Server:
         server_port=port,
         auth=None if local and not logins.names() else logins.check,
         **look(),
-        **guarded(web, local),
+        **guarded(web, local, logins),
     )
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 
@@ -121,10 +121,10 @@ def look() -> dict[str, Any]:
     }
 
 
-def guarded(web: WebSettings, local: bool) -> dict[str, Any]:
+def guarded(web: WebSettings, local: bool, logins: Logins) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
-        "app_kwargs": {"middleware": [Middleware(Guard, local=local)]},
+        "app_kwargs": {"middleware": [Middleware(Guard, local=local), Middleware(Leavers, hashes=logins.hashes)]},
         "max_file_size": f"{web.upload_mb}mb",
         "share": False,
         "run_history": False,

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from assistant.database import connect
 from assistant.errors import StoreError
+from assistant.users import Logins
 from assistant.web.server import serve
 from tests.browser.conftest import Site, opened, tab
 from tests.browser.fake import HOSTILE, Loaded, Script, house
@@ -150,6 +152,23 @@ def test_a_login_that_ended_elsewhere_loses_no_message(browser, shared: Site) ->
     ann.keyboard.press("Enter")
     expect(ann.get_by_role("button", name="Login")).to_be_visible()
     enter(ann, "ann", "annannann")
+    expect(ann.locator("#box")).to_have_value("Hello")
+
+
+def test_who_is_removed_or_has_another_password_is_logged_out(browser, shared: Site) -> None:
+    ann, bob = (login(browser, shared, name, name * 3) for name in ("ann", "bob"))
+    for page in (ann, bob):
+        expect(page.locator(".welcome")).to_be_visible()
+    logins = Logins(connect(shared.house.settings.database_url))  # as another process would, by the command
+    logins.remove("bob")
+    assert bob.request.get(f"{shared.url}config").status == 401
+    assert ann.request.get(f"{shared.url}config").status == 200
+    logins.add("ann", "quite another")
+    assert ann.request.get(f"{shared.url}config").status == 401
+    ann.locator("#box").fill("Hello")
+    ann.keyboard.press("Enter")
+    expect(ann.get_by_role("button", name="Login")).to_be_visible()
+    enter(ann, "ann", "quite another")
     expect(ann.locator("#box")).to_have_value("Hello")
 
 
