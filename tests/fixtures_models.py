@@ -27,7 +27,9 @@ def fetched(name: str) -> Path:
 
 def sharing_models(folder: Path) -> Path:
     """The folder, as a data folder of its own that finds the models that were fetched."""
-    (folder / "models").symlink_to(load().models_dir, target_is_directory=True)
+    there = load().models_dir
+    there.mkdir(parents=True, exist_ok=True)
+    (folder / "models").symlink_to(there, target_is_directory=True)
     return folder
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from assistant.commands.bench import app
 from assistant.evaluation.answers import Experiment, Setting, prepare
 from assistant.evaluation.bench_strategies import Cost, measure, ratios
-from assistant.types import Parts
+from assistant.types import Parts, Retriever
 from tests.scripted import FixedRetriever
 from tests.test_evaluate_answers import Reader, files, passages  # noqa: F401 - a fixture
 
@@ -45,3 +48,21 @@ def test_ratios_are_of_sums_and_medians_are_over_rounds(tmp_path: Path) -> None:
     assert found.all == pytest.approx(2)
     assert found.answered == pytest.approx(1)
     assert found.seconds == 4
+
+
+@pytest.mark.lucene
+def test_the_command_writes_ratios_beside_concatenation(files, parts: Parts, tmp_path, monkeypatch) -> None:  # noqa: F811
+    def reading(_settings: object, retriever: Retriever) -> Parts:
+        return replace(parts, llm=Reader(), retriever=retriever)
+
+    monkeypatch.setattr("assistant.commands.bench_strategies.with_models", reading)
+    corpus, questions = map(str, files)
+    words = ["strategies", "--corpus", corpus, "--questions", questions, "--k", "2", "--rounds", "2", "--limit", "2"]
+    words += ["--strategy", "post_fusion", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path / "data")]
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "post_fusion" in result.stdout
+    report = json.loads((tmp_path / "b" / "strategies.json").read_text())
+    assert len(report["costs"]) == 2 * 2 * 2
+    assert report["ratios"]["concat"]["all"] == 1
+    assert report["ratios"]["post_fusion"]["all"] > 0

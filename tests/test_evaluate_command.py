@@ -10,11 +10,18 @@ from typer.testing import CliRunner
 from assistant.commands.evaluate import app
 from assistant.errors import DataError, SettingsError
 from assistant.types import Parts, Retriever
-from tests.scripted import WORDS
+from tests.fixtures_models import sharing_models
+from tests.scripted import WORDS, ScriptedLLM
 from tests.test_evaluate_answers import Reader, files  # noqa: F401 - a fixture
 from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_models"]
+
+
+@pytest.fixture(autouse=True)
+def _indexes_apart(tmp_path_factory, monkeypatch) -> None:
+    """What the commands index goes where it is in nobody's way."""
+    monkeypatch.setenv("SEQUITUR_DATA_DIR", str(sharing_models(tmp_path_factory.mktemp("data"))))
 
 
 def evaluate(*words: object):
@@ -75,6 +82,31 @@ def test_ways_to_tell_what_is_unknown_are_summed_up(files, parts, tmp_path, monk
     assert (summary["questions"], summary["right"]) == (5, 0.8)
     assert summary["ways"]["word"]["auc"]["value"] == 1
     assert "| word |" in (tmp_path / "u" / "report.md").read_text()
+
+
+@pytest.mark.lucene
+def test_rewrites_are_compared_and_searched_for(parts, tmp_path, monkeypatch) -> None:
+    llm = ScriptedLLM(["What is the capital of France?"])
+    monkeypatch.setattr(
+        "assistant.commands.evaluate.with_models", lambda _, retriever: replace(parts, llm=llm, retriever=retriever)
+    )
+    first = {"n": 1, "question": "Where is France?", "rewrite": "Where is France?", "history_answer": "In Europe."}
+    second = {"n": 2, "question": "And its capital?", "rewrite": "What is the capital of France?", "history_answer": ""}
+    dialogues = lines(tmp_path / "d.jsonl", {"dialog_id": "d", "turns": [first, second]})
+    found = [
+        {"id": "p1", "contents": "Paris is the capital of France."},
+        {"id": "p2", "contents": "Lima lies in Peru."},
+    ]
+    corpus = lines(tmp_path / "corpus.jsonl", *found)
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("d/2 0 p1 1\n")
+    words = ["--dialogues", dialogues, "--corpus", corpus, "--qrels", qrels, "--out", tmp_path / "w", "--json"]
+    summary = json.loads(evaluate("rewriting", *words).stdout)
+    assert (summary["follow_ups"], summary["rewritten"]) == (1, 1)
+    assert summary["against_human"]["ours"]["EM"]["value"] == 1
+    assert summary["retrieval"]["variants"]["ours"]["Success@1"]["value"] == 1
+    assert "gain" in summary["retrieval"]
+    assert "| ours |" in (tmp_path / "w" / "report.md").read_text()
 
 
 @pytest.mark.lucene

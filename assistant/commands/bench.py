@@ -65,13 +65,17 @@ def _table(name: str, timings: list[Timing]) -> Table:
     table = Table("question", "first source", "first word", "whole", "in the model", "prompt", "written", title=name)
     for t in timings:
         table.add_row(
-            t.question, f"{t.first_source:.2f} s", f"{t.first_word:.1f} s", f"{t.whole:.1f} s", f"{t.share:.0%}",
+            t.question, _seconds(t.first_source), _seconds(t.first_word), _seconds(t.whole), f"{t.share:.0%}",
             str(t.prompt_tokens), str(t.completion_tokens),
         )  # fmt: skip
     m = medians(timings)
     table.add_section()
     table.add_row(
-        "median", f"{m['first_source']:.2f} s", f"{m['first_word']:.1f} s", f"{m['whole']:.1f} s", f"{m['share']:.0%}",
+        "median", _seconds(m["first_source"]), _seconds(m["first_word"]), _seconds(m["whole"]), f"{m['share']:.0%}",
         f"{m['prompt_tokens']:.0f}", f"{m['completion_tokens']:.0f}",
     )  # fmt: skip
     return table
+
+
+def _seconds(value: float) -> str:
+    return "-" if value < 0 else f"{value:.2f} s"

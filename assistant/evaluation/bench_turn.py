@@ -35,7 +35,10 @@ QUESTIONS: tuple[tuple[str, tuple[Exchange, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One turn. Times in seconds from the moment the question was sent; `share` is the part spent inside the LLM."""
+    """One turn. Times in seconds from the moment the question was sent; `share` is the part spent inside the LLM.
+
+    `first_source` and `first_word` are -1 where there was none.
+    """
 
     question: str
     first_source: float
@@ -58,9 +61,9 @@ def bench(parts: Parts, choices: Choices, each: Callable[[Timing], None] = lambd
 
 
 def medians(timings: Sequence[Timing]) -> dict[str, float]:
-    """The median of each measure. Turns that showed no source don't count for `first_source`."""
+    """The median of each measure, over the turns that have it; -1 where none has."""
     names = ("first_source", "first_word", "whole", "share", "prompt_tokens", "completion_tokens")
-    return {name: median(getattr(t, name) for t in timings if getattr(t, name) >= 0) for name in names}
+    return {name: median([getattr(t, name) for t in timings if getattr(t, name) >= 0] or [-1]) for name in names}
 
 
 def peak_memory() -> float:

@@ -1,0 +1,60 @@
+"""Whole turns timed: what counts as first source and first word, and the medians. Times themselves are not tested."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from assistant.commands import bench as command
+from assistant.evaluation.bench_turn import QUESTIONS, Timing, bench, medians
+from assistant.types import Choices, Parts
+from tests.scripted import FixedRetriever, ScriptedLLM
+
+ANSWER = "Lentils are rich in protein."
+
+
+class Talker(ScriptedLLM):
+    """Says the same to everything."""
+
+    def _next(self, messages: object) -> str:
+        return ANSWER
+
+
+def test_every_question_is_timed_with_what_it_took(parts: Parts) -> None:
+    seen: list[Timing] = []
+    timings = bench(replace(parts, llm=Talker()), Choices(), seen.append)
+    assert timings == seen
+    assert [timing.question for timing in timings] == [question for question, _ in QUESTIONS]
+    for timing in timings:
+        assert 0 < timing.first_source < timing.whole
+        assert 0 < timing.first_word <= timing.whole
+        assert 0 <= timing.share < 1
+        assert timing.prompt_tokens > 0
+        assert timing.completion_tokens > 0
+
+
+def test_medians_are_over_the_turns_that_have_the_measure() -> None:
+    def timing(first_source: float, whole: float) -> Timing:
+        return Timing("q", first_source, 1.0, whole, 0.5, 100, 10, {}, {})
+
+    found = medians([timing(-1, 2), timing(3, 4), timing(5, 9)])
+    assert (found["first_source"], found["whole"]) == (4, 4)
+    assert medians([timing(-1, 2)])["first_source"] == -1
+
+
+def test_turns_without_a_source_are_told_as_such(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without = replace(parts, llm=Talker(), retriever=FixedRetriever([]))
+    loader = SimpleNamespace(settings=parts.settings, parts=lambda _user, _choices: without)
+    monkeypatch.setattr(command, "ready", lambda _: loader)
+    words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
+    result = CliRunner().invoke(command.app, words, catch_exceptions=False, env={"COLUMNS": "160"})
+    [row] = [line for line in result.stdout.splitlines() if "median" in line]
+    assert row.split("│")[2].strip() == "-"
+    report = json.loads((tmp_path / "b" / "turn.json").read_text())
+    assert len(report["runs"][0]) == len(QUESTIONS)
+    assert report["medians"][0]["first_source"] == -1
