@@ -105,6 +105,8 @@ LEFT_OUT = {
     "Economy > Ease of Doing Business Index scores",
     "Economy > GDP - composition, by end use",
 }
+# What the Factbook rounds to nothing, by country, section, field and part.
+CORRECTED = {("vt", "Geography", "Area", "total "): "0.44 sq km"}
 EMPTY = {"", "-", "NA", "na", "none", "(none)", "none of the selected agreements"}
 KNOWN_ABBREVIATIONS = frozenset(
     "AIDS COVID EDSA FADM FARDC FIFA NEGL NEOS OAPEC TPDF UK-US UNESCO UNHCR UNOOSA UNWTO WWII".split()
@@ -180,11 +182,14 @@ def clean(value: str) -> str:
 def _records() -> Mapping[str, Record]:
     folders = sorted(files(PACKAGE).joinpath("data").iterdir(), key=lambda one: one.name)
     found = [file for folder in folders for file in sorted(folder.iterdir(), key=lambda one: one.name)]
-    return {file.name.removesuffix(".json"): json.loads(file.read_text("utf-8")) for file in found}
+    records = {file.name.removesuffix(".json"): json.loads(file.read_text("utf-8")) for file in found}
+    for (code, section, field, part), value in CORRECTED.items():
+        records[code][section][field][part] = {"text": value}
+    return records
 
 
 def _named(code: str, record: Record) -> Country:
-    short = _lookup(record, "Government > Country name > conventional short form") or code
+    short = value_of(record, "Government > Country name > conventional short form") or code
     name, title = NAMES.get(code, (short, short.removeprefix("The ")))
     if code not in NAMES and (short.endswith(("Islands", "Lands")) or short.startswith("The ")):
         name = f"the {title}"
@@ -267,7 +272,7 @@ def _cut(text: str, mark: str) -> list[str]:
 
 
 def _sentence(country: Country, title: str, template: str, *fields: str) -> str:
-    values = [_lookup(country.record, field) for field in fields]
+    values = [value_of(country.record, field) for field in fields]
     if not all(values):
         return ""
     if country.code == WORLD and len(values[0].split()) > REMARK_WORDS:
@@ -289,7 +294,7 @@ def _finished(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _lookup(record: Record, field: str) -> str:
+def value_of(record: Record, field: str) -> str:
     """The cleaned value of "section > field > part", "" where there is none."""
     value: Any = record
     for key in field.split(" > "):

@@ -1,6 +1,6 @@
-"""The library that comes with Sequitur: the World Factbook, and the everyday shelf (`shelf/*.md`).
+"""The library that comes with Sequitur: the World Factbook with its countries ranked, and the everyday shelf.
 
-A file of the shelf holds `# Subject`, a remark, and per passage `## Title` and one paragraph.
+A file of the shelf (`shelf/*.md`) holds `# Subject`, a remark, and per passage `## Title` and one paragraph.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from assistant.errors import LibraryError
-from assistant.library import factbook
+from assistant.library import factbook, rankings
 from assistant.library.shelves import FOREVER, library_folder, locked
 from assistant.library.writer import writing
 from assistant.retrieve import jvm
@@ -44,7 +44,8 @@ def ensure_starter(settings: Settings, progress: Progress) -> Path:
 
 def content_version() -> str:
     """A hash of everything that the starter library is made from."""
-    made_from = [factbook.TOPICS, Path(factbook.__file__), *_shelf_files(SHELF)]
+    code = [Path(factbook.__file__), Path(rankings.__file__)]
+    made_from = [factbook.TOPICS, rankings.RANKINGS, *code, *_shelf_files(SHELF)]
     parts = [FORMAT, factbook.content_version(), *(file.read_text(encoding="utf-8") for file in made_from)]
     return sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -72,9 +73,10 @@ def _build(folder: Path, version: str, progress: Progress) -> None:
     total = len(countries) + 1
     with writing(_emptied(folder)) as writer:
         writer.clear()
-        shelf = list(shelf_passages())
+        shelf, ranked = list(shelf_passages()), list(rankings.ranked_passages())
         writer.add("shelf", shelf)
-        count = 0
+        writer.add("factbook", ranked)
+        count = len(ranked)
         for done, country in enumerate(countries, 1):
             passages = list(factbook.country_passages(country))
             writer.add("factbook", passages)

@@ -1,0 +1,55 @@
+"""Countries ranked by the Factbook's figures, as passages that a question for the largest finds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from assistant.library.rankings import REGIONS, SOURCE, ranked_passages, regions, states
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    return {one.id.removeprefix("factbook-ranked-"): one.text for one in ranked_passages()}
+
+
+def test_each_end_of_a_ranking_is_a_passage_with_its_source() -> None:
+    passages = list(ranked_passages())
+    assert len({one.id for one in passages}) == len(passages) > 80
+    assert {one.source for one in passages} == {SOURCE}
+    assert {"World - Countries by population", "South America - Countries by area"} <= {one.title for one in passages}
+    assert max(len(one.text.split()) for one in passages) < 150
+    for pattern in (r"\s\s", r" [,.;]", r"[{}]", r"\best\.", r"\(\(", r" with [,.a(]"):
+        assert [one.text for one in passages if re.search(pattern, one.text)] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("world-countries-by-population-most", "India with 1,419,316,933 (2025). The second is China"),
+        ("world-countries-by-area-most", "is Russia with 17,098,242 square kilometers. The second is Canada"),
+        ("world-countries-by-area-least", "is the Holy See with 0.44 square kilometers. The second is Monaco"),
+        ("africa-countries-by-area-most", "The largest country in Africa, the biggest by area and size, is Algeria"),
+        ("europe-countries-by-area-most", "is Russia with 17,098,242 square kilometers. The second is France"),
+        ("asia-countries-by-population-most", "the third is Indonesia"),
+        ("world-countries-by-highest-mountain-most", "China with Mount Everest 8,849 meters"),
+        ("world-countries-by-highest-mountain-least", "the Maldives with 8th tee, golf course, Villingi"),
+        ("world-countries-by-railways-most", "China with 150,000 kilometers (2021)"),
+        ("world-countries-by-economy-gdp-most", "is the United States with $29.185 trillion (2024)"),
+        ("world-countries-by-oil-most", "Saudi Arabia with 11.174 million barrels per day (2023)"),
+    ],
+)  # fmt: skip
+def test_countries_are_ranked_by_what_the_figures_mean(texts: dict[str, str], key: str, sentence: str) -> None:
+    assert sentence in texts[key]
+
+
+def test_only_states_are_ranked(texts: dict[str, str]) -> None:
+    told = " ".join(texts.values())
+    for name in ("European Union", "Greenland", "Hong Kong", "Pitcairn", "Gaza", "Antarctica", "the world with"):
+        assert name not in told
+
+
+def test_every_state_lies_in_a_continent() -> None:
+    assert {region for country in states() for region in regions(country)} == set(REGIONS)
+    assert {country.title for country in states() if len(regions(country)) > 1} == {"Russia"}
