@@ -154,7 +154,7 @@ class Loader:
     def _load_embedder(self, progress: Progress) -> Embedder:
         embedder = load_embedder(self.settings, progress)
         # Both learn from examples when they are first used; nobody's first message should wait for that.
-        intent_of("Hello", embedder, self.settings.turn.intent_threshold)
+        intent_of("Hello", embedder, self.settings.turn)
         offers("I'm vegan.", (), embedder)
         return embedder
 

@@ -21,6 +21,7 @@ from assistant.steps import (
     abstain,
     admit,
     because,
+    compose,
     converse,
     digest,
     facts,
@@ -38,6 +39,7 @@ Flow = tuple[tuple[str, Step], ...]
 
 BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
+WRITING: Flow = (("answer", compose.run), ("because", because.run))
 CONSENT: Flow = (("answer", abstain.own), ("admit", admit.run), ("because", because.run))
 
 
@@ -77,7 +79,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn
-        flows: dict[Intent, Flow] = {"question": question, "consent": CONSENT}
+        flows: dict[Intent, Flow] = {"question": question, "writing": WRITING, "consent": CONSENT}
         for turn in _through(flows.get(turn.intent, TALK), turn, parts, stop):
             yield turn
     except SequiturError as error:

@@ -83,7 +83,10 @@ def test_no_turn_passes_for_small_talk(parts: Parts, tmp_path: Path) -> None:
     path = write(tmp_path, topics)
     turn = turn_of(*read_topics(path).turns["9-2_1"], plan_of(path))
     eager = scripted(parts)
-    eager = replace(eager, settings=eager.settings.model_copy(update={"turn": TurnSettings(intent_threshold=0)}))
+    eager = replace(
+        eager,
+        settings=eager.settings.model_copy(update={"turn": TurnSettings(intent_threshold=0, writing_threshold=0)}),
+    )
     *_, chatted = flow.run(turn, eager, Event())
     assert chatted.intent != "question"
     *_, played = flow.run(turn, searching(eager), Event())

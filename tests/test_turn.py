@@ -13,6 +13,7 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import SettingsError, UtteranceError
+from assistant.settings import TurnSettings
 from assistant.steps.admit import NOT_HELD
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import Choices, Exchange, Fact, Messages, Parts, Turn, now
@@ -141,6 +142,19 @@ def test_golden_small_talk_needs_no_library(parts: Parts) -> None:
     assert turn.answer
     assert turn.answer.origin == "conversation"
     golden("small_talk", turn)
+
+
+def test_what_is_to_be_written_needs_no_library(parts: Parts) -> None:
+    turn_settings = TurnSettings(writing_threshold=0.0, intent_threshold=0.85)
+    parts = scripted(parts, "Roses are red.\nLentils are brown.")
+    parts = replace(parts, settings=parts.settings.model_copy(update={"turn": turn_settings}))
+    turn = asked(parts, Turn("Write a poem about lentils.", (EARLIER,), known=(VEGETARIAN,)))
+    assert (turn.intent, turn.status, turn.passages, turn.citations, turn.offers) == ("writing", "done", (), (), ())
+    assert turn.answer
+    assert (turn.answer.text, turn.answer.origin) == ("Roses are red.\nLentils are brown.", "model")
+    [prompt] = parts.llm.prompts
+    assert [message.role for message in prompt] == ["system", "user", "assistant", "user"]
+    assert (VEGETARIAN.text in prompt[0].content) == (VEGETARIAN.text in turn.used_facts)
 
 
 def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:

@@ -61,23 +61,27 @@ def intents(
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Are questions told from small talk and talk about the conversation? Accuracy, and questions withheld."""
+    """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
     knobs = settings_of(settings, data_dir)
     rows = _some(_labelled(messages, split), messages, split)
     embedder = load_embedder(knobs, silent)
-    found = [intent_of(row["text"], embedder, knobs.turn.intent_threshold) for row in rows]
+    found = [intent_of(row["text"], embedder, knobs.turn) for row in rows]
     gate = [(got == "question") == (row["intent"] == "question") for got, row in zip(found, rows, strict=True)]
     withheld = sum(g != "question" and row["intent"] == "question" for g, row in zip(found, rows, strict=True))
-    three = sum(got == row["intent"] for got, row in zip(found, rows, strict=True)) / len(rows)
+    right = sum(got == row["intent"] for got, row in zip(found, rows, strict=True)) / len(rows)
+    writing = [(got, row["intent"]) for got, row in zip(found, rows, strict=True)]
     _tell(
         {
             "split": split,
             "messages": len(rows),
             "threshold": knobs.turn.intent_threshold,
             "gate_accuracy": sum(gate) / len(rows),
-            "accuracy": three,
+            "accuracy": right,
             "questions": sum(row["intent"] == "question" for row in rows),
             "questions_withheld": withheld,
+            "writing": sum(meant == "writing" for _, meant in writing),
+            "writing_found": writing.count(("writing", "writing")),
+            "writing_wrongly": sum(got == "writing" != meant for got, meant in writing),
         },
         as_json,
     )

@@ -1,4 +1,4 @@
-"""Tells questions from small talk and from talk about the conversation, which need no sources.
+"""Tells questions from small talk, talk about the conversation and what is to be written, which need no sources.
 
 A logistic regression over Sentence-BERT embeddings, learned at start from the examples in prompts/intents.toml. One
 sentence that asks something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it
@@ -7,19 +7,24 @@ is a question: a needless search does less harm than a withheld answer.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from threading import Event
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.prompt import FOLDER
+from assistant.settings import TurnSettings
 from assistant.steps.abstain import consents
 from assistant.text import quote, sentences
 from assistant.types import Embedder, Intent, Parts, Turn
+
+# What asks about a piece of writing: how to do it, who did it, what it says.
+_ABOUT = re.compile(r"\W*(?:what|which|who|whose|where|when|why|how)\b", re.IGNORECASE)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
@@ -27,43 +32,77 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     if consents(turn):
         yield turn.grow(intent="consent")
         return
-    yield turn.grow(intent=intent_of(turn.utterance, parts.embedder, parts.settings.turn.intent_threshold))
+    yield turn.grow(intent=intent_of(turn.utterance, parts.embedder, parts.settings.turn))
 
 
-def intent_of(utterance: str, embedder: Embedder, threshold: float) -> Intent:
+def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent:
     """The intent of an utterance: that of its most demanding sentence.
 
-    A sentence is small talk or about the conversation where their probabilities together reach `threshold`.
+    A sentence is small talk or about the conversation where their probabilities together reach `intent_threshold`, and
+    asks for a piece of writing from `writing_threshold` on. That may go on with what is to stand in it; only a sentence
+    that asks something makes a question of it.
     """
     pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
-    found = {_of_one(odds, threshold) for odds in _odds(pieces, embedder)}
+    learned, vectors = _learned(embedder), embedder.encode(pieces)
+    if _to_be_written(pieces, learned.writing(vectors), knobs.writing_threshold):
+        return "writing"
+    found = {_of_one(odds, knobs.intent_threshold) for odds in learned.talk(vectors)}
     if "question" in found:
         return "question"
     return "conversation" if "conversation" in found else "small_talk"
 
 
-def _of_one(odds: dict[Intent, float], threshold: float) -> Intent:
+def _to_be_written(pieces: list[str], odds: list[dict[str, float]], threshold: float) -> bool:
+    likely = {piece for piece, odd in zip(pieces, odds, strict=True) if odd["writing"] >= threshold}
+    wanted = {piece for piece in likely if not _ABOUT.match(piece)}
+    return bool(wanted) and not any(piece.rstrip().endswith("?") for piece in pieces if piece not in wanted)
+
+
+def _of_one(odds: dict[str, float], threshold: float) -> Intent:
     if 1 - odds["question"] < threshold:
         return "question"
     return "conversation" if odds["conversation"] > odds["small_talk"] else "small_talk"
 
 
-def _odds(texts: list[str], embedder: Embedder) -> list[dict[Intent, float]]:
-    intents, weights = _learned(embedder)
-    scores = np.hstack([embedder.encode(texts), np.ones((len(texts), 1), np.float32)]) @ weights
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    odds /= odds.sum(axis=1, keepdims=True)
-    return [dict(zip(intents, row.tolist(), strict=True)) for row in odds]
+@dataclass(frozen=True, slots=True)
+class _Regression:
+    """A logistic regression; `weights` has the bias as last row: shape (dimension + 1, labels)."""
+
+    labels: tuple[str, ...]
+    weights: NDArray[np.float32]
+
+    def __call__(self, vectors: NDArray[np.float32]) -> list[dict[str, float]]:
+        """The labels' odds for each row."""
+        scores = np.hstack([vectors, np.ones((len(vectors), 1), np.float32)]) @ self.weights
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        odds /= odds.sum(axis=1, keepdims=True)
+        return [dict(zip(self.labels, row.tolist(), strict=True)) for row in odds]
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """Two regressions: what is talk, and, apart from that, what asks for a piece of writing."""
+
+    talk: _Regression
+    writing: _Regression
 
 
 @lru_cache(maxsize=2)
-def _learned(embedder: Embedder) -> tuple[tuple[Intent, ...], NDArray[np.float32]]:
-    """The intents, and the weights of their regression with the bias as last row: shape (dimension + 1, intents)."""
+def _learned(embedder: Embedder) -> _Learned:
+    table = tomllib.loads((FOLDER / "intents.toml").read_text(encoding="utf-8"))
+    texts = [text for examples in table.values() for text in examples]
+    labels = [intent for intent, examples in table.items() for _ in examples]
+    vectors = embedder.encode(texts)
+    talk = [n for n, label in enumerate(labels) if label != "writing"]
+    writing = ["writing" if label == "writing" else "other" for label in labels]
+    return _Learned(_fitted(vectors[talk], [labels[n] for n in talk]), _fitted(vectors, writing))
+
+
+def _fitted(vectors: NDArray[np.float32], labels: list[str]) -> _Regression:
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a second to import
 
-    table = tomllib.loads((FOLDER / "intents.toml").read_text(encoding="utf-8"))
-    examples = [(intent, text) for intent, texts in table.items() for text in texts]
-    model = LogisticRegression(C=20.0, max_iter=1000)
-    model.fit(embedder.encode([text for _, text in examples]), [intent for intent, _ in examples])
-    weights = np.vstack([model.coef_.T, model.intercept_]).astype(np.float32)
-    return tuple(cast("Intent", intent) for intent in model.classes_), weights
+    model = LogisticRegression(C=20.0, max_iter=1000).fit(vectors, labels)
+    weights, bias = model.coef_, model.intercept_
+    if len(weights) == 1:  # of two labels only the second has weights
+        weights, bias = np.vstack([np.zeros_like(weights), weights]), np.append(0.0, bias)
+    return _Regression(tuple(map(str, model.classes_)), np.vstack([weights.T, bias]).astype(np.float32))

@@ -1,0 +1,22 @@
+"""A piece of writing that was asked for: a poem, a letter, a translation. It states nothing that needs a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.budget import fit
+from assistant.steps.history import recent
+from assistant.text import finished
+from assistant.types import Answer, Options, Parts, Turn
+
+_ROOM = 320
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `answer`, written with the facts that matter here and the last exchanges in view."""
+    history = recent(turn.history, exchanges=4, chars=1200)
+    messages, cuts = fit("write", parts.llm, _ROOM, history=history, facts=turn.used_facts, utterance=turn.utterance)
+    turn = turn.grow(question=turn.utterance, cuts=turn.cuts + cuts)
+    for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
+        yield turn.grow(answer=Answer(finished(completion, "chat"), origin="model"))
