@@ -222,6 +222,17 @@ def test_small_talk_knows_the_facts_that_are_nearest_to_it(parts: Parts) -> None
     assert prompt.count("is mine.") == 19
 
 
+def test_a_place_that_a_fact_names_is_searched_for_by_its_name(parts: Parts) -> None:
+    lives = replace(VEGETARIAN, text="My country is Norway.")
+    parts = scripted(parts, "Is Norway good for walking?", DRAFT, "Walking for 30 minutes a day is good for the heart.")
+    turn = asked(parts, Turn("Is my country good for walking?", known=(lives,)))
+    assert turn.question == "Is Norway good for walking?"
+    assert lives.text in parts.llm.prompts[0][-1].content
+    # without a fact nobody can tell which country is meant, and the model is not asked
+    parts = scripted(parts, DRAFT, "Walking for 30 minutes a day is good for the heart.")
+    assert asked(parts, Turn("Is my country good for walking?")).question == "Is my country good for walking?"
+
+
 def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:
     replies = (" ".join(["The DASH diet is low in salt."] * 20), DRAFT, "Lentils are rich in protein.")
     turn = asked(scripted(parts, *replies), Turn("And why is that?", (EARLIER,)))
