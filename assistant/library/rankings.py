@@ -18,7 +18,7 @@ from assistant.types import Passage
 
 RANKINGS = Path(__file__).with_name("rankings.toml")
 SOURCE = "The World Factbook (CIA), countries ranked by its figures"
-PLACES, PLACES_OF_REGION = 10, 5
+PLACES, PLACES_THERE = 10, 3
 
 _NO_STATES = frozenset({"ay", "ee", "xx"})  # Antarctica, the European Union, the world
 REGIONS = ("Africa", "Asia", "Europe", "North America", "Oceania", "South America")
@@ -35,13 +35,14 @@ _REST = re.compile(r" ?; .*|, .*|(?<=meters) \d.*")
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A figure to rank by; `most` and `least` say what is first, or "" where that end is not told."""
+    """A figure to rank by, and what leads to the first country of each end; "" where that end is not told."""
 
     title: str
     field: str
     most: str = ""
     least: str = ""
-    regions: bool = False
+    most_there: str = ""
+    least_there: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,18 @@ class _Place:
 
 
 def ranked_passages() -> Iterator[Passage]:
-    """A passage for each end of each ranking, of the world and of the continents."""
+    """A passage for each end of each ranking: of the world and, where it is told, of the continents together."""
     for ranking in _rankings():
         places = [place for country in states() if (place := _place(country, ranking.field))]
-        yield from _passages(ranking, "World", places, PLACES)
-        for region in REGIONS if ranking.regions else ():
-            inside = [place for place in places if region in regions(place.country)]
-            yield from _passages(ranking, region, inside, PLACES_OF_REGION)
+        most, least = (sorted(places, key=lambda place: place.number, reverse=falls) for falls in (True, False))
+        for end, ordered, lead, lead_there in (
+            ("most", most, ranking.most, ranking.most_there),
+            ("least", least, ranking.least, ranking.least_there),
+        ):
+            if lead:
+                yield _passage("World", ranking, end, _in_the_world(lead, ordered))
+            if lead_there:
+                yield _passage("Continents", ranking, end, _in_each_continent(lead_there, ordered))
 
 
 @cache
@@ -68,19 +74,24 @@ def _rankings() -> tuple[Ranking, ...]:
     return tuple(Ranking(**entry) for entry in tomllib.loads(RANKINGS.read_text(encoding="utf-8"))["ranking"])
 
 
-def _passages(ranking: Ranking, where: str, places: Sequence[_Place], most: int) -> Iterator[Passage]:
+def _passage(where: str, ranking: Ranking, end: str, text: str) -> Passage:
     key = "-".join(re.findall(r"\w+", f"{where} {ranking.title}".lower()))
-    for end, lead in (("most", ranking.most), ("least", ranking.least)):
-        if lead:
-            ordered = sorted(places, key=lambda place: place.number, reverse=end == "most")[:most]
-            text = _told(lead.format(where="in the world" if where == "World" else f"in {where}"), ordered)
-            yield Passage(f"factbook-ranked-{key}-{end}", f"{where} - {ranking.title}", text, source=SOURCE)
+    return Passage(f"factbook-ranked-{key}-{end}", f"{where} - {ranking.title}", text, source=SOURCE)
 
 
-def _told(lead: str, places: Sequence[_Place]) -> str:
-    one, two, three, *rest = (f"{place.country.name} with {place.told}" for place in places)
+def _in_the_world(lead: str, places: Sequence[_Place]) -> str:
+    one, two, three, *rest = (f"{place.country.name} with {place.told}" for place in places[:PLACES])
     after = f"After them come {', '.join(rest[:-1])} and {rest[-1]}."
-    return f"{lead} {one}. The second is {two}, and the third is {three}. {after}"
+    return f"{lead.format(where='in the world')} {one}. The second is {two}, and the third is {three}. {after}"
+
+
+def _in_each_continent(lead: str, places: Sequence[_Place]) -> str:
+    told = []
+    for region in REGIONS:
+        inside = [place for place in places if region in regions(place.country)][:PLACES_THERE]
+        one, two, three = (f"{place.country.name} with {place.told}" for place in inside)
+        told.append(f"{lead.format(where=f'in {region}')} {one}, before {two} and {three}.")
+    return " ".join(told)
 
 
 def _place(country: Country, field: str) -> _Place | None:
