@@ -21,6 +21,7 @@ from assistant.steps import (
     abstain,
     admit,
     because,
+    clarify,
     compose,
     converse,
     digest,
@@ -40,6 +41,7 @@ Flow = tuple[tuple[str, Step], ...]
 BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
 WRITING: Flow = (("answer", compose.run), ("because", because.run))
+UNCLEAR: Flow = (("answer", clarify.run),)
 CONSENT: Flow = (("answer", abstain.own), ("admit", admit.run), ("because", because.run))
 
 
@@ -79,7 +81,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn
-        flows: dict[Intent, Flow] = {"question": question, "writing": WRITING, "consent": CONSENT}
+        flows: dict[Intent, Flow] = {
+            "question": question, "writing": WRITING, "unclear": UNCLEAR, "consent": CONSENT,
+        }  # fmt: skip
         for turn in _through(flows.get(turn.intent, TALK), turn, parts, stop):
             yield turn
     except SequiturError as error:

@@ -22,7 +22,7 @@ from assistant.settings import Below, RetrieverName, Settings
 
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
-Intent = Literal["question", "small_talk", "conversation", "writing", "consent"]
+Intent = Literal["question", "small_talk", "conversation", "writing", "unclear", "consent"]
 Form = Literal["chat", "factoid"]
 Origin = Literal["passages", "pool", "model", "conversation"]
 Support = Literal["well", "weak", "none"]

@@ -15,6 +15,7 @@ from assistant import turn as flow
 from assistant.errors import SettingsError, UtteranceError
 from assistant.settings import TurnSettings
 from assistant.steps.admit import NOT_HELD
+from assistant.steps.clarify import WHICH
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import Choices, Exchange, Fact, Messages, Parts, Turn, now
 from assistant.views import DOING, STEPS, as_json
@@ -228,8 +229,23 @@ def test_a_place_that_a_fact_names_is_searched_for_by_its_name(parts: Parts) -> 
     turn = asked(parts, Turn("Is my country good for walking?", known=(lives,)))
     assert turn.question == "Is Norway good for walking?"
     assert lives.text in parts.llm.prompts[0][-1].content
-    # without a fact nobody can tell which country is meant, and the model is not asked
-    parts = scripted(parts, DRAFT, "Walking for 30 minutes a day is good for the heart.")
+
+
+def test_a_place_that_nothing_names_is_asked_for(parts: Parts) -> None:
+    turn = asked(scripted(parts), Turn("Is my country good for walking?"))
+    assert (turn.intent, turn.status, turn.passages) == ("unclear", "done", ())
+    assert turn.answer
+    assert turn.answer.text == WHICH
+    before = Exchange(turn.utterance, turn.question, turn.answer.text)
+    replies = ("Is Norway good for walking?", DRAFT, "Walking for 30 minutes a day is good for the heart.")
+    retold = scripted(parts, *replies)
+    then = asked(retold, Turn("I live in Norway", (before,)))
+    assert (then.intent, then.question) == ("question", "Is Norway good for walking?")
+    assert retold.llm.prompts[0][-1].content.splitlines()[:3] == [
+        "A: I live in Norway", "B: I see.", "A: Is my country good for walking?",
+    ]  # fmt: skip
+    quiet = parts.settings.model_copy(update={"turn": parts.settings.turn.model_copy(update={"ask_back": False})})
+    parts = scripted(replace(parts, settings=quiet), DRAFT, "Walking for 30 minutes a day is good for the heart.")
     assert asked(parts, Turn("Is my country good for walking?")).question == "Is my country good for walking?"
 
 

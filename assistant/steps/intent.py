@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from assistant.prompt import FOLDER
 from assistant.settings import TurnSettings
 from assistant.steps.abstain import consents
+from assistant.steps.clarify import told, unclear
 from assistant.text import quote, sentences
 from assistant.types import Embedder, Intent, Parts, Turn
 
@@ -28,11 +29,15 @@ _ABOUT = re.compile(r"\W*(?:what|which|who|whose|where|when|why|how)\b", re.IGNO
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `intent`; a yes to the offer of an answer without sources is no question to the library."""
+    """Adds `intent`; a yes to the offer of an answer without sources is no question, and a place asked for is one."""
+    knobs = parts.settings.turn
     if consents(turn):
-        yield turn.grow(intent="consent")
-        return
-    yield turn.grow(intent=intent_of(turn.utterance, parts.embedder, parts.settings.turn))
+        intent: Intent = "consent"
+    elif told(turn):
+        intent = "question"
+    else:
+        intent = intent_of(turn.utterance, parts.embedder, knobs)
+    yield turn.grow(intent="unclear" if intent == "question" and knobs.ask_back and unclear(turn) else intent)
 
 
 def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from threading import Event
 
 from assistant.budget import fit
+from assistant.steps.clarify import speaks_of_own_place, told
 from assistant.steps.history import recent
 from assistant.steps.ordinals import spelt_out
 from assistant.text import normalise
@@ -16,27 +16,19 @@ from ptkb.rank import SAME_AGAIN
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
 _ROOM = 60
-# Places that only a fact about the person can name.
-_MY_PLACE = re.compile(
-    r"\bmy (?:\w+ )?(?:country|city|town|village|hometown|homeland|nation|continent|capital|currency|language)\b"
-    r"|\bwhere i(?:'m|’m| am)? (?:live|come from|from|was born|grew up)\b|\b(?:around|over|from|in|near) here\b",
-    re.IGNORECASE,
-)
-_HEARD = "I see."
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `question`. A first utterance is its own question, unless a fact may tell which place it speaks of.
 
-    A rewrite that went wrong is not used.
-    What is named by its place in the last reply is spelt out before the model sees it. Small models go wrong in three
-    ways that can be seen: they answer, they go on writing, or they repeat a question of before.
+    A rewrite that went wrong is not used. Small models go wrong in three ways that can be seen: they answer, they go on
+    writing, or they repeat a question of before. What is named by its place in the last reply is spelt out for them.
     """
-    history = _told(turn) + recent(turn.history, exchanges=3, chars=400)
+    history, said = _conversation(turn)
     if not history:
         yield turn.grow(question=turn.utterance)
         return
-    utterance = spelt_out(turn.utterance, history[-1])
+    utterance = spelt_out(said, history[-1])
     # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
     said = SAME_AGAIN.sub("And", " ".join(utterance.split()))
     messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=said)
@@ -46,12 +38,22 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield turn.grow(question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
-def _told(turn: Turn) -> tuple[Exchange, ...]:
-    """The facts, as if the person had just said them, where only they can tell which place is meant."""
-    if not turn.used_facts or not _MY_PLACE.search(turn.utterance):
-        return ()
-    facts = " ".join(turn.used_facts)
-    return (Exchange(facts, facts, _HEARD),)
+def _conversation(turn: Turn) -> tuple[tuple[Exchange, ...], str]:
+    """What was said before, and what is to stand alone.
+
+    Facts that may tell which place is meant count as just said. Where the place was asked for, it is the question from
+    before that is asked again.
+    """
+    if told(turn):
+        return (_heard(turn.utterance),), turn.history[-1].utterance
+    before = recent(turn.history, exchanges=3, chars=400)
+    if turn.used_facts and speaks_of_own_place(turn.utterance):
+        before = (_heard(" ".join(turn.used_facts)), *before)
+    return before, turn.utterance
+
+
+def _heard(text: str) -> Exchange:
+    return Exchange(text, text, "I see.")
 
 
 def _question(written: str, utterance: str, turn: Turn) -> str:
