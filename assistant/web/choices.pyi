@@ -1,0 +1,177 @@
+"""The settings panel: what each user chose for answers, kept in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any, get_args
+
+import gradio as gr
+
+from assistant import variants
+from assistant.conversation import Conversations
+from assistant.errors import SettingsError
+from assistant.settings import Below, RelevanceSettings, RetrieverName, Settings
+from assistant.types import Choices
+from assistant.web import render
+from assistant.web.tab import QUIET, Updates, guarded, user_of
+from assistant.web.view import View
+
+KINDS: dict[str, variants.Kind] = {"strategy": "strategies", "loop": "loops"}
+KEPT = ("strategy", "loop", "k", "library", "retriever", "below")
+RETRIEVERS = (("By words (BM25)", "bm25"), ("By meaning (dense vectors)", "dense"), ("By both, fused", "hybrid"))
+BELOW = (
+    ("Answer from the passages all the same", "answer"),
+    ("Say that the library doesn't hold it", "refuse"),
+    ("Answer from the model's own knowledge, and say so", "own"),
+    ("Ask me what to do", "ask"),
+)
+MOST_PASSAGES = 20
+
+
+class ChoicesOf:
+    """What users chose, where it can still be had; the settings' defaults for the rest."""
+
+    def __init__(self, conversations: Conversations, settings: Settings) -> None:
+        self._conversations, self._settings = conversations, settings
+
+    def __call__(self, user: str) -> Choices:
+        """What this user chose."""
+        usual = Choices(
+            self._settings.turn.strategy,
+            self._settings.turn.loop,
+            self._settings.retrieve.k,
+            self._settings.library,
+            retriever=self._settings.retrieve.retriever,
+            below=self._settings.relevance.below,
+        )
+        kept = self._conversations.preferences(user)
+        return replace(
+            usual, **{name: kept[name] for name in KEPT if name in kept and self.valid(user, name, kept[name])}
+        )
+
+    @property
+    def relevance(self) -> RelevanceSettings:
+        """How passages are judged, which nobody chooses."""
+        return self._settings.relevance
+
+    def keep(self, user: str, name: str, value: Any) -> None:
+        """Keep one choice.
+
+        Raises:
+            SettingsError: there is no such choice.
+        """
+        if not self.valid(user, name, value):
+            raise SettingsError("This can't be chosen any more; reload the page to see what can.")
+        self._conversations.set_preferences(user, {**self._conversations.preferences(user), name: value})
+
+    def valid(self, user: str, name: str, value: Any) -> bool:
+        """Whether a choice can be had."""
+        if name == "k":
+            return isinstance(value, int) and 1 <= value <= MOST_PASSAGES
+        if name == "retriever":
+            return value in get_args(RetrieverName)
+        if name == "below":
+            return value in get_args(Below)
+        if name == "library":
+            return value in [library for _, library in self.libraries(user)]
+        return value in variants.names(KINDS[name])
+
+    def libraries(self, user: str) -> list[tuple[str, str]]:
+        """(label, name) of each library that the user may choose. Their own documents are searched with any of them."""
+        from assistant.library.shelves import library_names, own_library  # noqa: PLC0415 - imports Lucene's Python
+
+        own = own_library(user)
+        names = dict.fromkeys([self._settings.library, *library_names(self._settings, user)])
+        return [
+            ("Only my documents" if name == own else f"{name.capitalize()} library, and my documents", name)
+            for name in names
+        ]
+
+from gradio.events import Dependency
+
+class Bounded(gr.Slider):
+    """A slider that takes what is typed beside it for the nearest value it has; gradio's own fails with "Error"."""
+
+    is_template = True  # for the browser it is gradio's own
+
+    def preprocess(self, payload: float | None) -> float:
+        """The value, between the slider's ends; the lowest where none was typed."""
+        typed = self.minimum if payload is None else payload
+        return float(super().preprocess(min(max(typed, self.minimum), self.maximum)))
+    from typing import Callable, Literal, Sequence, Any, TYPE_CHECKING
+    from gradio.blocks import Block
+    if TYPE_CHECKING:
+        from gradio.components import Timer
+        from gradio.components.base import Component
+
+
+class ChoicePanel:
+    """Native components of gradio, shown as each user left them."""
+
+    def __init__(self, view: View, choices: ChoicesOf, prepare: Callable[[str, Choices], str]) -> None:
+        """`prepare` begins to make what a user's choices need, and says what they must wait for."""
+        self._view, self._choices, self._prepare = view, choices, prepare
+        self.strategy = gr.Dropdown(_menu("strategies"), label="How answers are made", elem_id="strategy")
+        self.loop = gr.Dropdown(_menu("loops"), label="How passages are found", elem_id="loop")
+        self.k = Bounded(1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k")
+        self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
+        self.retriever = gr.Dropdown(list(RETRIEVERS), label="How passages are searched", elem_id="retriever")
+        self.below = _below(choices.relevance)
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Show the user's choices when the page opens; keep each as soon as it is made."""
+        fields = {name: getattr(self, name) for name in KEPT}
+
+        def show(request: gr.Request) -> Updates:
+            user = user_of(request)
+            chosen = asdict(self._choices(user))
+            shown = {field: _shown(name, chosen[name]) for name, field in fields.items() if name != "library"}
+            libraries = gr.Dropdown(choices=self._choices.libraries(user), value=chosen["library"])
+            return {**shown, self.library: libraries}
+
+        show.__annotations__ = {"request": gr.Request}
+        page.load(show, None, list(fields.values()), **QUIET)
+        for name, field in fields.items():
+            event = field.release if name == "k" else field.input
+            outputs = [field, self._view.pieces.notice]
+            # A key that is held down makes many choices; the last is the one to keep.
+            event(self._keeper(name, field), field, outputs, **{**QUIET, "trigger_mode": "always_last"})
+
+    def _keeper(self, name: str, field: Any) -> Any:
+        def keep(value: Any, request: gr.Request) -> Updates:
+            def act() -> Updates:
+                user = user_of(request)
+                kept = int(value) if name == "k" else value
+                self._choices.keep(user, name, kept)
+                shown = {field: _shown(name, kept)} if name == "k" or name in KINDS else {}
+                wait = self._prepare(user, self._choices(user)) if name in {"retriever", "library"} else ""
+                return {**shown, **({self._view.pieces.notice: render.notice(wait)} if wait else {})}
+
+            return guarded(act, self._view.pieces.notice)
+
+        keep.__annotations__ = {"value": Any, "request": gr.Request}
+        return keep
+
+
+def _below(relevance: RelevanceSettings) -> gr.Dropdown:
+    """What happens where no passage seems to answer; shown where somebody tells."""
+    return gr.Dropdown(
+        list(BELOW),
+        label="When no passage seems to answer",
+        info=f"Which is when the confidence of the best is under {relevance.threshold:.2f}.",
+        visible=relevance.estimator != "none",
+        elem_id="below",
+    )
+
+
+def _menu(kind: variants.Kind) -> list[tuple[str, str]]:
+    return [(variant.title, variant.name) for variant in variants.menu(kind)]
+
+
+def _shown(name: str, value: Any) -> Any:
+    """The field's new value; a variant with what it does beneath its title, and the name that commands know it by."""
+    if name not in KINDS:
+        return value
+    variant = variants.described(KINDS[name], value)
+    return gr.Dropdown(value=value, info=f"{variant.summary} ({variant.name})")
