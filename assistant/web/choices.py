@@ -89,17 +89,6 @@ class ChoicesOf:
         ]
 
 
-class Bounded(gr.Slider):
-    """A slider that takes what is typed beside it for the nearest value it has; gradio's own fails with "Error"."""
-
-    is_template = True  # for the browser it is gradio's own
-
-    def preprocess(self, payload: float | None) -> float:
-        """The value, between the slider's ends; the lowest where none was typed."""
-        typed = self.minimum if payload is None else payload
-        return float(super().preprocess(min(max(typed, self.minimum), self.maximum)))
-
-
 class ChoicePanel:
     """Native components of gradio, shown as each user left them."""
 
@@ -108,7 +97,7 @@ class ChoicePanel:
         self._view, self._choices, self._prepare = view, choices, prepare
         self.strategy = gr.Dropdown(_menu("strategies"), label="How answers are made", elem_id="strategy")
         self.loop = gr.Dropdown(_menu("loops"), label="How passages are found", elem_id="loop")
-        self.k = Bounded(1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k")
+        self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k")
         self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
         self.retriever = gr.Dropdown(list(RETRIEVERS), label="How passages are searched", elem_id="retriever")
         self.below = _below(choices.relevance)
@@ -136,9 +125,8 @@ class ChoicePanel:
         def keep(value: Any, request: gr.Request) -> Updates:
             def act() -> Updates:
                 user = user_of(request)
-                kept = int(value) if name == "k" else value
-                self._choices.keep(user, name, kept)
-                shown = {field: _shown(name, kept)} if name in KINDS else {}
+                self._choices.keep(user, name, value)
+                shown = {field: _shown(name, value)} if name in KINDS else {}
                 wait = self._prepare(user, self._choices(user)) if name in {"retriever", "library"} else ""
                 return {**shown, **({self._view.pieces.notice: render.notice(wait)} if wait else {})}
 
