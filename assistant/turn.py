@@ -41,7 +41,7 @@ Flow = tuple[tuple[str, Step], ...]
 BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
 WRITING: Flow = (("answer", compose.run), ("because", because.run))
-UNCLEAR: Flow = (("answer", clarify.run),)
+UNCLEAR: Flow = (("answer", clarify.run), ("offers", offers.run))
 CONSENT: Flow = (("answer", abstain.own), ("admit", admit.run), ("because", because.run))
 
 

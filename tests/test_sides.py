@@ -31,7 +31,7 @@ from tests.scripted import ScriptedLLM
         ("How does Norway compare to Sweden?", ["Norway", "Sweden"]),
         ("How does the climate of Peru differ from that of Chile?", ["Peru", "Chile"]),
         ("How much is the population of Norway compared to Sweden?", ["Norway", "Sweden"]),
-        ("How high are prices in Peru compared with those in Chile?", []),
+        ("How high are prices in Peru compared with those in Chile?", ["Peru", "Chile"]),
         ("How does it compare to Sweden?", []),
         ("How much is that compared to Sweden?", []),
         ("What is a good diet?", []),

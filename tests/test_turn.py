@@ -155,7 +155,8 @@ def test_what_is_to_be_written_needs_no_library(parts: Parts) -> None:
     assert (turn.answer.text, turn.answer.origin) == ("Roses are red.\nLentils are brown.", "model")
     [prompt] = parts.llm.prompts
     assert [message.role for message in prompt] == ["system", "user", "assistant", "user"]
-    assert (VEGETARIAN.text in prompt[0].content) == (VEGETARIAN.text in turn.used_facts)
+    assert VEGETARIAN.text not in turn.used_facts
+    assert VEGETARIAN.text not in prompt[0].content
 
 
 def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:
@@ -221,6 +222,14 @@ def test_small_talk_knows_the_facts_that_are_nearest_to_it(parts: Parts) -> None
     assert prompt.count("Hello!") == 2
     assert OFF.text not in prompt
     assert prompt.count("is mine.") == 19
+
+
+def test_an_item_of_a_long_reply_is_found_by_its_place(parts: Parts) -> None:
+    tips = "\n".join(f"{n}. {'Save a little of the pay of each month. ' * 3}" for n in range(1, 5))
+    said = Exchange("Give me five tips", "Give me five tips", f"{tips}\n5. Cook for a week.")
+    parts = scripted(parts, "What about cooking?", DRAFT, "Lentils are rich in protein.")
+    asked(parts, Turn("Tell me more about the last one", (said,)))
+    assert parts.llm.prompts[0][-1].content.splitlines()[-3] == 'A: Tell me more about "Cook for a week"'
 
 
 def test_a_place_that_a_fact_names_is_searched_for_by_its_name(parts: Parts) -> None:

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 from assistant.library.factbook import Country, countries, value_of
@@ -80,7 +81,7 @@ def _passage(where: str, ranking: Ranking, end: str, text: str) -> Passage:
 
 
 def _in_the_world(lead: str, places: Sequence[_Place]) -> str:
-    one, two, three, *rest = (f"{place.country.name} with {place.told}" for place in places[:PLACES])
+    one, two, three, *rest = _ranks(places)[:PLACES]
     after = f"After them come {', '.join(rest[:-1])} and {rest[-1]}."
     return f"{lead.format(where='in the world')} {one}. The second is {two}, and the third is {three}. {after}"
 
@@ -88,10 +89,24 @@ def _in_the_world(lead: str, places: Sequence[_Place]) -> str:
 def _in_each_continent(lead: str, places: Sequence[_Place]) -> str:
     told = []
     for region in REGIONS:
-        inside = [place for place in places if region in regions(place.country)][:PLACES_THERE]
-        one, two, three = (f"{place.country.name} with {place.told}" for place in inside)
+        one, two, three = _ranks([place for place in places if region in regions(place.country)])[:PLACES_THERE]
         told.append(f"{lead.format(where=f'in {region}')} {one}, before {two} and {three}.")
     return " ".join(told)
+
+
+def _ranks(places: Sequence[_Place]) -> list[str]:
+    """What stands at each rank, in order: a country with its figure, or all that share it."""
+    return [_sharing(list(places)) for _, places in groupby(places, key=lambda place: place.number)]
+
+
+def _sharing(places: Sequence[_Place]) -> str:
+    if len({place.told for place in places}) == 1:
+        return f"{_listed([place.country.name for place in places])} with {places[0].told}"
+    return _listed([f"{place.country.name} with {place.told}" for place in places])
+
+
+def _listed(items: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(items[:-1]), items[-1])))
 
 
 def _place(country: Country, field: str) -> _Place | None:

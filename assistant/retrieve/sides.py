@@ -22,7 +22,9 @@ _PAIRS = (
         rf"\b(?:compare[ds]?|comparisons?|differences?|differs?|between|both)\b.*?"
         rf"(?P<one>{_THING}){_AND}(?P<other>{_THING})"
     ),
-    re.compile(rf"(?P<one>{_WHOLE}).*\b(?:than|compared (?:to|with)) (?:in |the |that (?:of|in) )?(?P<other>{_NAME})"),
+    re.compile(
+        rf"(?P<one>{_WHOLE}).*\b(?:than|compared (?:to|with)) (?:in |the |(?:that|those) (?:of|in) )?(?P<other>{_NAME})"
+    ),
     re.compile(rf"(?P<one>{_NAME}){_AND}(?P<other>{_WHOLE}).*\b(?:differ|compare|common|same|alike|similar)\b"),
 )
 # Words that questions begin with, which a capital makes no names.

@@ -1,4 +1,4 @@
-"""A piece of writing that was asked for: a poem, a letter, a translation. It states nothing that needs a source."""
+"""A piece of writing that was asked for: a poem, a letter, a translation. No source is searched for what it states."""
 
 from __future__ import annotations
 

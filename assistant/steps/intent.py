@@ -24,8 +24,8 @@ from assistant.steps.clarify import told, unclear
 from assistant.text import quote, sentences
 from assistant.types import Embedder, Intent, Parts, Turn
 
-# What asks about a piece of writing: how to do it, who did it, what it says.
-_ABOUT = re.compile(r"\W*(?:what|which|who|whose|where|when|why|how)\b", re.IGNORECASE)
+# What asks about a piece of writing: how to do it, who did it, what it says; not "How about a poem?".
+_ABOUT = re.compile(r"\W*(?:(?:what|how)(?! about)|which|who|whose|where|when|why)\b", re.IGNORECASE)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
@@ -44,8 +44,8 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
     """The intent of an utterance: that of its most demanding sentence.
 
     A sentence is small talk or about the conversation where their probabilities together reach `intent_threshold`, and
-    asks for a piece of writing from `writing_threshold` on. That may go on with what is to stand in it; only a sentence
-    that asks something makes a question of it.
+    asks for a piece of writing from `writing_threshold` on. That may go on with what is to stand in it: only a question
+    mark makes a question of it, and none does behind a colon ("Translate this: Where is the station?").
     """
     pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
     learned, vectors = _learned(embedder), embedder.encode(pieces)
@@ -59,8 +59,11 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
 
 def _to_be_written(pieces: list[str], odds: list[dict[str, float]], threshold: float) -> bool:
     likely = {piece for piece, odd in zip(pieces, odds, strict=True) if odd["writing"] >= threshold}
-    wanted = {piece for piece in likely if not _ABOUT.match(piece)}
-    return bool(wanted) and not any(piece.rstrip().endswith("?") for piece in pieces if piece not in wanted)
+    wanted = [n for n, piece in enumerate(pieces) if piece in likely and not _ABOUT.match(piece)]
+    if not wanted:
+        return False
+    own = next((n for n in wanted if ":" in pieces[n]), len(pieces))
+    return not any(piece.endswith("?") for n, piece in enumerate(pieces[:own]) if n not in wanted)
 
 
 def _of_one(odds: dict[str, float], threshold: float) -> Intent:

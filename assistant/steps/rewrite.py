@@ -24,11 +24,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     A rewrite that went wrong is not used. Small models go wrong in three ways that can be seen: they answer, they go on
     writing, or they repeat a question of before. What is named by its place in the last reply is spelt out for them.
     """
-    history, said = _conversation(turn)
+    history, utterance = _conversation(turn)
     if not history:
         yield turn.grow(question=turn.utterance)
         return
-    utterance = spelt_out(said, history[-1])
     # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
     said = SAME_AGAIN.sub("And", " ".join(utterance.split()))
     messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=said)
@@ -49,7 +48,7 @@ def _conversation(turn: Turn) -> tuple[tuple[Exchange, ...], str]:
     before = recent(turn.history, exchanges=3, chars=400)
     if turn.used_facts and speaks_of_own_place(turn.utterance):
         before = (_heard(" ".join(turn.used_facts)), *before)
-    return before, turn.utterance
+    return before, spelt_out(turn.utterance, turn.history[-1]) if turn.history else turn.utterance
 
 
 def _heard(text: str) -> Exchange:

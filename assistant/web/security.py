@@ -72,7 +72,7 @@ class Guard:
 
 
 class Leavers:
-    """ASGI middleware: ends the log-ins of users who were removed, or whose password was changed, since.
+    """ASGI middleware: ends the log-ins of users who were removed, or whose password was changed, at the next request.
 
     `hashes` gives each user's hash as it is now. Gradio asks for a password only at the log-in, and keeps who is logged
     in as `tokens` of its app.
@@ -84,9 +84,12 @@ class Leavers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, as ASGI has it."""
-        if scope["type"] == "http" and (tokens := scope["app"].tokens):
+        http = scope["type"] == "http"
+        if http and (tokens := scope["app"].tokens):
             self._end(tokens)
         await self._app(scope, receive, send)
+        if http and scope["path"].endswith("/login"):
+            self._end(scope["app"].tokens)  # remembers the hash that this log-in was with
 
     def _end(self, tokens: dict[str, str]) -> None:
         now = self._hashes()
