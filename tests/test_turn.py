@@ -159,6 +159,15 @@ def test_what_is_to_be_written_needs_no_library(parts: Parts) -> None:
     assert VEGETARIAN.text not in prompt[0].content
 
 
+def test_writing_that_goes_round_in_circles_is_ended(parts: Parts) -> None:
+    verse = "It is a creature of joy,\nWith a heart that is true.\n"
+    settings = parts.settings.model_copy(update={"turn": TurnSettings(writing_threshold=0.0)})
+    parts = scripted(replace(parts, settings=settings), verse * 9)
+    turn = asked(parts, Turn("Write a poem about cats."))
+    assert turn.answer
+    assert (turn.status, turn.answer.text) == ("done", (verse * 2).strip())
+
+
 def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:
     replies = (DRAFT, "Monks invented lentils.", "unknown", "unknown", "unknown")
     turn = asked(scripted(parts, *replies, choices=yes_no(0.1, 0.1)), Turn("Where do lentils come from?"))
