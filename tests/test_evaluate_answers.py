@@ -146,25 +146,38 @@ def test_questions_asked_side_by_side_make_the_same_rows_in_the_same_order(files
 def test_breaking_off_ends_what_is_asked_beside_and_keeps_what_was_made(files, parts, tmp_path) -> None:
     experiment = Experiment(*files, ("concat",), (Setting(k=2),))
     material = prepare(experiment)
-    ended = []
+    first = material.questions[0]
+    beside, answered, ended = threading.Event(), threading.Event(), []
+
+    class InOrder(FixedRetriever):
+        """Lets the second question be begun before the first is answered, and asked only after it."""
+
+        def search(self, query, k):
+            if query == first.text:
+                beside.wait(20)
+            else:
+                beside.set()
+                answered.wait(20)
+            return super().search(query, k)
 
     class Endless(Reader):
         def complete(self, batch, options, stop):
-            if self.asked_for:
+            if answered.is_set():
                 ended.append(stop.wait(20))
+            answered.set()
             return super().complete(batch, options, stop)
 
     def interrupted(done: int, total: int) -> None:
         if done:
             raise KeyboardInterrupt
 
-    parts = replace(parts, llm=Endless(), retriever=FixedRetriever(passages("France", "Peru")))
+    parts = replace(parts, llm=Endless(), retriever=InOrder(passages("France", "Peru")))
     run = open_run(tmp_path / "out", experiment, parts.llm.name)
     with pytest.raises(KeyboardInterrupt):
         measure(experiment, material, run, parts, interrupted, jobs=2)
     assert set(ended) == {True}
     rows = [json.loads(line)["id"] for line in (tmp_path / "out" / "rows.jsonl").read_text().splitlines()]
-    assert rows == [material.questions[0].id]
+    assert rows == [first.id]
 
 
 def test_a_run_takes_more_strategies_but_no_other_data(files, parts, tmp_path) -> None:
