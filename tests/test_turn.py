@@ -269,8 +269,8 @@ def test_a_place_that_nothing_names_is_asked_for(parts: Parts) -> None:
 
 def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:
     replies = (" ".join(["The DASH diet is low in salt."] * 20), DRAFT, "Lentils are rich in protein.")
-    turn = asked(scripted(parts, *replies), Turn("And why is that?", (EARLIER,)))
-    assert turn.question == "And why is that?"
+    turn = asked(scripted(parts, *replies), Turn("Why is that?", (EARLIER,)))
+    assert turn.question == "Why is that?"
 
 
 @pytest.mark.parametrize(
@@ -286,8 +286,15 @@ def test_an_answer_or_a_question_of_before_is_no_rewrite(parts: Parts, written: 
     replies = (written, DRAFT, "Lentils are rich in protein.")
     turn = asked(scripted(parts, *replies), Turn("And without meat?", (EARLIER,)))
     good = "without meat" in written
-    assert turn.question == ("What is a good diet without meat?" if good else "And without meat?")
-    assert turn.sought == ("And without meat? What is a good diet without meat?" if good else "And without meat?")
+    # what goes on with the question before, and was not rewritten, is asked behind it
+    question = "What is a good diet without meat?" if good else "What are good diets? And without meat?"
+    assert (turn.question, turn.sought) == (question, f"And without meat? {question}")
+
+
+def test_what_could_stand_alone_is_not_asked_behind_the_question_before(parts: Parts) -> None:
+    said = "And which foods of all that there are hold the most protein?"
+    turn = asked(scripted(parts, "Lentils do.", DRAFT, "Lentils are rich in protein."), Turn(said, (EARLIER,)))
+    assert (turn.question, turn.rewritten) == (said, False)
 
 
 def test_an_item_that_is_named_by_its_place_is_put_to_the_model(parts: Parts) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from threading import Event
 
@@ -16,13 +17,17 @@ from ptkb.rank import SAME_AGAIN
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
 _ROOM = 60
+# "and the second most?" goes on with the question before, and is none without it; longer ones mostly are.
+_GOES_ON = re.compile(r"\W*(?:and|but|or|(?:what|how) about)\b", re.IGNORECASE)
+_FEW_WORDS = 6
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `question`. A first utterance is its own question, unless a fact may tell which place it speaks of.
 
     A rewrite that went wrong is not used. Small models go wrong in three ways that can be seen: they answer, they go on
-    writing, or they repeat a question of before. What is named by its place in the last reply is spelt out for them.
+    writing, or they repeat a question of before. A few words that go on with the question before are then asked behind
+    it. What is named by its place in the last reply is spelt out for them.
     """
     history, utterance = _conversation(turn)
     if not history:
@@ -59,7 +64,15 @@ def _question(written: str, utterance: str, turn: Turn) -> str:
     written, said = written.strip().removeprefix("A:").strip().strip('"'), len(turn.utterance)
     too_long = len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
-    return utterance if not written or too_long or answers or _was_said(written, turn) else written
+    unusable = not written or too_long or answers or _was_said(written, turn)
+    return _behind_the_last(utterance, turn) if unusable else written
+
+
+def _behind_the_last(utterance: str, turn: Turn) -> str:
+    """The utterance itself, with the question before in front of it where it goes on with that."""
+    if not turn.history or not _GOES_ON.match(utterance) or len(utterance.split()) > _FEW_WORDS:
+        return utterance
+    return f"{turn.history[-1].question.rstrip(' .?!')}? {utterance}"
 
 
 def _was_said(written: str, turn: Turn) -> bool:
