@@ -13,7 +13,8 @@ import pytest
 from assistant.errors import ModelError
 from assistant.types import LLM, Completion, Message, Messages, Options
 
-PROMPT_SECONDS = 1.0
+# Within a second on a quiet machine; one that does other work beside the tests is slower, never as slow as the whole.
+PROMPT_SECONDS = 5.0
 
 
 def ask(text: str) -> Messages:
@@ -82,6 +83,7 @@ class LLMContract:
         assert time.perf_counter() - since < PROMPT_SECONDS
         assert last.finish == "cancelled"
         assert last.text.startswith(seen)
+        assert last.completion_tokens < 500
 
     def test_stop_is_heard_while_the_prompt_is_read(self, llm: LLM) -> None:
         stop = Event()
@@ -98,6 +100,7 @@ class LLMContract:
         completions = llm.complete([ask("Tell me a long story.")] * 6, Options(500), stop)
         assert time.perf_counter() - since < 0.5 + PROMPT_SECONDS
         assert [completion.finish for completion in completions] == ["cancelled"] * 6
+        assert all(completion.completion_tokens < 500 for completion in completions)
 
     def test_stop_before_the_start_costs_nothing(self, llm: LLM) -> None:
         stop = Event()

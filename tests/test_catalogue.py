@@ -308,7 +308,7 @@ def test_an_unreachable_hub_costs_little_and_only_once(settings, fresh_hub, monk
     for _ in range(3):
         with pytest.raises(ModelError, match=r"Hugging Face hub \(someone/something\): no reply within 4 s"):
             Catalogue([HUB_ONLY]).resolve("hub-only", online)
-    assert time.perf_counter() - since < 8
+    assert time.perf_counter() - since < 11
     assert len(asked) == 1
 
 

@@ -551,7 +551,7 @@ def test_the_pool_grows_and_stopping_keeps_it(parts: Parts) -> None:
             stop.set()
             begun = perf_counter()
     assert sizes[:2] == [4, 8]
-    assert perf_counter() - begun < 0.5
+    assert perf_counter() - begun < 5
     assert snapshot.answer
 
 
