@@ -25,10 +25,13 @@ from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence
 # [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, and not [0].
 _MARKER = re.compile(r"[ \t]*[\[【［]\^?([1-9]\d?(?:\s*[,;、–-]\s*\^?[1-9]\d?)*)(?:†[^\]】］\n]*)?[\]】］]+")
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+# A block of code, from fence to fence.
+_BLOCK = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _LAST_BAR = re.compile(r"\s*\|$")
 # Words of a bare phrase, at most; scripts that put no spaces between words have about two characters a word.
 _PHRASE = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_WEIGHS = re.compile(r"\b(?:compar\w+|differ\w*|better|best|worse|worst|vs|versus|both)\b", re.IGNORECASE)
 # How many passages are asked about one sentence, the nearest first.
 _ASKED = 2
 
@@ -93,7 +96,7 @@ def _listed(numbers: str) -> tuple[int, ...]:
 
 def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     marked = read(turn.answer.text if turn.answer else "")
-    spans = sentences(marked.text)
+    spans = _stretches(marked.text)
     texts = [quote(marked.text, span) for span in spans]
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
     evidence = gather(_claims(texts), turn.passages, hinted, parts.embedder)
@@ -107,13 +110,20 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield written(turn, text, spans, [found for found, keep in zip(judged, kept, strict=True) if keep], threshold)
 
 
+def _stretches(text: str) -> list[Span]:
+    """The sentences of a reply; a block of code counts as one, since a marker inside it would be a part of the code."""
+    blocks = [Span(*match.span()) for match in _BLOCK.finditer(text)]
+    outside = (one for one in sentences(text) if not any(one.start < b.end and b.start < one.end for b in blocks))
+    return sorted((*blocks, *outside), key=lambda span: span.start)
+
+
 def _kept(texts: Sequence[str], judged: list[list[Judged]], threshold: float, turn: Turn) -> list[bool]:
     """Whether each sentence stays: all but the outcome of a comparison that no passage tells, beside what some tell.
 
     Whoever asked can see from the figures what a small model gets wrong.
     """
     supported = [_best(found) >= threshold for found in judged]
-    if not any(supported) or not sides(turn.question):
+    if not any(supported) or not _compared(turn.question):
         return [True for _ in texts]
     return [backed or not compares(text) for text, backed in zip(texts, supported, strict=True)]
 
@@ -135,13 +145,18 @@ def _able(texts: Sequence[str], evidence: list[list[Evidence]], turn: Turn) -> l
 
     A small model takes a figure of either side for it ("Norway has more people", since Norway has five million).
     """
-    names = [side.name for side in sides(turn.question)]
+    names = _compared(turn.question)
     return [
         [one for one in found if mentions_all(f"{one.passage.title} {one.shown}", names)]
         if names and compares(text)
         else found
         for text, found in zip(texts, evidence, strict=True)
     ]
+
+
+def _compared(question: str) -> list[str]:
+    """What a question wants to be compared; nothing where its "or" is another one ("eggs or beans, say")."""
+    return [side.name for side in sides(question)] if compares(question) or _WEIGHS.search(question) else []
 
 
 def is_claim(sentence: str) -> bool:
@@ -248,7 +263,8 @@ def _best(found: Sequence[Judged]) -> float:
 def written(turn: Turn, text: str, spans: list[Span], judged: list[list[Judged]], threshold: float) -> Turn:
     """The turn with its answer written anew: markers behind the sentences that have support.
 
-    Those of a table's row stand inside its last cell, since what follows the last bar is not shown.
+    Those of a table's row stand inside its last cell, since what follows the last bar is not shown, and those of a
+    block of code beneath it.
     """
     numbers: dict[str, int] = {}
     cited: list[Citation] = []
@@ -260,11 +276,18 @@ def written(turn: Turn, text: str, spans: list[Span], judged: list[list[Judged]]
         here = [_citation(one, sentence, numbers) for one in found if one.score >= threshold]
         cited.extend(here)
         best = _best(found) if found else None
-        result.append(Sentence(sentence, bool(here) or not is_claim(sentence), best, tuple(c.n for c in here)))
+        code = bool(_BLOCK.match(sentence))
+        result.append(Sentence(sentence, bool(here) or code or not is_claim(sentence), best, tuple(c.n for c in here)))
         last, before = span.start + len(_LAST_BAR.sub("", sentence)), last
-        pieces.append(text[before:last] + "".join(f" [{citation.n}]" for citation in here))
+        markers = "".join(f" [{citation.n}]" for citation in here)
+        pieces.append(text[before:last] + (_beneath(markers) if code else markers))
     answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[last:], unknown=not cited)
     return turn.grow(answer=answer, sentences=tuple(result), citations=tuple(cited))
+
+
+def _beneath(markers: str) -> str:
+    """The markers as a paragraph of their own."""
+    return f"\n\n{markers.strip()}\n" if markers else ""
 
 
 def _citation(one: Judged, sentence: str, numbers: dict[str, int]) -> Citation:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from threading import Event
 
 from assistant.prompt import render
 from assistant.types import LLM
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+# Years, as far as can be seen: four digits alone. Those that end in two zeros may be other numbers, rounded.
+_YEAR = re.compile(r"(?<![\w.,])(?:1\d|20)(?!00)\d\d(?![\w]|[.,]\d)")
 # A number may be rounded by this share, and counts up to this one need not be in the text.
 ROUNDING = 0.04
 COUNTED = 10
@@ -36,6 +38,7 @@ _COMPARING = re.compile(
     r"warm|cold|fast|slow|deep|wide|tall|cheap)\w*(?:er|est))\b",
     re.IGNORECASE,
 )
+_HUNG = re.compile(r"(?<=[^\W\d_]{2})(?:'|-[a-z]).*$")
 _COMMON = frozenset(
     "a an the and or but of to in on at by for with from as is are was were be been being it its this that these those "
     "you your i my we our they their he she his her can may might will would should could do does did has have had "
@@ -89,6 +92,7 @@ def contradiction(claim: Claim) -> str | None:
     there = f"{claim.title} {claim.evidence} {claim.given}"
     known = _numbers(there)
     numbers = [number for number in _numbers(claim.sentence) if not any(_is_about(number, one) for one in known)]
+    numbers += _years(claim.sentence) - known
     if numbers:
         return f"number {min(numbers):g}"
     names = [name for name in _names(claim.sentence) if not _mentions(there, name)]
@@ -97,8 +101,7 @@ def contradiction(claim: Claim) -> str | None:
 
 def disagree(one: str, other: str) -> bool:
     """Whether each of two sentences gives a number, or a name, that the other lacks."""
-    numbers = _numbers(one, above=0), _numbers(other, above=0)
-    return (_lacking(*numbers) and _lacking(*reversed(numbers))) or (_unnamed(one, other) and _unnamed(other, one))
+    return all(_lacks(a, b) for a, b in ((one, other), (other, one))) or (_unnamed(one, other) and _unnamed(other, one))
 
 
 def compares(sentence: str) -> bool:
@@ -108,7 +111,8 @@ def compares(sentence: str) -> bool:
 
 def mentions_all(text: str, names: Sequence[str]) -> bool:
     """Whether a text mentions each of some things, by how their words begin."""
-    return all(_mentions(text, word) for name in names for word in name.split())
+    words = [word for name in names for word in name.split()]
+    return all(_mentions(text, word, words) for word in words)
 
 
 def complete_each_other(sentence: str, one: str, other: str) -> bool:
@@ -116,12 +120,16 @@ def complete_each_other(sentence: str, one: str, other: str) -> bool:
     first = _WORD.findall(sentence)[:1]
     names = [*_names(sentence), *(word for word in first if word[0].isupper() and word.lower() not in _COMMON)]
     return all(
-        any(_mentions(a, name) and not _mentions(b, name) for name in names) for a, b in ((one, other), (other, one))
+        any(_mentions(a, name, names) and not _mentions(b, name, names) for name in names)
+        for a, b in ((one, other), (other, one))
     )
 
 
-def _lacking(said: set[float], there: set[float]) -> bool:
-    return any(not any(_is_about(number, one) or _is_about(one, number) for one in there) for number in said)
+def _lacks(said: str, there: str) -> bool:
+    """Whether a text gives a number, or a year, that the other doesn't."""
+    known = _numbers(there, above=0)
+    strange = (not any(_is_about(n, one) or _is_about(one, n) for one in known) for n in _numbers(said, above=0))
+    return any(strange) or not _years(said) <= known
 
 
 def _unnamed(said: str, there: str) -> bool:
@@ -168,13 +176,33 @@ def _value(word: str) -> float | None:
     return _WORDED.get(word)
 
 
+def _years(text: str) -> set[float]:
+    """The years of a text, which nobody rounds."""
+    return {float(year) for year in _YEAR.findall(text)}
+
+
 def _names(sentence: str) -> list[str]:
     """Capitalised words, but for the first word of the sentence and "I"."""
     words = [match.group() for match in _WORD.finditer(sentence)]
     return [word for word in words[1:] if word[0].isupper() and len(word) > 1 and word.lower() not in _COMMON]
 
 
-def _mentions(text: str, name: str) -> bool:
-    """Whether a word of the text begins as the name does: "Norwegian" and "Norway's" are mentions of "Norway"."""
-    stem = name.lower().split("'")[0][:5]
-    return any(match.group().lower().startswith(stem) for match in _WORD.finditer(text))
+def _mentions(text: str, name: str, others: Sequence[str] = ()) -> bool:
+    """Whether a word of the text begins as the name does: "Kenyan" and "Kenya's" are mentions of "Kenya".
+
+    A word that is more like one of the `others` is none of this name: "Australia" doesn't mention "Austria".
+    """
+    name = _bare(name)
+    words = [word for word in map(_bare, _WORD.findall(text)) if word.startswith(name[:5])]
+    return any(all(_likeness(word, name) >= _likeness(word, _bare(other)) for other in others) for word in words)
+
+
+def _bare(name: str) -> str:
+    """The name without what hangs on it: "Peru's", "UK-wide"."""
+    return _HUNG.sub("", name.replace("’", "'")).lower()
+
+
+def _likeness(word: str, name: str) -> tuple[int, bool]:
+    """How many letters both begin with, and whether they are the same."""
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(word, name, strict=False))
+    return sum(1 for _ in alike), word == name

@@ -4,7 +4,7 @@ from threading import Event
 import pytest
 
 from assistant.citations import gather, is_claim, read, settle
-from assistant.support import Claim, supports
+from assistant.support import Claim, contradiction, disagree, supports
 from assistant.types import Answer, Parts, Passage, Turn
 from assistant.web.reply import html
 from tests.scripted import ScriptedLLM
@@ -170,6 +170,70 @@ def test_the_marker_of_a_tables_row_stands_in_its_last_cell(parts: Parts) -> Non
     assert turn.answer
     assert "| rich in protein [1] |\n\nOat drink holds no lactose. [2]" in turn.answer.text
     assert str(html(turn)).count('class="chip') == len(turn.citations)
+
+
+def test_a_block_of_code_is_cited_beneath_it(parts: Parts) -> None:
+    block = "```\nLentils are rich in protein.\nOat drink holds no lactose.\n```"
+    turn = cited(parts, f"Do this:\n{block}\nOat drink holds no lactose. Lentils are rich in protein.", *[0.9] * 6)
+    assert turn.answer
+    assert block in turn.answer.text
+    shown = str(html(turn))
+    assert "[" not in shown
+    said = [citation.sentence for citation in turn.citations]
+    assert said == [block, "Oat drink holds no lactose.", "Lentils are rich in protein."]
+    assert shown.count('class="chip') == 3
+    assert shown.index("</pre>") < shown.index('class="chip') < shown.index("<p>Oat drink")
+
+
+def test_code_that_nothing_supports_is_not_marked(parts: Parts) -> None:
+    turn = cited(parts, "```\nrm -r build\n```\nLentils are rich in protein.", 0.1, 0.9, 0.1)
+    assert [sentence.supported for sentence in turn.sentences] == [True, True]
+    assert turn.answer
+    assert turn.answer.text.endswith("```\nLentils are rich in protein. [1]")
+
+
+def test_an_or_that_weighs_nothing_takes_no_sentence_away(parts: Parts) -> None:
+    question = "Should I eat lentils or Oats for protein?"
+    text = "Lentils are rich in protein. Lentils have more of it than most."
+    turn = Turn(question, question=question, passages=PASSAGES, answer=Answer(text))
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.9, 0.1, 0.1)])
+    *_, turn = settle(turn, replace(parts, llm=llm), Event())
+    assert [sentence.supported for sentence in turn.sentences] == [True, False]
+
+
+def test_names_that_begin_alike_are_told_apart(parts: Parts) -> None:
+    countries = (
+        Passage("at", "Austria - People", "The population of Austria is 9 million."),
+        Passage("au", "Australia - People", "The population of Australia is 27 million."),
+    )
+    question = "Which has more people, Austria or Australia?"
+    turn = Turn(
+        question, question=question, passages=countries, answer=Answer("Austria has more people than Australia.")
+    )
+    *_, turn = settle(turn, replace(parts, llm=ScriptedLLM(choices=[{"yes": 0.9, "no": 0.1}] * 4)), Event())
+    assert turn.citations == ()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence", "missing"),
+    [
+        ("It became independent in 1960.", "It became independent in 1957.", "number 1960"),
+        ("It became independent in 1957.", "It became independent on 3 May 1957.", None),
+        ("It has 1500 inhabitants.", "It has 1,520 inhabitants.", None),
+        ("The capital there is Peru\u2019s Lima.", "Lima is the capital of Peru.", None),
+        ("It is a UK-wide law.", "It is law in all of the UK.", None),
+        ("It was written by O\u2019Brien.", "It was written by O'Brien.", None),
+    ],
+)
+def test_years_are_exact_and_names_are_without_what_hangs_on_them(
+    sentence: str, evidence: str, missing: str | None
+) -> None:
+    assert contradiction(Claim(sentence, "", evidence)) == missing
+
+
+def test_answers_that_give_other_years_disagree() -> None:
+    assert disagree("It was opened in 1905.", "It was opened in 1945.")
+    assert not disagree("It was opened in 1905.", "It was opened on 3 May 1905.")
 
 
 def test_a_number_that_the_passage_lacks_needs_no_model(parts: Parts) -> None:

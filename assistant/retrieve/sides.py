@@ -33,6 +33,14 @@ _FIRST = re.compile(
     r"on|between|both|compare|tell|give|name|list|explain|describe|the|a|an|and|if|so|then)\b",
     re.IGNORECASE,
 )
+# What stands beside an "or" without being a thing: "two or three tips", "an hour or so", "before or after a run".
+_NO_THING = frozenset(
+    "one two three four five six seven eight nine ten so not no yes more most less least fewer before after now later "
+    "then than never ever always sometimes often i you he she it we they me him her us them should can could would "
+    "will may might must is are was were do does did has have had all any none some both either neither other others "
+    "another if when how why what where who which whose over under above below in on at by for from of to with "
+    "without during be being maybe rather better worse right wrong there here away up down".split()
+)
 _MOST = 4
 # A longer message is no comparison that anyone meant, and looking for one in it may take seconds.
 _LONGEST = 400
@@ -54,8 +62,8 @@ def sides(question: str) -> tuple[Query, ...]:
 def _places(question: str) -> list[tuple[int, int]]:
     """Where the compared things stand, in order."""
     listed = _EITHER.search(question)
-    if listed:
-        things = re.split(rf"{_JOINT}|, ", listed.group())
+    things = re.split(rf"{_JOINT}|, ", listed.group()) if listed else []
+    if listed and not any(thing in _NO_THING or thing.isdigit() for thing in things):
         starts = [listed.start() + at for at in _starts(listed.group(), things)]
         return [(start, start + len(thing)) for start, thing in zip(starts, things, strict=True)]
     pair = next(filter(None, (one.search(question) for one in _PAIRS)), None)
