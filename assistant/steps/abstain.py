@@ -22,21 +22,21 @@ ASK = (
     "You can also add a document that tells it, or ask in other words."
 )
 
-
-_YES = re.compile(r"(?:yes|yeah|yep|yup|sure|ok|okay|please|fine|go ahead|go on|do|of course|why not)\b", re.IGNORECASE)
-_NO = re.compile(
-    r"[?\d]|\b(?:no|not|never|don't|but|what(?! you know)|how|who|where|when|which|about|forget|skip|leave|stop|add|"
-    r"instead|rather|i'll|i will|thanks)\b",
+# A yes and what may stand around it; any other word asks for something else, and so does a question mark.
+_YES = re.compile(
+    r"[^\w?]*(?:yes|yeah|yep|yup|sure|ok|okay|please|fine|go ahead|go on|do(?! you)|of course|why not)\b"
+    r"(?:[^\w?]+(?:yes|please|do|it|that|so|go|ahead|on|and|then|just|answer|tell|me|us|from|what|you|your|own|know|"
+    r"knowledge|think|yourself|thanks|thank|of course|i|would|d|like|love|want|s|fine|good|great|by all means|anyway|"
+    r"say|now|if|can|without (?:an?y? )?sources?)\b)*[^\w?]*",
     re.IGNORECASE,
 )
-_LONGEST_YES = 8
 
 
 def consents(turn: Turn) -> bool:
     """Whether the utterance says yes to `ASK`, in a few words that ask for nothing else."""
     said = turn.utterance.strip()
     offered = bool(turn.history) and turn.history[-1].reply == ASK
-    return offered and bool(_YES.match(said)) and not _NO.search(said) and len(said.split()) <= _LONGEST_YES
+    return offered and bool(_YES.fullmatch(said))
 
 
 def own(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:

@@ -21,11 +21,21 @@ _MY_PLACE = re.compile(
 # "in Oslo", "of the Netherlands": somebody named a place.
 _NAMED = re.compile(r"\b(?:in|from|of|to|near|is) (?:the )?[A-Z]")
 _LONGEST = 15
-# What is no answer to `WHICH`: a question, or a word that ends the matter.
+# What is no answer to `WHICH`: a question, a request, a greeting, or a word that ends the matter.
 _NO_PLACE = re.compile(
-    r"\?|\b(?:no|not|never|nothing|thanks?|forget|stop|skip|don['’]t|what|how|who|when|which|why|write|tell)\b",
+    r"\?|\b(?:no|not|never|nothing|thanks?|forget|stop|skip|don['’]t|what|how|who|when|which|why|write|tell|give|show|list|"
+    r"explain|describe|search|find|look|compare|translate|make|help|name|recommend|suggest|can|could|should|would|hello|"
+    r"hi|hey|bye|good|great|cool|fine|like|love|hate|want|need)\b",
     re.IGNORECASE,
 )
+# What a place is told with. Without it, a place is a few words; "I'm vegetarian" is no place, and "I'm Norwegian" is.
+_LED = re.compile(
+    r"\W*(?:(?:well|oh|um|sorry|yes|sure|ok|okay|and|it['’]s|it is|that['’]s|that is|my \w+ is|(?:i|we) (?:live|come|"
+    r"grew up|was born|stay|work)|i['’]?m|i am|living|based|born|from|in|near|at)\b\W*)+",
+    re.IGNORECASE,
+)
+_IN = re.compile(r"\b(?:in|from|near|at)\b", re.IGNORECASE)
+_FEW_WORDS = 3
 _LONGEST_PLACE = 8
 
 
@@ -49,4 +59,14 @@ def unclear(turn: Turn) -> bool:
 def told(turn: Turn) -> bool:
     """Whether the utterance is a place, in reply to `WHICH`."""
     asked, said = bool(turn.history) and turn.history[-1].reply == WHICH, turn.utterance
-    return asked and len(said.split()) <= _LONGEST_PLACE and not _NO_PLACE.search(said)
+    return asked and len(said.split()) <= _LONGEST_PLACE and not _NO_PLACE.search(said) and _is_place(said)
+
+
+def _is_place(said: str) -> bool:
+    """Whether it is put like the name of a place; which names there are is not known here."""
+    led = _LED.match(said)
+    lead, name = (led.group(), said[led.end() :]) if led else ("", said)
+    if re.search(r"\b(?:i['’]?m|i am)\b", lead, re.IGNORECASE) and not _IN.search(lead):
+        return name[:1].isupper()
+    few = len(name.split()) <= _FEW_WORDS or bool(re.search(r"\s[A-Z]", name))
+    return bool(name.strip()) and (bool(_IN.search(lead)) or few)
