@@ -71,13 +71,14 @@ def offers(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> tuple[F
     """At most three statements of the utterance that are worth remembering and not known yet.
 
     One that contradicts a fact names it in `replaces`; where that fact says more, the rest of it is kept in the text.
+    Statements that contradict the same fact are one offer: each alone would keep what the other corrects.
     """
     stated = [text for text in statements(utterance) if len(text) <= LONGEST]
     if not stated:
         return ()
     lasting = [text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts]
-    made = (_offer(text, facts, embedder) for text in lasting)
-    return tuple(offer for offer in made if offer)[:MOST]
+    new = [text for text in lasting if not _is_known(text, facts, embedder)]
+    return tuple(dict.fromkeys(_offer(text, new, lasting, facts) for text in new))[:MOST]
 
 
 def _lasts(texts: Sequence[str], embedder: Embedder) -> list[bool]:
@@ -93,17 +94,34 @@ def _nearest(similarities: NDArray[np.float32]) -> NDArray[np.float32]:
     return best
 
 
-def _offer(text: str, facts: Sequence[Fact], embedder: Embedder) -> FactOffer | None:
-    """The offer of a statement; None where a fact says it already."""
-    parts = [(fact, part) for fact in facts for part in _parts(fact.text)]
-    if any(_says(part, text) for _, part in parts) or _is_close(text, [fact.text for fact in facts], embedder):
-        return None
-    for fact, part in parts:
-        if _contradicts(text, part):
-            rest = [other for other in _parts(fact.text) if not _contradicts(text, other)]
-            kept = " ".join([text, *rest])
-            return FactOffer(kept if len(kept) <= LONGEST else text, fact.id)
-    return FactOffer(text)
+def _offer(text: str, new: Sequence[str], lasting: Sequence[str], facts: Sequence[Fact]) -> FactOffer:
+    """The offer of a statement; one that contradicts a fact says what else is new of it, and what stays of it."""
+    old = _contradicted(text, facts)
+    if not old:
+        return FactOffer(text)
+    told = [one for one in new if _contradicted(one, facts) == old]
+    rest = [part for part in _parts(old.text) if not any(_contradicts(one, part) for one in lasting)]
+    return FactOffer(_joined([*told, *rest]), old.id)
+
+
+def _contradicted(text: str, facts: Sequence[Fact]) -> Fact | None:
+    """The first fact that a statement contradicts."""
+    return next((fact for fact in facts if any(_contradicts(text, part) for part in _parts(fact.text))), None)
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    """As many of the sentences as one fact can hold."""
+    held = ""
+    for sentence in sentences:
+        longer = f"{held} {sentence}".lstrip()
+        held = longer if len(longer) <= LONGEST else held
+    return held
+
+
+def _is_known(text: str, facts: Sequence[Fact], embedder: Embedder) -> bool:
+    """Whether a fact says it already."""
+    said = any(_says(part, text) for fact in facts for part in _parts(fact.text))
+    return said or _is_close(text, [fact.text for fact in facts], embedder)
 
 
 def _parts(fact: str) -> list[str]:
@@ -127,6 +145,8 @@ def _is_close(text: str, known: Sequence[str], embedder: Embedder) -> bool:
 
 
 def _contradicts(text: str, known: str) -> bool:
+    if _says(known, text):
+        return False
     old, new = _meaning(known), _meaning(text)
     if new.denied != old.denied:
         return bool(new.words) and new.words == old.words and new.numbers == old.numbers

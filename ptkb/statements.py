@@ -107,6 +107,9 @@ _PLAIN = tuple(
     )
 )
 _NAMED = re.compile(r"^I'm ([A-Z][\w-]+)(?:,? (?:and )?(?:I'm )?(from [A-Z].*))?$")
+# What may stand where a name is given, and is none: "Hi, I'm Italian", "Hello, I'm Vegan".
+_DIET = _compiled(_DIETS)
+_PEOPLE = _compiled(rf"{_any('peoples')}(?:-{_any('peoples')})*|{_any('faiths')}")
 
 
 def statements(message: str) -> list[str]:
@@ -156,13 +159,19 @@ def _stripped(clause: str) -> str:
 def _parts(clause: str, greeted: bool) -> list[str]:
     named = _NAMED.match(clause)
     if named and (greeted or named[2]):
-        return [f"My name is {named[1]}", *([f"I'm {named[2]}"] if named[2] else [])]
+        return [_introduced(named[1]), *([f"I'm {named[2]}"] if named[2] else [])]
     verbs, states = _TWO_VERBS.match(clause), _TWO_STATES.match(clause)
     if verbs and not _GOVERNED.search(verbs[1]) and _is_fact(_plain(verbs[1])):
         return [*_parts(verbs[1], greeted), _plain(f"I {verbs[2]}")]
     if states:
         return [_plain(f"I'm {states[1]}"), _plain(f"I'm {states[2]}")]
     return [_plain(clause)]
+
+
+def _introduced(word: str) -> str:
+    if _DIET.fullmatch(word):
+        return f"I'm {word.lower()}"
+    return f"I'm {word}" if _PEOPLE.fullmatch(word) else f"My name is {word}"
 
 
 def _plain(clause: str) -> str:

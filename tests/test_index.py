@@ -104,6 +104,46 @@ def test_a_file_that_is_gone_from_an_indexed_folder_is_removed(settings, folder)
     assert found(settings, "zebra") == []
 
 
+def test_a_hidden_file_that_was_indexed_by_name_stays_when_its_folder_is_indexed(settings, folder):
+    hidden = folder / ".hid" / "c.txt"
+    hidden.parent.mkdir()
+    hidden.write_text("The quagga is extinct.")
+    add_documents("docs", [hidden], settings)
+    assert "removed" not in {one.status for one in add_documents("docs", [folder], settings)}
+    assert found(settings, "quagga") == ["The quagga is extinct."]
+    hidden.unlink()
+    assert told(add_documents("docs", [folder], settings))["c.txt"] == ("removed", 1)
+
+
+def test_a_file_that_cant_be_looked_at_for_now_stays(settings, folder, tmp_path, monkeypatch):
+    add_documents("docs", [folder], settings)
+    (folder / "sub").rename(tmp_path / "away")
+    stat = Path.stat
+
+    def refused(path: Path, **how: bool) -> os.stat_result:
+        if path.name == "rice.md":
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **how)
+
+    with monkeypatch.context() as locked:
+        locked.setattr(Path, "stat", refused)
+        assert "docs/sub/rice.md" not in told(add_documents("docs", [folder], settings))
+    assert found(settings, "rice") == ["Rice is boiled in water."]
+    assert told(add_documents("docs", [folder], settings))["docs/sub/rice.md"] == ("removed", 1)
+
+
+@pytest.mark.parametrize("gone", ["rice.md", "sub"])
+def test_a_file_whose_place_something_else_took_is_removed(settings, folder, gone):
+    add_documents("docs", [folder], settings)
+    (folder / "sub" / "rice.md").unlink()
+    if gone == "rice.md":
+        (folder / "sub" / "rice.md").mkdir()
+    else:
+        (folder / "sub").rmdir()
+        (folder / "sub").write_text("")
+    assert told(add_documents("docs", [folder], settings))["docs/sub/rice.md"] == ("removed", 1)
+
+
 def test_indexing_one_file_leaves_the_others(settings, folder):
     add_documents("docs", [folder], settings)
     assert told(add_documents("docs", [folder / "zebra.txt"], settings)) == {"zebra.txt": ("unchanged", 1)}
@@ -177,6 +217,17 @@ def test_an_uploaded_document_is_known_by_its_name(settings, tmp_path):
     assert told(again) == {"notes.txt": ("replaced", 1)}
     assert found(settings, "version") == ["Second version."]
     assert list_documents("docs", settings)[0].path == ""
+
+
+def test_of_two_files_of_one_name_in_an_upload_the_second_is_skipped(settings, tmp_path):
+    files = [tmp_path / str(n) / "notes.txt" for n in range(2)]
+    for n, file in enumerate(files):
+        file.parent.mkdir()
+        file.write_text(f"Version {n}.")
+    outcomes = add_documents("docs", files, settings, uploaded=True)
+    assert {(one.name, one.status) for one in outcomes} == {("notes.txt", "skipped"), ("notes.txt", "added")}
+    assert "another file of this name" in next(one.reason for one in outcomes if one.status == "skipped")
+    assert found(settings, "version") == ["Version 0."]
 
 
 def test_two_files_of_one_name_are_two_documents(settings, folder):

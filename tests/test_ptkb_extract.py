@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.types import Embedder, Fact, now
+from assistant.types import Embedder, Fact, FactOffer, now
 from ptkb.extract import MOST, offers
 from ptkb.statements import statements
 
@@ -34,6 +34,13 @@ def facts(*texts: str) -> tuple[Fact, ...]:
         ("I turned 35 last week", ["I'm 35."]),
         ("my daughter is 4", ["My daughter is 4."]),
         ("Hi, I'm Jonas from Hamburg. What's the weather like?", ["My name is Jonas.", "I'm from Hamburg."]),
+        ("Hi, I'm Brian from Ireland", ["My name is Brian.", "I'm from Ireland."]),
+        ("Hello, I'm Finn.", ["My name is Finn."]),
+        ("Hi, I'm Christian!", ["My name is Christian."]),
+        ("Hi, I'm Italian. What can I cook tonight?", ["I'm Italian."]),
+        ("Hey, I'm Norwegian from Bergen.", ["I'm Norwegian.", "I'm from Bergen."]),
+        ("Hello, I'm Indian-American and I'm Hindu.", ["I'm Indian-American.", "I'm Hindu."]),
+        ("Hello, I'm Vegan.", ["I'm vegan."]),
         ("Please remember that I don't like coriander.", ["I don't like coriander."]),
         ("Actually, I'm not vegetarian any more.", ["I'm not vegetarian."]),
         ("I no longer eat meat.", ["I don't eat meat."]),
@@ -117,6 +124,45 @@ def test_a_long_message_is_read_quickly() -> None:
 def test_a_contradiction_is_offered_as_a_replacement(embedder: Embedder, known: str, message: str, text: str) -> None:
     [offer] = offers(message, facts("I play chess.", known), embedder)
     assert (offer.text, offer.replaces) == (text, "f1")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("known", "message", "expected"),
+    [
+        ("I live in Porto and I'm 30.", "I live in Lisbon now and I'm 31.", "I live in Lisbon. I'm 31."),
+        (
+            "I have a dog and I'm 30 and I live in Oslo.",
+            "I'm 31. I live in Rome.",
+            "I'm 31. I live in Rome. I have a dog.",
+        ),
+        ("I'm 31 and I live in Oslo.", "I'm 31 and I live in Rome.", "I live in Rome. I'm 31."),
+    ],
+)
+def test_statements_that_contradict_one_fact_are_one_offer(
+    embedder: Embedder, known: str, message: str, expected: str
+) -> None:
+    [offer] = offers(message, facts("I play chess.", known), embedder)
+    assert (offer.text, offer.replaces) == (expected, "f1")
+
+
+@pytest.mark.model
+def test_what_another_fact_has_right_already_is_not_kept_wrong(embedder: Embedder) -> None:
+    known = facts("I'm 31.", "I live in Porto and I'm 30.")
+    assert offers("I'm 31 and I live in Lisbon.", known, embedder) == (FactOffer("I live in Lisbon.", "f1"),)
+
+
+@pytest.mark.model
+def test_statements_that_contradict_two_facts_are_two_offers(embedder: Embedder) -> None:
+    made = offers("I'm 31 and I live in Lisbon.", facts("I'm 30.", "I live in Porto."), embedder)
+    assert made == (FactOffer("I'm 31.", "f0"), FactOffer("I live in Lisbon.", "f1"))
+
+
+@pytest.mark.model
+def test_of_a_long_fact_as_much_is_kept_as_one_can_hold(embedder: Embedder) -> None:
+    parts = ["I'm 30.", *(f"I like {'very ' * 30}old {thing}." for thing in ("boats", "books", "songs"))]
+    [offer] = offers("I live in a town, and I'm 31.", facts("I live in a town.", " ".join(parts)), embedder)
+    assert offer.text == " ".join(["I'm 31.", *parts[1:3]])
 
 
 @pytest.mark.model

@@ -13,8 +13,8 @@ from assistant.chat import Chat
 from assistant.conversation import Conversations, Version
 from assistant.database import connect
 from assistant.errors import StoreError
-from assistant.types import Answer, Choices, FactOffer, Parts, Turn
-from assistant.web.chat import Talk
+from assistant.types import Answer, Choices, Fact, FactOffer, Parts, Turn
+from assistant.web.chat import KEPT, Talk
 from assistant.web.runs import END, Place, Run, Runs
 from assistant.web.sidebar import Sidebar
 from assistant.web.tab import Tab, Updates
@@ -173,6 +173,48 @@ def test_what_others_write_is_not_begun_on_a_page_that_does_not_follow_it(
     assert "answering" not in updates
     assert "Because." in updates["transcript"]
     assert "half" not in updates["transcript"]
+
+
+@pytest.fixture
+def offered(view: View, tab: Tab) -> Fact:
+    """A fact that a reply offers to replace."""
+    fact = view.ptkb.add("me", "I live in Porto.")
+    moved = Turn("I've moved.", id="moved", known=(fact,), offers=(FactOffer("I live in Lisbon.", fact.id),))
+    view.conversations.save_turn("me", tab.conversation, moved.grow(status="done"))
+    return fact
+
+
+def remember(talk: Talk, tab: Tab) -> Updates:
+    return talk.remember(told(tab, turn="moved", place="0"))
+
+
+def known(view: View) -> list[str]:
+    return [fact.text for fact in view.ptkb.facts("me")]
+
+
+@pytest.mark.usefixtures("offered")
+def test_a_fact_is_replaced_where_that_was_offered(view: View, talk: Talk, tab: Tab) -> None:
+    assert "Replace “I live in Porto.” with" in view.all(tab)["transcript"]
+    updates = remember(talk, tab)
+    assert known(view) == ["I live in Lisbon."]
+    assert KEPT not in updates["notice"]
+
+
+def test_a_fact_that_was_changed_since_it_was_to_be_replaced_is_kept(
+    view: View, talk: Talk, tab: Tab, offered: Fact
+) -> None:
+    view.ptkb.edit("me", offered.id, "I work in Porto.")
+    shown = view.all(tab)["transcript"]
+    assert "Remember “I live in Lisbon.”?" in shown
+    assert "Replace" not in shown
+    assert KEPT in remember(talk, tab)["notice"]
+    assert known(view) == ["I work in Porto.", "I live in Lisbon."]
+
+
+def test_of_a_fact_that_was_removed_since_nothing_is_said(view: View, talk: Talk, tab: Tab, offered: Fact) -> None:
+    view.ptkb.remove("me", offered.id)
+    assert KEPT not in remember(talk, tab)["notice"]
+    assert known(view) == ["I live in Lisbon."]
 
 
 def test_only_a_page_that_follows_what_is_written_has_a_place_for_it(talk: Talk, tab: Tab, write: Write) -> None:

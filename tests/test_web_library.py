@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
+import gradio as gr
 import pytest
 
+from assistant.conversation import Conversations
+from assistant.database import connect
 from assistant.settings import Settings
-from assistant.web.library import OwnDocuments
+from assistant.types import silent
+from assistant.web.library import Library, OwnDocuments
+from assistant.web.runs import Runs
+from assistant.web.view import Pieces, View
+from ptkb.store import Ptkb
 
 
 @pytest.mark.lucene
@@ -21,3 +29,27 @@ def test_only_what_was_not_there_yet_counts_as_added(settings: Settings, tmp_pat
         file.write_text(text)
         assert documents.add("ann", [file], lambda done, total: None) == problems
     assert [one.name for one in documents.list("ann")] == ["key.txt"]
+
+
+@pytest.mark.lucene
+def test_what_was_added_and_what_was_replaced_is_told(settings: Settings, tmp_path: Path) -> None:
+    engine = connect("sqlite://")
+    view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
+    library = Library(view, OwnDocuments(settings), gr.File())
+
+    def bring(**texts: str) -> tuple[str, str]:
+        """What the notice and the list of documents say after an upload of files, named by their folder and name."""
+        files = [tmp_path / place / f"{place.split('_')[-1]}.txt" for place in texts]
+        for file, text in zip(files, texts.values(), strict=True):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
+        updates = library.bring("ann", files, silent)
+        assert not any(file.exists() for file in files)
+        return str(updates.get("notice", "")), str(updates["documents"])
+
+    assert "Documents: 1 added." in bring(key="The key is here.")[0]
+    assert "Documents: 1 added, 1 replaced." in bring(key="The key is there.", car="The car is old.")[0]
+    note, shown = bring(a_car="The car is new.", b_car="The car is red.")
+    assert "Documents: 1 replaced." in note
+    assert "car.txt: another file of this name is in the same upload" in shown
+    assert bring(car="The car is new.")[0] == ""

@@ -146,9 +146,10 @@ def test_an_offer_taken_up_is_shown_as_such() -> None:
 def test_a_replacement_names_both_facts_and_a_forgotten_one_is_no_replacement() -> None:
     old = Fact("f", "I'm vegetarian.", now(), now())
     turn = Turn("?", status="done", known=(old,), offers=(FactOffer("I'm vegan.", "f"), FactOffer("I run.", "gone")))
-    html = shown(turn)
-    assert "Replace “I&#39;m vegetarian.” with “I&#39;m vegan.”?" in html
-    assert "Remember “I run.”?" in html
+    for html in (shown(turn, known={"im vegetarian"}), render.answering("i", turn)):
+        assert "Replace “I&#39;m vegetarian.” with “I&#39;m vegan.”?" in html
+        assert "Remember “I run.”?" in html
+    assert "Remember “I&#39;m vegan.”?" in shown(turn, known={"im a pescatarian"})
 
 
 def test_iterations_are_a_timeline_that_says_what_is_new() -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
+import httpx
 import pytest
 from starlette.datastructures import Headers
 
+from assistant import users
+from assistant.database import connect
 from assistant.errors import SettingsError
 from assistant.settings import Settings, WebSettings
+from assistant.users import FREE_TRIES, Logins
 from assistant.web.security import is_loopback, refused
-from assistant.web.server import free_port, serve
+from assistant.web.server import checking, free_port, serve
 from tests.browser.fake import Loaded, Script, house
 
 
@@ -67,3 +74,42 @@ def test_other_computers_need_logins(tmp_path) -> None:
     assert isinstance(built.settings, Settings)
     with pytest.raises(SettingsError, match="users add NAME"):
         serve(built, logins)
+
+
+def test_a_password_being_checked_holds_up_nobody_else(tmp_path, monkeypatch) -> None:
+    built, logins = house(tmp_path, Script(), Loaded())
+    logins.add("ada", "correct horse")
+    begun, go, check = Event(), Event(), logins.check
+
+    def slow(name: str, password: str) -> bool:
+        begun.set()
+        return go.wait(20) and check(name, password)
+
+    monkeypatch.setattr(logins, "check", slow)
+    server = serve(built, logins)
+    try:
+        with ThreadPoolExecutor(1) as pool, httpx.Client(base_url=server.url, timeout=60) as client:
+            sent = {"username": "ada", "password": "correct horse"}
+            login = pool.submit(httpx.post, f"{server.url}login", data=sent, timeout=60)
+            assert begun.wait(20)
+            assert client.get("/").status_code == 200
+            assert not login.done()
+            go.set()
+            assert login.result().json() == {"success": True}
+            assert client.post("/login", data={**sent, "password": "a guess"}).status_code == 400
+    finally:
+        server.close()
+
+
+def test_guesses_made_side_by_side_are_slowed_down_too(monkeypatch) -> None:
+    monkeypatch.setattr(users, "COST", 2**10)
+    tried: list[str] = []
+    verify = users.verify
+    monkeypatch.setattr(users, "verify", lambda password, kept: tried.append(password) or verify(password, kept))
+    check = checking(Logins(connect("sqlite://")))
+
+    async def guess() -> list[bool]:
+        return await asyncio.gather(*(check("ada", f"guess {n}") for n in range(3 * FREE_TRIES)))
+
+    assert not any(asyncio.run(guess()))
+    assert len(tried) == FREE_TRIES

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Literal
 
 from assistant.errors import LibraryError
@@ -169,11 +170,13 @@ def _found(paths: Sequence[Path], uploaded: bool) -> tuple[list[_File], list[Out
         if path.is_dir():
             inside = sorted(one for one in path.rglob("*") if one.is_file() and not _is_hidden(one, path))
             files.update((file.key, file) for file in (_file(one, path.resolve().name, path) for one in inside))
-        elif path.is_file():
+        elif not path.is_file():
+            outcomes.append(Outcome(str(path), "skipped", reason="there is no such file or folder"))
+        elif uploaded and _upload(path).key in files:
+            outcomes.append(Outcome(clean(path.name), "skipped", reason=_TWICE))
+        else:
             file = _upload(path) if uploaded else _file(path, "", path.parent)
             files[file.key] = file
-        else:
-            outcomes.append(Outcome(str(path), "skipped", reason="there is no such file or folder"))
     return list(files.values()), outcomes
 
 
@@ -229,6 +232,7 @@ def _add(writer: Writer, documents: dict[str, Document], file: _File, progress: 
 
 
 _KEPT = "; what was indexed of it before is kept"
+_TWICE = "another file of this name is in the same upload"
 
 
 def _digest(path: Path) -> str:
@@ -253,13 +257,25 @@ def _renamed(passage: Passage, document: str) -> Passage:
 
 
 def _vanished(documents: dict[str, Document], files: list[_File], paths: Sequence[Path]) -> list[Document]:
+    """The documents of these folders whose files are gone; one that the search passed over, as hidden, may be there."""
     folders = [path.resolve() for path in paths if path.is_dir()]
     present = {file.id for file in files}
     return [
         one
         for one in documents.values()
-        if one.path and one.id not in present and any(Path(one.path).is_relative_to(folder) for folder in folders)
+        if one.path
+        and one.id not in present
+        and any(Path(one.path).is_relative_to(folder) for folder in folders)
+        and _is_gone(Path(one.path))
     ]
+
+
+def _is_gone(path: Path) -> bool:
+    """Whether there is no such file any more; of one that can't be looked at for now, that isn't known."""
+    try:
+        return not S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
 
 
 def _drop(writer: Writer, documents: dict[str, Document], gone: Sequence[Document], reason: str) -> Iterator[Outcome]:

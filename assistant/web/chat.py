@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from threading import Event
 from typing import cast, get_args
@@ -14,13 +14,15 @@ from assistant.chat import Chat
 from assistant.conversation import Conversation, Feedback
 from assistant.errors import SequiturError, SettingsError, StoreError
 from assistant.settings import Below
-from assistant.types import Choices, Turn
+from assistant.types import Choices, Fact, FactOffer, Turn
 from assistant.web import render
 from assistant.web.runs import BUSY, END, Place, Run, Watchers, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
+from ptkb.store import key
 
 NOT_STORED = "This reply could not be stored; copy what you need of it before you go on."
+KEPT = "Remembered. The fact that it was to replace has changed, and was kept."
 
 
 class Talk:
@@ -164,19 +166,20 @@ class Talk:
         return self._view.panel(tab, turn)
 
     def remember(self, tab: Tab) -> Updates:
-        """Store a fact that was offered, in the place of the one that it contradicts where there is one."""
+        """Store a fact that was offered, in the place of the one that it contradicts if that still says the same."""
         turn, place = self._own(tab), tab.number("place")
         if not 0 <= place < len(turn.offers):
             raise StoreError("This offer is no longer there; reload the page.")
-        offer, facts = turn.offers[place], {fact.id for fact in self._ptkb.facts(tab.user)}
-        if offer.replaces in facts:
-            self._ptkb.replace(tab.user, offer.replaces, offer.text, turn.id)
+        offer, facts = turn.offers[place], self._ptkb.facts(tab.user)
+        old = _unchanged(turn, offer, facts)
+        if old:
+            self._ptkb.replace(tab.user, old.id, offer.text, turn.id)
         else:
             self._ptkb.add(tab.user, offer.text, turn.id)
         return {
             **self._replies(tab),
             **self._view.facts(tab, self._view.looked(tab)),
-            **self._view.note("Remembered."),
+            **self._view.note(KEPT if not old and _find(facts, offer.replaces) else "Remembered."),
         }
 
     def _begin(self, tab: Tab, utterance: str) -> tuple[Tab, Run]:
@@ -252,6 +255,16 @@ def _same_reply(conversation: Conversation, turn_id: str, run: Run) -> bool:
     """Whether the run writes another version of the reply that this turn is a version of."""
     place = conversation.place(turn_id)
     return place >= 0 and place == conversation.place(run.place.of)
+
+
+def _unchanged(turn: Turn, offer: FactOffer, facts: Sequence[Fact]) -> Fact | None:
+    """The fact that the offer replaces, if there is one that says what it said when the offer was made."""
+    seen = _find(turn.known, offer.replaces)
+    return next((fact for fact in facts if seen and key(fact.text) == key(seen.text)), None)
+
+
+def _find(facts: Sequence[Fact], wanted: str) -> Fact | None:
+    return next((fact for fact in facts if fact.id == wanted), None)
 
 
 def _picked(tab: Tab, usual: Choices) -> Choices:

@@ -118,20 +118,27 @@ class Library:
         return {self._view.pieces.documents: html}
 
     def bring(self, user: str, files: Sequence[Path], progress: Progress) -> Updates:
-        """Add files, and say for each that was not added why. The uploaded copies are deleted."""
+        """Add files, say how many are new, and why each that was not added wasn't. The uploaded copies are deleted."""
         try:
+            before = {document.id for document in self._documents.list(user)}
             problems = self._documents.add(user, files, progress) if files else []
         finally:
             for file in files:
                 file.unlink(missing_ok=True)
-        added = len(files) - len(problems)
-        note = self._view.note(f"{added} document{'s' if added != 1 else ''} added.") if added > 0 else {}
-        return {**self.show(user, problems), **note}
+        new = sum(document.id not in before for document in self._documents.list(user))
+        note = _note(new, len(files) - len(problems) - new)
+        return {**self.show(user, problems), **(self._view.note(note) if note else {})}
 
     def drop(self, tab: Tab) -> Updates:
         """Take a document out."""
         self._documents.remove(tab.user, tab.text("document"))
         return self.show(tab.user)
+
+
+def _note(added: int, replaced: int) -> str:
+    """What became of the files of an upload, such as "Documents: 2 added, 1 replaced."; "" where nothing did."""
+    counts = [f"{count} {what}" for count, what in ((added, "added"), (replaced, "replaced")) if count > 0]
+    return f"Documents: {', '.join(counts)}." if counts else ""
 
 
 def _teller(progress: gr.Progress) -> Progress:

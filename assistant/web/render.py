@@ -35,7 +35,7 @@ def render(name: str, /, **values: Any) -> Markup:
 
 
 def transcript(conversation: Conversation, known: set[str], place: Place | None = None) -> Markup:
-    """A conversation. `known` are the keys of the facts stored, so that offers taken up are shown as such.
+    """A conversation. `known` are the keys of the facts stored, which tell what is remembered and what can be replaced.
 
     `place` is where something is being written: that of a turn is left open for it.
     """
@@ -45,7 +45,8 @@ def transcript(conversation: Conversation, known: set[str], place: Place | None 
 
 def answering(conversation: str, turn: Turn, into: str = "") -> Markup:
     """The turn that is being written, at the end or `into` the place of the turn that it answers again."""
-    return render("answering", conversation=conversation, turn=turn, into=into, known=set())
+    known = {key(fact.text) for fact in turn.known}
+    return render("answering", conversation=conversation, turn=turn, into=into, known=known)
 
 
 def running(conversation: str, run: Run) -> Markup:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,11 +86,24 @@ def serve(house: House, logins: Logins) -> Server:
     _app, url, _share = page.launch(
         server_name=web.host,
         server_port=port,
-        auth=None if local and not logins.names() else logins.check,
         **look(),
         **guarded(web, local, logins),
     )
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
+
+
+def checking(logins: Logins) -> Callable[[str, str], Awaitable[bool]]:
+    """`logins.check` beside the event loop, which serves everybody meanwhile: checking a password is slow on purpose.
+
+    One at a time, so that guesses made side by side don't get around the wait after wrong ones.
+    """
+    turns = asyncio.Lock()
+
+    async def check(name: str, password: str) -> bool:
+        async with turns:
+            return await asyncio.to_thread(logins.check, name, password)
+
+    return check
 
 
 def lan_address() -> str:
@@ -124,6 +139,7 @@ def look() -> dict[str, Any]:
 def guarded(web: WebSettings, local: bool, logins: Logins) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
+        "auth": None if local and not logins.names() else checking(logins),
         "app_kwargs": {"middleware": [Middleware(Guard, local=local), Middleware(Leavers, hashes=logins.hashes)]},
         "max_file_size": f"{web.upload_mb}mb",
         "share": False,
