@@ -43,7 +43,7 @@ class LLMSettings(Section):
         description="what runs the model; auto = transformers on a GPU and for hub ids and folders",
     )
     model: str = Field("default", description="a name of the catalogue, a hub id, a folder, or a .gguf file")
-    quantisation: Literal["auto"] | Quantisation = Field(
+    quantisation: Literal["auto", Quantisation] = Field(
         "auto", description="of transformers' weights; auto = nf4 on a GPU, none (bf16) on a CPU"
     )
     context: int = Field(4096, ge=512, description="tokens that one request may use, prompt and reply together")

@@ -12,7 +12,9 @@ from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.evaluation import bench_retrieval as bench
 from assistant.evaluation import retrieval_report as report
-from assistant.evaluation.bench_vectors import WORD_PIECES, Kept, query_encoder
+from assistant.evaluation.bench_vectors import WORD_PIECES, Kept, kept_as, query_encoder
+from assistant.llm.catalogue import Catalogue
+from assistant.llm.folders import NOTE, name_of
 from assistant.settings import RetrieveSettings, Settings
 from tests.test_encoders import tiny
 
@@ -145,8 +147,31 @@ def test_word_pieces_are_cheap_vectors_of_length_1_that_are_kept(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-5)
     assert not np.allclose(vectors[0], vectors[2], atol=0.1)
+    # of another encoder whose folder is called the same they are others, and kept elsewhere
+    (tmp_path / "more").mkdir()
+    other = tiny(tmp_path / "more" / "encoder", "BertModel", seed=1)
+    others = settings.model_copy(update={"retrieve": RetrieveSettings(encoder=str(other))})
+    assert not np.allclose(query_encoder(WORD_PIECES, others).encode(["the cat"]), vectors[:1], atol=0.1)
+    places = {
+        place
+        for knobs in (settings, others)
+        for plan in [bench.Plan(bench.Material([], []), "data", [100], 0, 1, tmp_path, knobs)]
+        for place in (plan.store(WORD_PIECES), plan.vectors(WORD_PIECES, 100, exact=True))
+    }
+    assert len(places) == 4
     kept = Kept(tmp_path / "kept", pieces)
     np.testing.assert_array_equal(kept.encode(["the cat"]), vectors[:1])
     again = Kept(tmp_path / "kept", pieces)
     assert again.holds("the cat")
     assert not again.holds("the dog")
+
+
+def test_word_pieces_of_the_usual_encoder_stay_where_they_were(tmp_path, monkeypatch):
+    fetched = tmp_path / "all-MiniLM-L6-v2"
+    fetched.mkdir()
+    monkeypatch.setattr(Catalogue, "resolve", lambda *_: fetched)
+    settings = Settings(data_dir=tmp_path)
+    assert kept_as(WORD_PIECES, settings) == f"{WORD_PIECES} of {name_of(fetched)}"
+    fetched.with_name(fetched.name + NOTE).touch()
+    assert kept_as(WORD_PIECES, settings) == WORD_PIECES
+    assert kept_as("mine", settings) == "mine"

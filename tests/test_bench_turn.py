@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
 from assistant.commands import bench as command
-from assistant.evaluation.bench_turn import QUESTIONS, Timing, bench, medians
+from assistant.evaluation import peak
+from assistant.evaluation.bench_turn import QUESTIONS, Timing, bench, medians, peak_memory
 from assistant.types import Choices, Parts
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -58,3 +62,30 @@ def test_turns_without_a_source_are_told_as_such(parts: Parts, tmp_path: Path, m
     report = json.loads((tmp_path / "b" / "turn.json").read_text())
     assert len(report["runs"][0]) == len(QUESTIONS)
     assert report["medians"][0]["first_source"] == -1
+
+
+def test_the_command_line_starts_where_there_is_no_resource_module() -> None:
+    # psutil itself takes it, but on Unix alone
+    script = (
+        "import sys, psutil; sys.modules['resource'] = None; "
+        "import assistant.__main__, assistant.evaluation.bench_retrieval"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[1], timeout=120, check=True)
+
+
+@pytest.mark.parametrize(("system", "count"), [("linux", 2_000_000), ("darwin", 2_048_000_000)])
+def test_peak_memory_is_told_in_bytes_whatever_the_system_counts(
+    system: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = SimpleNamespace(RUSAGE_SELF=0, getrusage=lambda _: SimpleNamespace(ru_maxrss=count))
+    monkeypatch.setitem(sys.modules, "resource", resource)
+    monkeypatch.setattr(sys, "platform", system)
+    assert peak.peak_bytes() == 2_048_000_000
+    assert peak_memory() == pytest.approx(2.048)
+
+
+def test_peak_memory_is_told_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = SimpleNamespace(memory_info=lambda: SimpleNamespace(peak_wset=7))
+    monkeypatch.setattr(psutil, "Process", lambda: process)
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert peak.peak_bytes() == 7

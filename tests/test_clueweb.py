@@ -144,9 +144,10 @@ def test_broken_files_are_named_and_leave_nothing_behind(tmp_path: Path) -> None
     with pytest.raises(DataError, match=r"record 2, has no ClueWeb22-ID in its header"):
         list(documents(warc(tmp_path / "a.warc.gz", {"x": page(1)}, header="")))
     no_text = tmp_path / "b.json"
-    no_text.write_text('{"ClueWeb22-ID": "x"}\n')
-    with pytest.raises(DataError, match=r"b\.json, line 1, has no ClueWeb22-ID or no Clean-Text"):
-        list(documents(no_text))
+    for fields in ('"ClueWeb22-ID": "x"', '"ClueWeb22-ID": "x", "Clean-Text": null', '"Clean-Text": ' + "[" * 100_000):
+        no_text.write_text(f"{{{fields}}}\n")
+        with pytest.raises(DataError, match=r"b\.json, line 1, has no ClueWeb22-ID or no Clean-Text"):
+            write_passages([no_text], tmp_path / "out", silent)
     whole = clean_texts(tmp_path / "c.json.gz", {"x": "Oats. " * 999}).read_bytes()
     cut = tmp_path / "d.json.gz"
     cut.write_bytes(whole[: len(whole) // 2])

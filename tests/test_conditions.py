@@ -1,19 +1,30 @@
 """What an experiment says it was made with, and that samples of several commands stay apart."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from assistant.commands.bench_strategies import strategies
 from assistant.commands.common import by_words_only
+from assistant.commands.evaluate_relevance import relevance as measure_relevance
+from assistant.commands.evaluate_weighing import re_rag
+from assistant.commands.train import relevance as train_relevance
+from assistant.commands.train_blend import blend
+from assistant.commands.train_joint import joint
 from assistant.errors import SettingsError
-from assistant.evaluation import relevance, weighing
-from assistant.evaluation.conditions import model_of
+from assistant.evaluation import conditions, relevance, weighing
+from assistant.evaluation.conditions import llm_of, model_of
+from assistant.llm.catalogue import Catalogue
 from assistant.settings import Settings
 from tests.test_evaluation_data import lines
 
 
 @pytest.fixture
-def plain(tmp_path: Path) -> Settings:
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(conditions, "sees_gpu", lambda: False)
     return Settings(data_dir=tmp_path)
 
 
@@ -36,6 +47,56 @@ def test_the_usual_settings_need_no_words(plain: Settings) -> None:
 def test_what_decides_the_outcome_is_told(plain: Settings, section: str, change: dict, says: str) -> None:
     changed = getattr(plain, section).model_copy(update=change)
     assert model_of(plain.model_copy(update={section: changed})) == says
+
+
+def with_llm(settings: Settings, **changes: str) -> Settings:
+    return settings.model_copy(update={"llm": settings.llm.model_copy(update=changes)})
+
+
+def test_replies_are_told_apart_by_the_model_alone(plain: Settings) -> None:
+    turn = plain.turn.model_copy(update={"answer_tokens": 9})
+    assert llm_of(plain.model_copy(update={"turn": turn})) == "default"
+    assert llm_of(with_llm(plain, backend="transformers")) == "default, llm.backend = transformers"
+
+
+def test_the_model_of_a_gpu_is_told_where_it_is_the_one_that_is_loaded(plain: Settings, monkeypatch) -> None:
+    monkeypatch.setattr(conditions, "sees_gpu", lambda: True)
+    assert model_of(plain) == llm_of(plain) == "gpu-default"
+    assert model_of(with_llm(plain, backend="llama.cpp")) == "default, llm.backend = llama.cpp"
+    assert model_of(with_llm(plain, model="fast")) == "fast"
+
+
+def test_models_in_folders_are_told_apart_by_their_weights(plain: Settings, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "fast"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(b"first")
+    monkeypatch.setattr(Catalogue, "fetch", lambda *_: tmp_path / "models" / "fast")
+    before = model_of(with_llm(plain, model="./mine"))
+    assert before.startswith("mine-")
+    assert before == model_of(with_llm(plain, model=str(tmp_path / "mine")))
+    (tmp_path / "mine" / "model.safetensors").write_bytes(b"trained on")
+    assert model_of(with_llm(plain, model="./mine")) != before
+    assert model_of(with_llm(plain, model="fast")) == "fast"
+
+
+def run_of(command: Callable[..., None], *words: object) -> None:
+    app = typer.Typer()
+    app.command()(command)
+    CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("command", [measure_relevance, re_rag, strategies, train_relevance, joint, blend])
+def test_commands_that_search_by_words_refuse_other_settings(command, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("SEQUITUR_RETRIEVE__RETRIEVER", "hybrid")
+    corpus = lines(tmp_path / "c.jsonl", *({"id": f"p{n}", "contents": f"Text {n}."} for n in range(30)))
+    asked = ({"id": f"q{n}", "question": f"What is {n}?", "answers": [str(n)], "gold": [f"p{n}"]} for n in range(30))
+    words = ["--corpus", corpus, "--questions", lines(tmp_path / "q.jsonl", *asked), "--data-dir", tmp_path / "data"]
+    if command in (train_relevance, joint):
+        words += ["--dev", 1]
+    words += ["--model", tmp_path] if command is blend else ["--out", tmp_path / "out"]
+    with pytest.raises(SettingsError, match=r"leave retrieve\.retriever at bm25"):
+        run_of(command, *words)
 
 
 def test_a_command_that_searches_by_words_refuses_another_way(plain: Settings) -> None:

@@ -109,6 +109,21 @@ def test_what_strategies_ask_in_common_is_asked_once_and_counted_each_time(files
         open_run(tmp_path / "out", told, "scripted")
 
 
+def test_runs_with_other_settings_of_a_turn_share_replies(files, parts, tmp_path) -> None:
+    asked = replace(Experiment(*files, ("concat",), (Setting(k=2),)), replies=tmp_path / "replies.jsonl")
+    found = FixedRetriever(passages("France", "Peru"))
+    ran(asked, replace(parts, llm=Reader(), retriever=found), tmp_path / "first")
+    turn = parts.settings.turn.model_copy(update={"answer_tokens": 99})
+    settings = parts.settings.model_copy(update={"turn": turn})
+    again = Reader()
+    ran(asked, replace(parts, settings=settings, llm=again, retriever=found), tmp_path / "second")
+    assert again.prompts == []
+    llm = settings.llm.model_copy(update={"context": 999})
+    other = replace(parts, settings=settings.model_copy(update={"llm": llm}), llm=Reader(), retriever=found)
+    with pytest.raises(DataError, match=r"holds replies of default, not of default, llm\.context = 999"):
+        ran(asked, other, tmp_path / "third")
+
+
 def test_a_killed_run_goes_on_and_makes_the_same_rows(files, parts, tmp_path) -> None:
     experiment = Experiment(*files, ("concat",), (Setting(k=2, placement="insert"),))
     parts = replace(parts, llm=Reader(), retriever=FixedRetriever(passages("France", "Peru")))

@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 from assistant.commands import evaluate_ptkb
 from assistant.errors import DataError
 from assistant.evaluation import memory, ptkb
+from assistant.evaluation.runs import Run
 from assistant.settings import FactSettings
-from assistant.types import Embedder
+from assistant.types import Embedder, silent
 
 IKAT = Path(__file__).parents[2] / "shared" / "data" / "ikat"
 
@@ -134,6 +135,19 @@ def test_the_command_writes_rows_and_summary(run: Any, file: Path, tmp_path: Pat
     assert len((tmp_path / "out" / "rows.jsonl").read_text().splitlines()) == summary["turns"] == 1
     with pytest.raises(DataError, match="can't be written"):
         run(Compass(), "ptkb", "--topics", str(file), "--out", str(file))
+
+
+@pytest.mark.parametrize("command", ["ptkb", "memory"])
+def test_the_rows_of_a_run_are_not_written_over(run: Any, file: Path, tmp_path: Path, command: str) -> None:
+    dialogues = tmp_path / "dialogues.jsonl"
+    dialogues.write_text(json.dumps(DIALOGUE) + "\n")
+    done = Run(tmp_path / "out", {"seed": 0}, lambda row: str(row["id"]))
+    done.fill([("1", lambda: {"id": "1"})], 1, silent)
+    data = ["--topics", str(file)] if command == "ptkb" else ["--dialogues", str(dialogues)]
+    with pytest.raises(DataError, match=r"out holds a run, whose rows would be lost; choose another folder"):
+        run(Compass(), command, *data, "--out", str(done.folder))
+    assert (done.folder / "rows.jsonl").read_text() == '{"id": "1"}\n'
+    assert not (done.folder / "summary.json").exists()
 
 
 @pytest.mark.model

@@ -42,6 +42,8 @@ def test_a_byte_order_mark_and_a_title_of_null_are_nothing(tmp_path: Path) -> No
     [
         ('{"id": "b", "contents": ', "line 2, is not valid JSON"),
         ("[1, 2]", "line 2, is not a JSON object"),
+        ("[" * 100_000, "line 2, is not valid JSON"),
+        ("1" * 5000, "line 2, is not valid JSON"),
         ('{"contents": "x"}', "line 2, has no id"),
         ('{"id": "a", "contents": "x"}', "line 2, repeats the id 'a'"),
         ('{"id": "b", "contents": " "}', "line 2, has no text under 'contents'"),
@@ -98,6 +100,13 @@ def test_qrels_come_from_trec_lines_or_from_gold_ids(tmp_path: Path) -> None:
     assert read_qrels(gold) == {"1": {"a": 1}}
     with pytest.raises(DataError, match="line 2, does not read"):
         read_qrels(lines(tmp_path / "bad.trec", "1 0 a 1", "1 0 b"))
+    assert read_qrels(lines(tmp_path / "junk.trec", "1 0 a -2")) == {"1": {"a": -2}}
+
+
+@pytest.mark.parametrize("relevance", ["--1", "-", "²", "1.0", "١"])
+def test_a_relevance_that_is_no_number_is_named(tmp_path: Path, relevance: str) -> None:
+    with pytest.raises(DataError, match="line 1, does not read 'query 0 passage relevance'"):
+        read_qrels(lines(tmp_path / "bad.trec", f"1 0 a {relevance}"))
 
 
 def test_query_texts_are_found_under_their_usual_names(tmp_path: Path) -> None:
@@ -124,6 +133,14 @@ def test_a_broken_run_says_what_to_do(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "run.json").write_bytes(text)
     with pytest.raises(DataError, match="remove it to go on"):
         Run(tmp_path, {"seed": 0}, str)
+
+
+@pytest.mark.parametrize("row", ['{"fact": 1}', "7", '{"id": []}'])
+def test_rows_of_something_else_are_named_and_the_folder_is_left_as_it_was(tmp_path: Path, row: str) -> None:
+    lines(tmp_path / "rows.jsonl", {"id": "1"}, row)
+    with pytest.raises(DataError, match=r"rows\.jsonl, line 2, is no row of such a run; choose another folder"):
+        Run(tmp_path, {"seed": 0}, lambda row: {row["id"]} and row["id"])
+    assert [one.name for one in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
 def test_samples_grow_with_the_limit_and_skip_keeps_them_apart() -> None:

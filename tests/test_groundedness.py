@@ -148,6 +148,9 @@ def test_labels_that_do_not_fit_are_refused(questions: Path, parts: Parts, tmp_p
         agreement(read_labels(other), run, 0.5)
     with pytest.raises(DataError, match=r"open.jsonl, line 1, is no label"):
         read_labels(lines(tmp_path / "open.jsonl", {"id": "q1/0", "sentence": "x", "supporting": None}))
+    for wrong in ({"supporting": "p7"}, {"supporting": [7]}, {"supporting": [], "id": ["q1/0"]}):
+        with pytest.raises(DataError, match=r"wrong.jsonl, line 1, is no label"):
+            read_labels(lines(tmp_path / "wrong.jsonl", {"id": "q1/0", "sentence": "x", **wrong}))
     with pytest.raises(DataError, match="no labels"):
         read_labels(lines(tmp_path / "empty.jsonl"))
 

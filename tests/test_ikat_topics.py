@@ -99,6 +99,13 @@ def test_what_is_broken_is_named_with_its_place(tmp_path: Path, change: Any, say
         read_topics(write(tmp_path, broken))
 
 
+def test_topics_that_are_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "topics.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(DataError, match="are not valid JSON"):
+        read_topics(path)
+
+
 def test_numbers_that_no_fact_has_are_refused_in_2025_as_well(tmp_path: Path) -> None:
     topics = topics_of(2025)
     topics[0]["responses"][0]["relevant_ptkbs"] = ["3"]

@@ -159,6 +159,19 @@ def test_a_generation_only_run_cites_without_references(tmp_path: Path) -> None:
     assert problems(2025, tmp_path, change) == []
 
 
+def test_what_ends_a_line_for_unicode_alone_may_be_in_a_text(tmp_path: Path) -> None:
+    topics, path, _ = run_of(2025, tmp_path)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines[0]["responses"][0]["text"] = "The DASH\u2028diet\u2029does\u0085so."
+    texts = [json.dumps(line, ensure_ascii=False) for line in lines]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    assert validate(path, topics) == []
+    path.write_text("\n".join([*texts, "{"]), encoding="utf-8")
+    assert "line 4: it is not valid JSON" in str(validate(path, topics)[0])
+    path.write_text("", encoding="utf-8")
+    assert ["it lacks 3 of the 3 turns" in str(one) for one in validate(path, topics)] == [True]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -183,6 +196,8 @@ def test_broken_columns(tmp_path: Path, old: str, new: str, says: str) -> None:
 def test_what_is_no_run_at_all(tmp_path: Path, year: int) -> None:
     topics, run, _ = run_of(year, tmp_path)
     run.write_text("{")
+    assert "is not valid JSON" in str(validate(run, topics)[0])
+    run.write_text("[" * 100_000)
     assert "is not valid JSON" in str(validate(run, topics)[0])
     run.write_text("[1]")
     assert "not an object" in str(validate(run, topics)[0])

@@ -54,6 +54,38 @@ def test_a_line_that_is_no_dialogue_is_named(tmp_path: Path) -> None:
         read_follow_ups(lines(tmp_path / "e.jsonl", {"dialog_id": "x", "turns": []}))
 
 
+def test_null_is_a_rewrite_that_nobody_made_and_a_reply_that_nobody_gave(tmp_path: Path) -> None:
+    first, second, third = CANARD["turns"]
+    bare = {"rewrite": None, "history_answer": None}
+    path = lines(tmp_path / "d.jsonl", {"dialog_id": 7, "turns": [first | bare, second | bare, third]})
+    born, when = read_follow_ups(path)
+    assert (born.id, born.human, when.human) == ("7/2", "", "When was Frank Zappa born?")
+    assert [(one.question, one.reply) for one in when.history] == [
+        ("Who is Frank Zappa?", ""), ("Where was he born?", ""),
+    ]  # fmt: skip
+    assert choose([born, when], None, 0, None) == [when]
+    silent = IKAT | {"turns": [turn | {"resolved_utterance": None, "response": None} for turn in IKAT["turns"]]}
+    [stay] = read_follow_ups(lines(tmp_path / "i.jsonl", silent))
+    assert (stay.human, stay.history[0].reply) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"turns": None}, "turns"),
+        ({"turns": ["Hi"]}, "turns"),
+        ({"dialog_id": None}, "dialog_id"),
+        ({"turns": [CANARD["turns"][0] | {"question": None}]}, "question"),
+        ({"turns": [CANARD["turns"][0] | {"rewrite": ["x"]}]}, "rewrite"),
+        ({"turns": [CANARD["turns"][0] | {"history_answer": 7}]}, "history_answer"),
+    ],
+)
+def test_a_field_of_another_kind_is_named(tmp_path: Path, change: dict, field: str) -> None:
+    says = rf"line 1, is neither .*: '{field}' is missing or holds something else; mend or remove the line"
+    with pytest.raises(DataError, match=says):
+        read_follow_ups(lines(tmp_path / "d.jsonl", CANARD | change))
+
+
 def test_rewrites_are_compared_with_peoples(parts, tmp_path) -> None:
     path = lines(tmp_path / "d.jsonl", CANARD)
     follow_ups = read_follow_ups(path)

@@ -34,6 +34,12 @@ def test_a_wrong_key_or_value_is_named(tmp_path: Path, text: str) -> None:
         load(written(tmp_path, text))
 
 
+def test_a_quantisation_that_there_is_not_is_told_those_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQUITUR_LLM__QUANTISATION", "foo")
+    with pytest.raises(SettingsError, match=r"'llm\.quantisation' is not valid: .*'auto', 'none', 'int8' or 'nf4'"):
+        load()
+
+
 def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQUITUR_LIBARY", "x")
     with pytest.raises(SettingsError, match="SEQUITUR_LIBARY"):

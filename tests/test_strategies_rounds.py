@@ -10,6 +10,7 @@ from assistant import variants
 from assistant.consistency import Sampler, sampled, sampling
 from assistant.reasoning import split
 from assistant.strategies.concat_pf import FELL_BACK
+from assistant.strategies.post_fusion import CHAT_ROOM
 from assistant.types import Choices, Completion, Confidence, Messages, Options, Parts, Scorer, Turn
 from tests.conftest import ScriptedLLM
 from tests.scripted import OutOfRoom
@@ -142,6 +143,24 @@ def test_the_distiller_reads_only_passages_that_gave_an_answer(parts: Parts) -> 
     assert "Candidate answers: 18 grams; 30 minutes\n" in second
     assert turn.answer
     assert (turn.answer.text, turn.answer.unknown, turn.answer.origin) == ("18 grams", False, "passages")
+
+
+@pytest.mark.parametrize(("tokens", "room"), [(160, CHAT_ROOM), (20, 20)])
+@pytest.mark.parametrize("name", ["post_fusion", "pf_concat", "re_rag"])
+def test_a_passage_alone_is_given_no_more_room_than_an_answer(parts: Parts, name: str, tokens: int, room: int) -> None:
+    rooms = []
+
+    class Roomy(ScriptedLLM):
+        def complete(self, batch, options: Options, stop: Event) -> list[Completion]:
+            rooms.append(options.max_tokens)
+            return super().complete(batch, options, stop)
+
+    settings = parts.settings.model_copy(
+        update={"turn": parts.settings.turn.model_copy(update={"answer_tokens": tokens})}
+    )
+    parts = replace(parts, settings=settings, llm=Roomy(["Lentils hold 18 grams of protein."] * 4))
+    final(variants.step("strategies", name), turn_of(parts, "chat"), parts)
+    assert set(rooms) == {room}
 
 
 def test_the_distiller_names_equal_candidates_once(parts: Parts) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, out, settings_of, talk
 from assistant.commands.experiment import Corpus, Questions, Seed, indexed, with_models
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def strategies(  # noqa: PLR0913 - the experiment's knobs
     names = tuple(dict.fromkeys([bench.BASE, *(strategy or ["post_fusion", "concat_pf"])]))
     experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)
     material = prepare(experiment)
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
     parts = with_models(knobs, indexed(corpus, knobs))
     costs = bench.measure(experiment, material, parts, rounds, each=_tell)
     found = bench.ratios(costs)

@@ -40,6 +40,7 @@ def ptkb(  # noqa: PLR0913 - the experiment's knobs
     """Measure which facts are found relevant, against people's labels."""
     from assistant.evaluation import ptkb as measured  # noqa: PLC0415
 
+    _refuse_run(into)
     labelled, labels = measured.judged(measured.read_topics(topics), qrels)
     turns = measured.taken(labelled, limit, seed)
     knobs = settings_of(settings, data_dir)
@@ -62,6 +63,7 @@ def memory(
     from assistant.evaluation import memory as measured  # noqa: PLC0415
     from assistant.evaluation.data import sample  # noqa: PLC0415
 
+    _refuse_run(into)
     everyone = measured.read_speakers(dialogues)
     embedder = _embedder(settings_of(settings, data_dir))
     with Bars(console=talk, transient=True) as bars:
@@ -71,6 +73,12 @@ def memory(
             speakers, everyone, embedder, seed, lambda done, total: bars.update(task, completed=done, total=total)
         )
     _finish({"embedder": embedder.name, **summary}, rows, into, as_json)
+
+
+def _refuse_run(into: Path | None) -> None:
+    """The rows of these measures are written anew each time; those of a run may have taken hours."""
+    if into and (into / "run.json").exists():
+        raise DataError(f"{into} holds a run, whose rows would be lost; choose another folder for --out.")
 
 
 def _embedder(knobs: Settings) -> Embedder:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, settings_of
 from assistant.commands.experiment import (
     AsJson,
     Corpus,
@@ -84,7 +84,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     thresholds = tuple(threshold or THRESHOLDS)
     experiment = measured.Experiment(corpus, questions, depth, k, contexts, limit, seed, skip, share, thresholds)
     material = measured.prepare(experiment)
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
     with bar("Estimator") as progress:
         estimates = load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, estimates.name) if calibration else None

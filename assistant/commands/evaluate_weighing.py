@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, settings_of
 from assistant.commands.experiment import (
     AsJson,
     Corpus,
@@ -58,7 +58,7 @@ def re_rag(  # noqa: PLR0913 - the experiment's knobs
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
     from assistant.relevance.load import load_calibrated  # noqa: PLC0415 - torch
 
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
     thresholds = tuple(threshold or THRESHOLDS)
     experiment = weighing.Experiment(corpus, questions, depth, k, limit, seed, skip, told(knobs.turn), thresholds)
     chosen = weighing.prepare(experiment)

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, out, settings_of, talk
 from assistant.commands.experiment import AsJson, Limit, Seed, Skip, indexed
 from assistant.errors import DataError
 from assistant.evaluation.conditions import model_of
@@ -79,7 +79,7 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     chosen = [_chosen(file, limit, seed, skip, dev) for file in questions]
     for file in corpus:
         read_corpus(file, set())
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
     measured = _by_words if likelihoods == "words" else _by_llm
     examples = [measured(some, file, contexts, knobs, dev) for some, file in zip(chosen, corpus, strict=True)]
 

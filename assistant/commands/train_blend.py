@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import DataDir, SettingsFile, settings_of, talk
+from assistant.commands.common import DataDir, SettingsFile, by_words_only, settings_of, talk
 from assistant.commands.experiment import Corpus, Limit, Questions, Seed, Skip, indexed
 from assistant.errors import DataError
 from assistant.evaluation.data import read_questions, sample
@@ -37,7 +37,7 @@ def blend(  # noqa: PLR0913 - the experiment's knobs
     chosen = [one for one in sample(read_questions(questions), limit, seed, skip) if one.gold and not one.unanswerable]
     if not chosen:
         raise DataError(f"No question of {questions} names a gold passage; give another file.")
-    knobs = settings_of(settings, data_dir)
+    knobs = by_words_only(settings_of(settings, data_dir))
     retriever, judge = indexed(corpus, knobs), trained("seq2seq" if is_seq2seq(model) else "cross_encoder", model)
     with bar("Sentence-BERT") as progress:
         embedder = load_embedder(knobs, progress)

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from assistant.commands.bars import bar
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.common import DataDir, SettingsFile, by_words_only, out, settings_of, talk
 from assistant.commands.experiment import AsJson, Corpus, Limit, Questions, Seed, Skip, indexed
 from assistant.errors import DataError
 from assistant.evaluation.data import read_corpus, read_questions, sample
@@ -46,7 +46,7 @@ def joint(  # noqa: PLR0913 - the training's knobs
     if len(chosen) <= dev:
         raise DataError(f"Of {len(chosen)} questions with answers, {dev} can't be kept apart; lower --dev.")
     read_corpus(corpus, set())
-    knobs = settings_of(settings, data_dir)
+    knobs = by_words_only(settings_of(settings, data_dir))
     retriever = indexed(corpus, knobs)
 
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415

@@ -26,7 +26,7 @@ from assistant.clock import charged, timed
 from assistant.consistency import sampled
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.baselines import BASELINES, WITHOUT_PASSAGES
-from assistant.evaluation.conditions import model_of
+from assistant.evaluation.conditions import llm_of, model_of
 from assistant.evaluation.data import (
     Corpus,
     Gold,
@@ -142,7 +142,9 @@ def measure(
         The material; with `filter_known`, without the questions that the model answers from its own knowledge.
     """
     parts = side_by_side(parts, jobs)
-    memo = remembering(parts.llm, experiment.replies or run.folder / REPLIES, model_of(parts.settings))
+    # Runs with other settings of a turn may share replies; those in a run's own folder are told as the run is.
+    of = llm_of if experiment.replies else model_of
+    memo = remembering(parts.llm, experiment.replies or run.folder / REPLIES, of(parts.settings))
     asker = _Asker(experiment, material, replace(parts, llm=memo), memo)
     if experiment.filter_known:
         material = _filtered(material, run, asker, progress)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -25,8 +24,9 @@ import numpy as np
 import psutil
 
 from assistant.errors import DataError
-from assistant.evaluation.bench_vectors import DEEP, MIB, WORD_PIECES, Kept, approximations, query_encoder
+from assistant.evaluation.bench_vectors import DEEP, MIB, WORD_PIECES, Kept, approximations, kept_as, query_encoder
 from assistant.evaluation.data import Question, read_questions, sample
+from assistant.evaluation.peak import peak_bytes
 from assistant.library.corpus import load_corpus
 from assistant.library.writer import writing
 from assistant.retrieve import jvm
@@ -161,7 +161,7 @@ class Plan:
 
     def store(self, encoder: str) -> Path:
         """Where the vectors of an encoder are kept, by their texts: runs on any passages share them."""
-        return self.folder / encoder
+        return self.folder / kept_as(encoder, self.settings)
 
     def words(self, size: int) -> Path:
         """Where the BM25 index of so many passages is."""
@@ -169,7 +169,8 @@ class Plan:
 
     def vectors(self, encoder: str, size: int, exact: bool) -> Path:
         """Where the index of the vectors of so many passages is."""
-        return self.folder / f"{'exact' if exact else 'approximate'}-{encoder}-{size}-{self.data}"
+        kind = "exact" if exact else "approximate"
+        return self.folder / f"{kind}-{kept_as(encoder, self.settings)}-{size}-{self.data}"
 
     def tasks(self, progress: Progress) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         """Everything to measure, each by its key, in an order in which it can be done."""
@@ -389,4 +390,4 @@ def _rss() -> float:
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_bytes() / MIB

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
@@ -11,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from assistant import turn as flow
+from assistant.evaluation.peak import peak_bytes
 from assistant.llm.meter import metered
 from assistant.types import Choices, Exchange, Fact, Parts, Turn, new_id, now
 
@@ -68,7 +68,7 @@ def medians(timings: Sequence[Timing]) -> dict[str, float]:
 
 def peak_memory() -> float:
     """The most memory this process has held, in GB (10^9 bytes)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    return peak_bytes() / 1e9
 
 
 def _timed(question: str, history: tuple[Exchange, ...], parts: Parts, choices: Choices) -> Timing:

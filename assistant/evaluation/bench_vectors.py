@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from assistant.errors import ModelError
 from assistant.evaluation.data import Question
 from assistant.llm.catalogue import Catalogue
+from assistant.llm.folders import name_of
 from assistant.parts import load_encoder
 from assistant.retrieve.dense import Encoder, Store, key_of, pieces_of
-from assistant.settings import Settings
+from assistant.settings import EmbedderSettings, Settings
 from assistant.types import Passage, Progress, silent
 
 WORD_PIECES = "word pieces"
@@ -57,13 +58,26 @@ def query_encoder(name: str, settings: Settings) -> Encoder:
     return WordPieces(settings) if name == WORD_PIECES else _own_encoder(settings)
 
 
+def kept_as(encoder: str, settings: Settings) -> str:
+    """The name that vectors are kept under: of averaged word pieces, with the encoder that they come from.
+
+    The usual one goes unnamed, so that runs from before others were told apart go on.
+
+    Raises:
+        ModelError: the encoder can't be had.
+    """
+    if encoder != WORD_PIECES:
+        return encoder
+    source = name_of(_folder(settings))
+    return encoder if source == EmbedderSettings().model else f"{encoder} of {source}"
+
+
 class WordPieces:
     """A text as the mean of what the encoder says of each of its word pieces alone, rarer ones counting more.
 
     The weights are the logarithm of a piece's rank in the vocabulary, as in Model2Vec (Tulkens and van Dongen, 2024).
     """
 
-    name = WORD_PIECES
     words = 10**9  # a mean has no window
 
     def __init__(self, settings: Settings) -> None:
@@ -71,9 +85,10 @@ class WordPieces:
         from sentence_transformers.sentence_transformer.modules import StaticEmbedding  # noqa: PLC0415
         from tokenizers import Tokenizer  # noqa: PLC0415
 
-        folder = Catalogue.load().resolve(settings.retrieve.encoder or settings.embedder.model, settings)
+        self.name = kept_as(WORD_PIECES, settings)
+        folder = _folder(settings)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        kept = settings.data_dir / "bench" / f"{folder.name}-word-pieces.npy"
+        kept = settings.data_dir / "bench" / f"{name_of(folder)}-word-pieces.npy"
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
             np.save(kept, _of_vocabulary(tokenizer, _own_encoder(settings)))
@@ -133,6 +148,10 @@ def approximations(
             about = {"index": name, "search": str(value), "build_seconds": seconds}
             rows.append(_compared(index, asked, truth) | about)
     return [Approximation(encoder=encoder, vectors=len(vectors), **row) for row in rows]
+
+
+def _folder(settings: Settings) -> Path:
+    return Catalogue.load().resolve(settings.retrieve.encoder or settings.embedder.model, settings)
 
 
 def _own_encoder(settings: Settings) -> Encoder:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
+from assistant.llm.catalogue import Catalogue
+from assistant.llm.folders import name_of
+from assistant.llm.load import CPU_DEFAULT, GPU_DEFAULT, sees_gpu
 from assistant.settings import Settings
 
 _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")
@@ -15,13 +21,31 @@ _FREE = {
 
 def model_of(settings: Settings) -> str:
     """The language model, and behind it every setting that decides what comes out and is not the usual one."""
+    return _told(settings, _SECTIONS)
+
+
+def llm_of(settings: Settings) -> str:
+    """The language model, and behind it what is unusual of its own settings: what decides its reply to a prompt."""
+    return _told(settings, ("llm",))
+
+
+def _told(settings: Settings, sections: Sequence[str]) -> str:
     unusual = [
         f"{name}.{key} = {value}"
-        for name in _SECTIONS
+        for name in sections
         for key, value in _differing(settings, name).items()
         if key not in _FREE.get(name, ())
     ]
-    return f"{settings.llm.model}, {', '.join(unusual)}" if unusual else settings.llm.model
+    return ", ".join([_name(settings), *unusual])
+
+
+def _name(settings: Settings) -> str:
+    """The model that is loaded here: a GPU has another default, and what is in a folder changes with training."""
+    model, local = settings.llm.model, Path(settings.llm.model).expanduser()
+    if model == CPU_DEFAULT:
+        return GPU_DEFAULT if settings.llm.backend != "llama.cpp" and sees_gpu() else CPU_DEFAULT
+    # a name of the catalogue stays one, even where a folder is called the same
+    return name_of(local) if local.is_dir() and Catalogue.load().resolve(model, settings) == local else model
 
 
 def _differing(settings: Settings, name: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import random
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,8 +56,9 @@ def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for place, line in _lines(path):
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{place}, is not valid JSON ({error.msg}); mend or remove the line.") from error
+        except (ValueError, RecursionError) as error:
+            why = getattr(error, "msg", None) or str(error)
+            raise DataError(f"{place}, is not valid JSON ({why}); mend or remove the line.") from error
         if not isinstance(record, dict):
             raise DataError(f"{place}, is not a JSON object; mend or remove the line.")
         yield place, record
@@ -123,7 +125,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
     for place, line in _lines(path):
         columns = line.split()
-        if len(columns) != 4 or not columns[3].lstrip("-").isdigit():
+        if len(columns) != 4 or not re.fullmatch("-?[0-9]+", columns[3]):
             raise DataError(f"{place}, does not read 'query 0 passage relevance'; mend or remove the line.")
         qrels.setdefault(columns[0], {})[columns[2]] = int(columns[3])
     if not qrels:

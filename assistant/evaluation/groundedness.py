@@ -146,12 +146,19 @@ def read_labels(path: Path) -> list[Label]:
     labels = []
     for place, record in records(path):
         try:
-            labels.append(Label(record["id"], record["sentence"], frozenset(record["supporting"])))
+            labels.append(_label(record))
         except (KeyError, TypeError) as error:
             raise DataError(f"{place}, is no label of {{id, sentence, supporting: [passage id]}}: {error}.") from error
     if not labels:
         raise DataError(f"There are no labels in {path}; give a line for each sentence that was read.")
     return labels
+
+
+def _label(record: Mapping[str, Any]) -> Label:
+    identity, sentence, supporting = record["id"], record["sentence"], record["supporting"]
+    if not isinstance(supporting, list) or not all(isinstance(one, str) for one in (identity, sentence, *supporting)):
+        raise TypeError("a field holds something else")
+    return Label(identity, sentence, frozenset(supporting))
 
 
 def agreement(labels: Sequence[Label], run: Run[str], threshold: float) -> dict[str, Any]:

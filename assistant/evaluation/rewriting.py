@@ -31,6 +31,8 @@ VARIANTS = ("utterance", "ours", "searched", "human")
 COMPARED = ("utterance", "ours")
 RETRIEVAL = (nDCG @ 10, nDCG @ 3, Success @ 1, RR)
 _WORD = re.compile(r"\w+")
+# What a field may hold beside text: the number of a dialogue or a turn; null where nobody rewrote or replied.
+_NUMBER, _OPTIONAL = (str, int), (str, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +158,44 @@ def _search(retriever: Retriever, query: str) -> list[str]:
 
 
 def _dialogue(place: str, record: Mapping[str, Any]) -> Iterator[FollowUp]:
-    try:
-        turns = [_canard(record, turn) if "dialog_id" in record else _ikat(record, turn) for turn in record["turns"]]
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{place}, is neither a dialogue of CANARD nor a topic of iKAT: {error} is missing.") from error
-    history = tuple(Exchange(utterance, human, reply) for _, utterance, human, reply in turns)
+    read = _canard if "dialog_id" in record else _ikat
+    listed = record.get("turns")
+    if not isinstance(listed, list) or not all(isinstance(turn, dict) for turn in listed):
+        raise _neither(place, "turns")
+    turns = [read(place, record, turn) for turn in listed]
+    history = tuple(Exchange(utterance, human or utterance, reply) for _, utterance, human, reply in turns)
     for n, (identity, utterance, human, _) in enumerate(turns):
         if n:
             yield FollowUp(identity, utterance, history[:n], human)
 
 
-def _canard(dialogue: Mapping[str, Any], turn: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return f"{dialogue['dialog_id']}/{turn['n']}", turn["question"], turn["rewrite"], turn["history_answer"]
+def _canard(place: str, dialogue: Mapping[str, Any], turn: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return (
+        f"{_field(place, dialogue, 'dialog_id', _NUMBER)}/{_field(place, turn, 'n', _NUMBER)}",
+        _field(place, turn, "question"),
+        _field(place, turn, "rewrite", _OPTIONAL),
+        _field(place, turn, "history_answer", _OPTIONAL),
+    )
 
 
-def _ikat(topic: Mapping[str, Any], turn: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return f"{topic['collection']}/{turn['qid']}", turn["utterance"], turn["resolved_utterance"], turn["response"]
+def _ikat(place: str, topic: Mapping[str, Any], turn: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return (
+        f"{_field(place, topic, 'collection', _NUMBER)}/{_field(place, turn, 'qid', _NUMBER)}",
+        _field(place, turn, "utterance"),
+        _field(place, turn, "resolved_utterance", _OPTIONAL),
+        _field(place, turn, "response", _OPTIONAL),
+    )
+
+
+def _field(place: str, record: Mapping[str, Any], key: str, kinds: tuple[type, ...] = (str,)) -> str:
+    """A field as text; "" where it is null."""
+    if key not in record or not isinstance(record[key], kinds):
+        raise _neither(place, key)
+    return "" if record[key] is None else str(record[key])
+
+
+def _neither(place: str, key: str) -> DataError:
+    return DataError(
+        f"{place}, is neither a dialogue of CANARD nor a topic of iKAT: '{key}' is missing or holds something else;"
+        " mend or remove the line."
+    )

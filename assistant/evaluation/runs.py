@@ -26,7 +26,7 @@ class Run(Generic[T]):
         key: tells rows apart.
 
     Raises:
-        DataError: the folder holds another run, or can't be written.
+        DataError: the folder holds another run or rows of something else, or can't be written.
     """
 
     def __init__(self, folder: Path, asked: Row, key: Callable[[Row], T]) -> None:
@@ -35,8 +35,9 @@ class Run(Generic[T]):
         self._key = key
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._claim(json.loads(json.dumps(asked)))
-            self.rows = {key(row): row for row in self._read()}
+            self._compare(json.loads(json.dumps(asked)))
+            self.rows = dict(self._read())
+            self._claim(asked)
         except OSError as error:
             raise DataError(f"The results can't be written to {folder} ({error.strerror}); choose another.") from error
 
@@ -69,13 +70,16 @@ class Run(Generic[T]):
         return path
 
     def _claim(self, asked: Row) -> None:
+        """Say what was asked, once it is sure that no rows of something else are here."""
         path = self.folder / "run.json"
         if not path.exists():
             partial = path.with_name(f"{path.name}.partial")
             partial.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
             partial.replace(path)
-            return
-        begun = _begun(path)
+
+    def _compare(self, asked: Row) -> None:
+        path = self.folder / "run.json"
+        begun = _begun(path) if path.exists() else asked
         differing = sorted(name for name in {*begun, *asked} if begun.get(name) != asked.get(name))
         if differing:
             raise DataError(
@@ -83,17 +87,22 @@ class Run(Generic[T]):
                 " or remove that one."
             )
 
-    def _read(self) -> Iterator[Row]:
-        """The rows so far; one that was cut off by a kill is made anew."""
+    def _read(self) -> Iterator[tuple[T, Row]]:
+        """The rows so far by their keys; one that was cut off by a kill is made anew."""
         if self._path.exists():
             yield from (self._parsed(number, line) for number, line in enumerate(whole_lines(self._path), 1))
 
-    def _parsed(self, number: int, line: bytes) -> Row:
+    def _parsed(self, number: int, line: bytes) -> tuple[T, Row]:
         try:
             row: Row = json.loads(line)
         except ValueError as error:
             raise DataError(f"{self._path}, line {number}, is broken; remove that line and run again.") from error
-        return row
+        try:
+            return self._key(row), row
+        except (KeyError, TypeError) as error:
+            raise DataError(
+                f"{self._path}, line {number}, is no row of such a run; choose another folder for --out."
+            ) from error
 
 
 def _begun(path: Path) -> Row:

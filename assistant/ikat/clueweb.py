@@ -181,10 +181,17 @@ def _texts(path: Path) -> Iterator[Document]:
     with _opened(path) as lines:
         for n, line in enumerate(lines, 1):
             try:
-                record: dict[str, Any] = json.loads(line)
-                yield Document(record["ClueWeb22-ID"], str(record.get("URL", "")).strip(), record["Clean-Text"])
-            except (ValueError, KeyError, TypeError) as error:
+                document = _document(json.loads(line))
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise DataError(f"{path}, line {n}, has no ClueWeb22-ID or no Clean-Text; copy it again.") from error
+            yield document
+
+
+def _document(record: dict[str, Any]) -> Document:
+    identity, text = record["ClueWeb22-ID"], record["Clean-Text"]
+    if not isinstance(identity, str) or not isinstance(text, str):
+        raise TypeError("an id or a text is something else")
+    return Document(identity, str(record.get("URL", "")).strip(), text)
 
 
 def _pages(path: Path) -> Iterator[Document]:

@@ -83,7 +83,7 @@ def _load(path: Path) -> list[Any]:
         topics = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"The topics {path} can't be read ({error}); check the path.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"The topics {path} are not valid JSON ({error}); {_MEND}.") from error
     if not isinstance(topics, list) or not topics:
         raise DataError(f"The topics {path} are not a list of topics; {_MEND}.")

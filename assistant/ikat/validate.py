@@ -61,6 +61,11 @@ def _text(path: Path) -> str:
         raise DataError(f"The run {path} can't be read ({error}); check the path.") from error
 
 
+def _lines(text: str) -> list[str]:
+    """Its lines; a text within one may hold what Unicode, but no file of JSON lines, takes for a line's end."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def _error(place: str, what: str) -> Problem:
     return Problem("error", place, what)
 
@@ -75,7 +80,7 @@ def _warning(place: str, what: str) -> Problem:
 def _json(file: str, text: str, topics: Topics) -> Problems:
     try:
         run = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         yield _error(file, f"it is not valid JSON ({error})")
         return
     if not isinstance(run, dict) or not isinstance(run.get("turns"), list):
@@ -148,10 +153,10 @@ def _numbered_facts(place: str, facts: Sequence[Any], topic: Topic) -> Problems:
 
 def _jsonl(file: str, text: str, topics: Topics) -> Problems:
     entries: list[dict[str, Any]] = []
-    for n, line in enumerate(text.splitlines(), 1):
+    for n, line in enumerate(_lines(text), 1):
         try:
             entry = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             yield _error(f"{file}, line {n}", f"it is not valid JSON ({error})")
             continue
         if isinstance(entry, dict):
@@ -219,7 +224,7 @@ def _cited(place: str, response: Mapping[str, Any], topic: Topic, references: se
 def _trec(file: str, text: str, topics: Topics) -> Problems:
     rankings: dict[str, list[tuple[str, str, str]]] = {}
     names = set()
-    for n, line in enumerate(text.splitlines(), 1):
+    for n, line in enumerate(_lines(text), 1):
         columns = line.split()
         if len(columns) != 6 or columns[1] != "Q0":
             yield _error(f"{file}, line {n}", "it does not read 'turn Q0 passage rank score run'")

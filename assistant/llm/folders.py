@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 _WEIGHTS = (".safetensors", ".bin")
+_PIECE = 1 << 20  # bytes; weights may be larger than the memory
 # Beside the folder of a model that was fetched, there is what its files were found to be.
 NOTE = ".checked.json"
 
@@ -21,5 +22,7 @@ def name_of(folder: Path, *also: str) -> str:
     digest = sha256()
     for file in sorted(folder.rglob("*")):
         if file.suffix in _WEIGHTS or file.name in also:
-            digest.update(file.read_bytes())
+            with file.open("rb") as content:
+                while piece := content.read(_PIECE):
+                    digest.update(piece)
     return f"{folder.name}-{digest.hexdigest()[:8]}"

@@ -54,7 +54,8 @@ def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
 
 def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Asked]]:
     """What each passage alone gives for an answer, in the order of the passages, and how it was asked."""
-    room = CHAT_ROOM if turn.choices.form == "chat" else FACTOID_ROOM
+    most = min(CHAT_ROOM, parts.settings.turn.answer_tokens)
+    room = most if turn.choices.form == "chat" else FACTOID_ROOM
     prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
     completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
     given = zip(prompts, completions, turn.shown, strict=True)
