@@ -173,6 +173,13 @@ def test_odd_files_are_skipped_and_the_rest_is_indexed(settings, tmp_path):
     assert found(settings, "zebra") == ["The zebra eats grass."]
 
 
+def test_a_path_the_system_cant_look_at_is_skipped_with_its_reason(settings, folder):
+    long = folder / ("x" * 300)
+    skipped, *rest = sorted(add_documents("docs", [long, folder], settings), key=lambda one: one.status != "skipped")
+    assert (skipped.name, "too long" in skipped.reason) == (long.name, True)
+    assert {one.status for one in rest} == {"added"}
+
+
 def test_a_file_that_broke_keeps_what_was_indexed_of_it(settings, folder):
     add_documents("docs", [folder], settings)
     (folder / "records.jsonl").write_text("{oops")

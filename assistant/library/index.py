@@ -167,10 +167,10 @@ def _found(paths: Sequence[Path], uploaded: bool) -> tuple[list[_File], list[Out
     files: dict[str, _File] = {}
     outcomes = []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(one for one in path.rglob("*") if one.is_file() and not _is_hidden(one, path))
+        if _is_folder(path):
+            inside = sorted(one for one in path.rglob("*") if _may_be_file(one) and not _is_hidden(one, path))
             files.update((file.key, file) for file in (_file(one, path.resolve().name, path) for one in inside))
-        elif not path.is_file():
+        elif not _may_be_file(path):
             outcomes.append(Outcome(str(path), "skipped", reason="there is no such file or folder"))
         elif uploaded and _upload(path).key in files:
             outcomes.append(Outcome(clean(path.name), "skipped", reason=_TWICE))
@@ -178,6 +178,21 @@ def _found(paths: Sequence[Path], uploaded: bool) -> tuple[list[_File], list[Out
             file = _upload(path) if uploaded else _file(path, "", path.parent)
             files[file.key] = file
     return list(files.values()), outcomes
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _may_be_file(path: Path) -> bool:
+    """Whether it is a file; of what can't be looked at that isn't known, and opening it tells why."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True
 
 
 def _file(path: Path, folder: str, base: Path) -> _File:
@@ -258,7 +273,7 @@ def _renamed(passage: Passage, document: str) -> Passage:
 
 def _vanished(documents: dict[str, Document], files: list[_File], paths: Sequence[Path]) -> list[Document]:
     """The documents of these folders whose files are gone; one that the search passed over, as hidden, may be there."""
-    folders = [path.resolve() for path in paths if path.is_dir()]
+    folders = [path.resolve() for path in paths if _is_folder(path)]
     present = {file.id for file in files}
     return [
         one
