@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ GROWING = {
     "memory_mib": "MiB of memory, searching",
     "p50": "ms a search, median",
 }
+# One for each encoder, round and round.
+_STYLES = ("o-", "s--", "^:")
 
 
 def write(rows: Sequence[Row], run: Run[str], command: str) -> Path:
@@ -174,18 +178,15 @@ def _curve(rows: Sequence[Row], key: str, label: str) -> Callable[[Axes], None]:
 
 
 def _trade(compared: Sequence[dict[str, Any]], k: int) -> Callable[[Axes], None]:
-    """Recall against time at the most vectors of each encoder, a line for each index."""
+    """Recall against time at the most vectors of each encoder: a colour for each index, a style for each encoder."""
 
     def paint(axes: Axes) -> None:
-        most = {
-            one["encoder"]: max(two["vectors"] for two in compared if two["encoder"] == one["encoder"])
-            for one in compared
-        }
-        shown = [one for one in compared if one["vectors"] == most[one["encoder"]]]
-        for name in dict.fromkeys((one["encoder"], one["index"]) for one in shown):
-            of = [one for one in shown if (one["encoder"], one["index"]) == name]
-            label = f"{name[1]} ({name[0]}, {of[0]['vectors']:,})"
-            axes.semilogx([one["p50"] for one in of], [one[f"recall_{k}"] for one in of], "o-", label=label)
+        for encoder, style in zip(dict.fromkeys(one["encoder"] for one in compared), cycle(_STYLES), strict=False):
+            most = max(one["vectors"] for one in compared if one["encoder"] == encoder)
+            shown = [one for one in compared if (one["encoder"], one["vectors"]) == (encoder, most)]
+            for n, (index, trials) in enumerate(groupby(shown, key=itemgetter("index"))):
+                points = [(trial["p50"], trial[f"recall_{k}"]) for trial in trials]
+                axes.semilogx(*zip(*points, strict=True), style, color=f"C{n}", label=f"{index} ({encoder}, {most:,})")
         axes.set_xlabel("ms a search, median, one thread")
         axes.set_ylabel(f"recall@{k} of the exact index")
         axes.grid(alpha=0.3)
