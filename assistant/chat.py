@@ -163,13 +163,14 @@ class Chat:
         return flow.run(turn, self._source.parts(user, turn.choices), stop)
 
     def _save(self, place: Place, turn: Turn) -> None:
-        self._conversations.save_turn(place.user, place.conversation, turn, place.version)
+        # what was said before is stored with the turns before: in each turn it would grow with their square
+        self._conversations.save_turn(place.user, place.conversation, turn.grow(history=()), place.version)
 
 
 def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     """Earlier turns as history: what was said, what it meant, and the reply without its markers."""
     return tuple(
-        Exchange(turn.utterance, turn.question or turn.utterance, read(turn.answer.text).text)
+        Exchange(turn.utterance, turn.question or turn.utterance, read(turn.answer.text, most=0).text)
         for turn in turns
         if turn.answer is not None and turn.answer.text
     )

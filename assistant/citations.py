@@ -22,8 +22,10 @@ from assistant.support import Claim, compares, complete_each_other, coverage, me
 from assistant.text import quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
-# [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, and not [0].
-_MARKER = re.compile(r"[ \t]*[\[【［]\^?([1-9]\d?(?:\s*[,;、–-]\s*\^?[1-9]\d?)*)(?:†[^\]】］\n]*)?[\]】］]+")
+# [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, not [0] or x[1].
+_MARKER = re.compile(
+    r"[ \t]*(?<!\b[a-z])[\[【［]\^?([1-9]\d?(?:\s*[,;、–-]\s*\^?[1-9]\d?)*)(?:†[^\]】］\n]*)?[\]】］]+"
+)
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 # A block of code, from fence to fence.
 _BLOCK = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
@@ -73,15 +75,19 @@ def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield from timed("citations", _cite, turn, parts, stop)
 
 
-def read(text: str) -> Marked:
-    """Take the markers out of a text, remembering where they stood; code is left alone."""
+def read(text: str, most: int = 99) -> Marked:
+    """Take the markers out of a text, remembering where they stood; code is left alone.
+
+    So is what names several numbers and one beyond `most`, as an interval does ("the range [10, 20]").
+    """
     code = [match.span() for match in _CODE.finditer(text)]
     plain, hints, last = "", [], 0
     for match in _MARKER.finditer(text):
-        if any(start <= match.start() < end for start, end in code):
+        listed = _listed(match.group(1))
+        if any(start <= match.start() < end for start, end in code) or (len(listed) > 1 and max(listed) > most):
             continue
         plain += text[last : match.start()]
-        hints.append((len(plain), _listed(match.group(1))))
+        hints.append((len(plain), listed))
         last = match.end()
     return Marked(plain + text[last:], tuple(hints))
 
@@ -95,7 +101,7 @@ def _listed(numbers: str) -> tuple[int, ...]:
 
 
 def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    marked = read(turn.answer.text if turn.answer else "")
+    marked = read(turn.answer.text if turn.answer else "", most=len(turn.passages))
     spans = _stretches(marked.text)
     texts = [quote(marked.text, span) for span in spans]
     hinted = [_hinted(marked, span, turn.passages) for span in spans]

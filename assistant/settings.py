@@ -108,7 +108,7 @@ class RelevanceSettings(Section):
     rerank: bool = Field(
         True,
         description="whether the most relevant of the candidates take the places; off = the loop's order, and only "
-        "what is shown is estimated",
+        "what is shown is estimated, but of a comparison",
     )
     candidates: int = Field(20, ge=1, le=200, description="passages that are reranked, the best of each search, fused")
     keep: int = Field(5, ge=1, le=100, description="the best of them, which re_rag weighs the answers of")

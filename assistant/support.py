@@ -18,6 +18,9 @@ from assistant.types import LLM
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 # Years, as far as can be seen: four digits alone. Those that end in two zeros may be other numbers, rounded.
 _YEAR = re.compile(r"(?<![\w.,])(?:1\d|20)(?!00)\d\d(?![\w]|[.,]\d)")
+# "1939-45", and what is no part of a number in words: "two hundred and fifty".
+_SPAN = re.compile(r"(?<![\w.,-])(1\d|20)(\d\d)[-–/](\d\d)(?![\w-]|[.,]\d)")
+_AND = re.compile(r"(?<=hundred) and (?=[a-z])")
 # A number may be rounded by this share, and counts up to this one need not be in the text.
 ROUNDING = 0.04
 COUNTED = 10
@@ -138,30 +141,31 @@ def _unnamed(said: str, there: str) -> bool:
 
 def _numbers(text: str, above: float = COUNTED) -> set[float]:
     """The numbers of a text, however written: "2,000,000", "2 million" and "two million" are one."""
-    words = re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", text.lower().replace("-", " "))
+    text = _SPAN.sub(r"\1\2 \1\3", _AND.sub(" ", text.lower())).replace("-", " ")
     found: set[float] = set()
-    number: float | None = None
-    for word in words:
-        larger = _grown(number, word)
+    number, before = None, ""
+    for word in re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", text):
+        larger = _grown(number, before, word)
         if larger is None:
             if number is not None:
                 found.add(number)
             larger = _value(word)
-        number = larger
+        number, before = larger, word
     if number is not None:
         found.add(number)
     # Small counts ("two prizes", "the 3 methods") sum up what a text lists without saying the number.
     return {number for number in found if number > above}
 
 
-def _grown(number: float | None, word: str) -> float | None:
-    """The number that goes on with this word: "twenty" with "five", "32" with "thousand"."""
+def _grown(number: float | None, before: str, word: str) -> float | None:
+    """The number that goes on with this word: "twenty" with "five", "two hundred" with "ten", "32" with "thousand"."""
     if number is None:
         return None
     if word in _SCALE:
         return number * _SCALE[word]
-    digit = _WORDED.get(word, 0)
-    return number + digit if number in _TENS and 0 < digit < 10 else None
+    more = _WORDED.get(word, 0)
+    below = 100 if before == "hundred" else 10 if _WORDED.get(before) in _TENS else 0
+    return number + more if 0 < more < below else None
 
 
 def _is_about(said: float, known: float) -> bool:
@@ -178,7 +182,7 @@ def _value(word: str) -> float | None:
 
 def _years(text: str) -> set[float]:
     """The years of a text, which nobody rounds."""
-    return {float(year) for year in _YEAR.findall(text)}
+    return {float(year) for year in _YEAR.findall(_SPAN.sub(r"\1\2 \1\3", text))}
 
 
 def _names(sentence: str) -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from syntok import segmenter
 
-from assistant.types import Completion, Span
+from assistant.types import Completion, Passage, Span
 
 # How a sentence ends that its writer had no room to end.
 CUT = " …"
@@ -59,6 +59,13 @@ def finished(completion: Completion, form: str) -> str:
     if whole != text or text[-1:] in _ENDS:
         return whole
     return text.rpartition(" ")[0].rstrip(",;") + CUT
+
+
+def without_title(text: str, passages: Iterable[Passage]) -> str:
+    """The text without the "Title: " that small models copy from the passages in the prompt."""
+    for passage in passages:
+        text = text.removeprefix(f"{passage.title}: ")
+    return text
 
 
 def normalise(text: str) -> str:

@@ -1,4 +1,7 @@
-"""Decides whether an answer counts as "unknown": one component with several ways to tell, the same everywhere.
+"""Decides whether an answer counts as "unknown": one component with several ways to tell.
+
+The strategies share it; where reasoning is pruned and where the model answers from its own knowledge, only the word
+counts (`assistant.unknown`).
 
 A large model says the word itself (post-fusion, section 3.1). A small one hardly ever does; what it knows shows in its
 probabilities. Every way gives a confidence between 0 and 1; below a threshold that was measured, the answer is unknown.
@@ -15,6 +18,7 @@ from threading import Event
 from assistant.errors import ChoiceError
 from assistant.prompt import render
 from assistant.settings import TurnSettings, Uncertainty
+from assistant.text import without_title
 from assistant.types import LLM, Completion, Form, Message, Messages, Parts, Passage
 from assistant.unknown import says_unknown
 
@@ -60,9 +64,9 @@ def confidences(asked: Sequence[Asked], way: Way, llm: LLM, stop: Event) -> list
     - relevance: the relevance estimator's highest confidence in the passages, whatever was answered; 1 where there is
       none.
     """
-    known = [one for one in asked if not says_unknown(one.completion.text)]
-    found = iter(_WAYS[way](known, llm, stop))
-    return [0.0 if says_unknown(one.completion.text) else next(found) for one in asked]
+    lost = [says_unknown(without_title(one.completion.text.lstrip(), one.passages)) for one in asked]
+    found = iter(_WAYS[way]([one for one, is_lost in zip(asked, lost, strict=True) if not is_lost], llm, stop))
+    return [0.0 if is_lost else next(found) for is_lost in lost]
 
 
 def _word(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001 - all ways are called alike

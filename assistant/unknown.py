@@ -7,7 +7,7 @@ import re
 # The word alone, with or without a frame: "Unknown.", "Answer: unknown", "The answer is not mentioned."
 _BARE = r"""
     ^\W* (?:(?:final\s)?answer\W+)? (?:(?:the\sanswer|it|that|this)(?:\sis|'s)\s)?
-    (?: unknown | n/?a | none | no\sanswer
+    (?: unknown | n/a | none | no\sanswer
       | (?:not|un)\s?(?:known|stated|specified|mentioned|given|provided|available|found|clear) )
     (?: \W*$ | \W*\b(?:in|from|by|based|because|since|as|given|according)\b )
 """
@@ -27,8 +27,14 @@ _TOLD = (
 _SAID = r"(?:mentioned|said|given|stated|specified|told|described|discussed|addressed|disclosed|identified|clear)"
 _MATTER = r"(?:information|answers?|details?|data|knowledge|clue|idea|access|context|enough|mention)"
 _NOT = r"(?:\s(?:not|never)|n'?t|not)"
+# A library without a car park and an article without nuts are no texts that leave a question open.
+_GOODS = rf"""
+    (?!(?:library|materials?|articles?|information\s(?:desk|office|cent|counter|point))\b [^.;]{{0,50}}?
+    (?:{_NOT}\s (?:have|contain|hold|list|offer|include|provide|give) | (?:has|have|holds?|contains?|offers?)\s no)\b
+    (?![^.;]*\b(?:{_MATTER}|reference|indication|any|anything|who|whom|whose|what|when|where|why|how|which|whether)\b))
+"""
 _SILENT_SOURCE = rf"""
-    \b{_SOURCE}\b (?!\sof\b) [^.;]{{0,50}}? \b(?:do|does|did|can|ca|could|is|are|was|were|has|have){_NOT}\s
+    {_GOODS} \b{_SOURCE}\b (?!\sof\b) [^.;]{{0,50}}? \b(?:do|does|did|can|ca|could|is|are|was|were|has|have){_NOT}\s
     (?:\w+\s){{0,3}}? (?:{_TELLS}|{_TOLD}|enough|sufficient)\b (?!\s(?:to|by)\b)
   | \b(?:none|neither|nothing|nowhere)\b [^.;]{{0,20}} \b{_SOURCE}\b [^.;]{{0,30}} \b(?:{_TELLS}(?:e?s)?|about|on)\b
   | ^\W* n/a\b
@@ -36,7 +42,7 @@ _SILENT_SOURCE = rf"""
   | \b{_SOURCE}\s (?:\w+ly\s)? never\s {_TELLS}(?:e?s)?\b
   | \b{_SOURCE}\b [^.;]{{0,40}} \b(?:say|says|said|tell|tells)\s nothing\b
   | \b{_SOURCE}\b \s (?:\w+\s)? (?:is|are)\ssilent\b
-  | \b{_SOURCE}\b \s (?:\w+ly\s)? (?:has|have|holds?|contains?|offers?|gives?|provides?)\s (?:nothing|no)\b
+  | {_GOODS} \b{_SOURCE}\b \s (?:\w+ly\s)? (?:has|have|holds?|contains?|offers?|gives?|provides?)\s (?:nothing|no)\b
   | \b{_SOURCE}\b \s (?:\w+ly\s)? fails?\sto\s {_TELLS}\b
   | \b{_SOURCE}\b \s leaves?\b [^.;]{{0,30}} \bopen\b
   | \b(?:is|are|was|were){_NOT}\s in\s (?:\w+\s){{0,2}} {_SOURCE}\b
@@ -62,7 +68,8 @@ _CANNOT = rf"""
   | \b(?:this|that|it|question|answer|point)\b [^.;]{{0,30}} \sremains?\s (?:open|unclear|unknown|unanswered)\b
   | \b(?:can|ca|could){_NOT}\sbe\s(?:\w+ly\s)?(?:determined|answered|found|inferred|known|established|identified)\b
   | \bit(?:'s|\sis|\swas)\s(?:unclear|unknown|not\sclear|not\sknown|uncertain)
-    (?: \W*$ | [,;] | \s(?:whether|if|who|whom|whose|what|when|where|which|how|why|from|in|based|to|at|exactly)\b )
+    (?: \W*$ | [,;]
+      | \s(?:whether|if|who|whom|whose|what|when|where|which|how|why|from|in|based|to\s(?:me|us)|at|exactly)\b )
   | \bit(?:'s|\sis|\swas)\s(?:not\spossible|impossible)\s to\s (?:determine|say|tell|know|answer|identify|find)\b
 """
 _UNKNOWN = re.compile("|".join((_BARE, _SILENT_SOURCE, _NOT_IN_SOURCE, _CANNOT)), re.IGNORECASE | re.VERBOSE)

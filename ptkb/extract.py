@@ -29,7 +29,7 @@ NEAREST = 3
 SAME = 0.95
 
 _WORD = re.compile(r"\w+(?:'\w+)?")
-_WHEN = re.compile(r"\b(?:last|this|in|since|(?:an?|one|two|three|\d+)) (?:week|month|year|\d{4})s?(?: ago)?(?= *\W*$)")
+_WHEN = re.compile(r"\b(?:last|this|in|since|(?:an?|one|two|three|\d+)) (?:week|month|year)s?(?: ago)?(?= *\W*$)")
 _EMPTY = frozenset(
     "i i'm i've i'd my a an the am is are was be have has own got do does did to of in on at as with for and or we our "
     "years old year really also currently just now very always usually".split()
@@ -52,8 +52,9 @@ _ONLY_ONE = tuple(
         r"^My ((?:name|age|birthday|job|height|weight|budget|salary|income|rent|diet|phone|goal|blood type"
         r"|favou?rite [\w ]+?)(?: for [\w ]+)?) (?:is|are) ",
         r"^I weigh (.+)$",
-        r"^I'm (?:a )?(vegan|vegetarian|pescatarian|omnivore)\.?$|^I eat (?:meat|everything|fish|chicken|beef|pork)\b",
-        r"^I'm (single|married|divorced|engaged|widowed)\b",
+        r"^I'm (?:a )?(vegan|vegetarian|pescatarian|omnivore)\.?$|^I eat (?:meat|everything|chicken|beef|pork)\b",
+        r"^I'm (?:a )?(vegan|vegetarian)\.?$|^I eat fish\b",
+        r"^I'm (single|married|divorced|engaged(?! (?:in|with)\b)|widowed)\b",
     )
 )
 

@@ -42,9 +42,23 @@ def test_markers_are_read_however_they_are_written(written: str, numbers: list[t
     assert [listed for _, listed in marked.hints] == numbers
 
 
-@pytest.mark.parametrize("text", ["Use `a[1]` or\n```\nb[2]\n```", "A probability lies in [0, 1].", "It is x[0]."])
+@pytest.mark.parametrize(
+    "text", ["Use `a[1]` or\n```\nb[2]\n```", "A probability lies in [0, 1].", "It is x[0].", "Use x[1]."]
+)
 def test_other_brackets_are_left_alone(text: str) -> None:
     assert read(text).text == text
+
+
+def test_an_interval_is_no_marker_where_there_are_fewer_passages() -> None:
+    text = "Lentils cook in [10, 20] minutes [2]."
+    assert read(text, most=3).text == "Lentils cook in [10, 20] minutes."
+    assert read("Vitamin a [1], food[1].").text == "Vitamin a, food."
+
+
+def test_an_interval_stays_in_the_answer(parts: Parts) -> None:
+    turn = cited(parts, "A cup of lentils holds 18 grams of protein [15-20].", 0.9)
+    assert turn.answer
+    assert turn.answer.text == "A cup of lentils holds 18 grams of protein [15-20]."
 
 
 def test_a_supported_sentence_is_cited_with_the_place_of_the_sentence_that_says_so(parts: Parts) -> None:
@@ -299,6 +313,10 @@ def test_a_short_quotation_may_have_lost_its_not() -> None:
         ("It cost two hundred thousand.", "The price was 200,000.", -1.0),
         ("From twenty 2025 cars.", "20 cars of 2025.", -1.0),
         ("In 1900 the town had 50 people.", "It had 50 people in 1900 and 50 thousand in 2000.", -1.0),
+        ("Two hundred and fifty people live there.", "It has 250 inhabitants.", -1.0),
+        ("It has 120 rooms.", "There are one hundred and twenty rooms.", -1.0),
+        ("Two hundred fifty people live there.", "It has 200 inhabitants and 50 cows.", 0.0),
+        ("The war lasted from 1939 to 1945.", "The war (1939-45) ended.", -1.0),
         ("In 1900 the town had 60 people.", "It had 50 people in 1900 and 60 thousand in 2000.", 0.0),
     ],
 )

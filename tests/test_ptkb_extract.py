@@ -118,6 +118,7 @@ def test_a_long_message_is_read_quickly() -> None:
         ("I love coffee.", "I can't stand coffee.", "I can't stand coffee."),
         ("I have two children.", "We have three children now.", "I have three children."),
         ("I have a dog", "I no longer have a dog.", "I don't have a dog."),
+        ("I was born in 1990.", "I was born in 1991.", "I was born in 1991."),
         ("My favourite food is pizza.", "My favourite food is sushi.", "My favourite food is sushi."),
     ],
 )
@@ -176,6 +177,8 @@ def test_of_a_long_fact_as_much_is_kept_as_one_can_hold(embedder: Embedder) -> N
         ("I live in Oslo.", "I live with my mother."),
         ("I'm vegetarian.", "I'm lactose intolerant."),
         ("I have a dog.", "I have two cats."),
+        ("I'm pescatarian.", "I eat fish."),
+        ("I'm married.", "I'm engaged in local politics."),
         ("My budget for food is 60 euros a week.", "My budget for travel is 900 euros."),
     ],
 )

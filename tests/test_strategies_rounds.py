@@ -145,6 +145,16 @@ def test_the_distiller_reads_only_passages_that_gave_an_answer(parts: Parts) -> 
     assert (turn.answer.text, turn.answer.unknown, turn.answer.origin) == ("18 grams", False, "passages")
 
 
+@pytest.mark.parametrize("name", ["post_fusion", "pf_concat", "re_rag"])
+def test_a_title_that_is_copied_is_no_part_of_an_answer(parts: Parts, name: str) -> None:
+    turn = turn_of(parts, "factoid")
+    copied = [f"{passage.title}: {said}" for passage, said in zip(turn.passages, ("unknown", "18 grams"), strict=False)]
+    parts = replace(parts, llm=ScriptedLLM([*copied, *["unknown"] * 3, "18 grams"]))
+    last = final(variants.step("strategies", name), turn, parts)
+    known = [one.text for one in last.pool if not one.unknown]
+    assert known == ["18 grams"]
+
+
 @pytest.mark.parametrize(("tokens", "room"), [(160, CHAT_ROOM), (20, 20)])
 @pytest.mark.parametrize("name", ["post_fusion", "pf_concat", "re_rag"])
 def test_a_passage_alone_is_given_no_more_room_than_an_answer(parts: Parts, name: str, tokens: int, room: int) -> None:

@@ -262,6 +262,8 @@ def test_a_place_that_nothing_names_is_asked_for(parts: Parts) -> None:
     assert retold.llm.prompts[0][-1].content.splitlines()[:3] == [
         "A: I live in Norway", "B: I see.", "A: Is my country good for walking?",
     ]  # fmt: skip
+    small = asked(scripted(parts, *replies), Turn("my country is norway", (before,)))
+    assert (small.intent, small.question) == ("question", "Is Norway good for walking?")
     quiet = parts.settings.model_copy(update={"turn": parts.settings.turn.model_copy(update={"ask_back": False})})
     parts = scripted(replace(parts, settings=quiet), DRAFT, "Walking for 30 minutes a day is good for the heart.")
     assert asked(parts, Turn("Is my country good for walking?")).question == "Is my country good for walking?"

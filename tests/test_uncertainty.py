@@ -9,7 +9,7 @@ from assistant.errors import ChoiceError, DataError
 from assistant.evaluation.answers import Experiment, Setting, prepare
 from assistant.evaluation.uncertainty import at_threshold, measure, open_run, summarise
 from assistant.settings import Uncertainty
-from assistant.types import Completion, Message, Parts
+from assistant.types import Completion, Message, Parts, Passage
 from assistant.uncertainty import WAYS, Asked, confidences, unknown
 from tests.conftest import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import CAPITALS, Reader, files, passages  # noqa: F401 - a fixture
@@ -43,6 +43,11 @@ def test_the_word_is_believed_whatever_the_way_and_costs_nothing(way, parts) -> 
     assert confidences([asked("unknown"), asked("")], way, llm, Event()) == [0, 0]
     assert unknown([asked("The passages do not say.")], "factoid", knowing(parts, way, 0.0, llm), Event()) == [True]
     assert llm.asked == []
+
+
+def test_a_copied_title_hides_no_unknown(parts) -> None:
+    copied = replace(asked("Norway - Geography: unknown"), passages=(Passage("no", "Norway - Geography", "Fjords."),))
+    assert unknown([copied], "factoid", knowing(parts, "word", 0.0, ScriptedLLM()), Event()) == [True]
 
 
 def test_answers_below_the_threshold_are_unknown(parts) -> None:

@@ -27,6 +27,28 @@ def test_nothing_is_unknown(text: str) -> None:
     assert says_unknown(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("The library doesn't have a car park.", False),
+        ("The library has no lockers.", False),
+        ("The material does not contain latex.", False),
+        ("The article does not contain nuts.", False),
+        ("The information desk does not offer tours.", False),
+        ("It was unknown to Europeans until 1492.", False),
+        ("Na", False),
+        ("It is unclear to me.", True),
+        ("The library doesn't hold an answer to this.", True),
+        ("The library has no information on lockers.", True),
+        ("The article does not say which nuts.", True),
+        ("The material provided does not mention latex.", True),
+        ("The information given does not include the price.", True),
+    ],
+)
+def test_things_that_lack_something_are_no_texts_that_do(text: str, unknown: bool) -> None:
+    assert says_unknown(text) is unknown
+
+
 def test_only_the_beginning_counts() -> None:
     assert not says_unknown("Oslo is the capital. The passages do not mention its age.")
     assert says_unknown("I'm sorry. The passages do not mention its age.")

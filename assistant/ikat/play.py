@@ -147,7 +147,7 @@ def row_of(turn: Turn, passages: list[Passage]) -> Row:
 
 def plain(answer: str) -> str:
     """An answer without its numbered markers, in one paragraph."""
-    return " ".join(citations.read(answer).text.split())
+    return " ".join(citations.read(answer, most=0).text.split())
 
 
 def _digests(turn: Turn) -> Iterator[str]:

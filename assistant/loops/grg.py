@@ -1,7 +1,8 @@
 """Generate, retrieve, generate: the model's own answer is the query (GRG for TREC iKAT, section 2.1).
 
 The question alone is searched for first, so that there are sources to look at while the model writes; its ranking and
-the draft's are fused by reciprocal rank. With X = 2 the digests go back to the model, whose answer is the next query.
+the draft's are fused by reciprocal rank. The draft is short (`turn.draft_tokens`), where the paper asks for a long one:
+on a CPU each of its tokens delays the answer. With X = 2 the digests go back to the model, whose answer is the next query.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Hardly any passage tells of Norway and Sweden both, and a search for the two at 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from assistant.types import Query
 
@@ -19,7 +20,7 @@ _AND = r" (?:and|with|to|from) (?:the |an? |that of )?"
 _PAIRS = (
     re.compile(rf"(?P<one>{_WHOLE}) (?:compare|differ)s?{_AND}(?P<other>{_THING})"),
     re.compile(
-        rf"\b(?:compare[ds]?|comparisons?|differences?|differs?|between|both)\b.*?"
+        rf"\b(?:compare[ds]?|comparisons?|differences?|differs?|both)\b.*?"
         rf"(?P<one>{_THING}){_AND}(?P<other>{_THING})"
     ),
     re.compile(
@@ -33,7 +34,7 @@ _FIRST = re.compile(
     r"on|between|both|compare|tell|give|name|list|explain|describe|the|a|an|and|if|so|then)\b",
     re.IGNORECASE,
 )
-# What stands beside an "or" without being a thing: "two or three tips", "an hour or so", "before or after a run".
+# What stands beside an "or" or an "and" without being a thing: "two or three tips", "an hour or so", "both he and I".
 _NO_THING = frozenset(
     "one two three four five six seven eight nine ten so not no yes more most less least fewer before after now later "
     "then than never ever always sometimes often i you he she it we they me him her us them should can could would "
@@ -63,11 +64,16 @@ def _places(question: str) -> list[tuple[int, int]]:
     """Where the compared things stand, in order."""
     listed = _EITHER.search(question)
     things = re.split(rf"{_JOINT}|, ", listed.group()) if listed else []
-    if listed and not any(thing in _NO_THING or thing.isdigit() for thing in things):
+    if listed and _are_things(things):
         starts = [listed.start() + at for at in _starts(listed.group(), things)]
         return [(start, start + len(thing)) for start, thing in zip(starts, things, strict=True)]
-    pair = next(filter(None, (one.search(question) for one in _PAIRS)), None)
+    found = (pair.search(question) for pair in _PAIRS)
+    pair = next((one for one in found if one and _are_things(one.group("one", "other"))), None)
     return [pair.span("one"), pair.span("other")] if pair else []
+
+
+def _are_things(words: Sequence[str]) -> bool:
+    return not any(word.lower() in _NO_THING or word.isdigit() for word in words)
 
 
 def _starts(text: str, things: list[str]) -> list[int]:

@@ -37,7 +37,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
         intent = "question"
     else:
         intent = intent_of(turn.utterance, parts.embedder, knobs)
-    yield turn.grow(intent="unclear" if intent == "question" and knobs.ask_back and unclear(turn) else intent)
+        intent = "unclear" if intent == "question" and knobs.ask_back and unclear(turn) else intent
+    yield turn.grow(intent=intent)
 
 
 def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent:

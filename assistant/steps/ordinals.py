@@ -12,9 +12,12 @@ _THINGS = "tip|option|point|item|step|suggestion|idea|choice|recommendation"
 # "the third one", "the 3rd tip", "the last of these", "the second?", "option 2"; not "the second world war"
 _NAMED = re.compile(
     rf"\bthe (?P<nth>{'|'.join(_ORDINALS)}|last|[1-9]\d?(?:st|nd|rd|th))"
-    rf"(?: (?:one|{_THINGS})\b| of (?:them|these|those)\b|(?=[?.!,]|$))|\b(?:{_THINGS}|number) (?P<number>[1-9]\d?)\b",
+    rf"(?: (?:one|{_THINGS})\b| of (?:them|these|those)\b|(?=[?.!,]|$))"
+    rf"|\b(?:{_THINGS}|number(?= \d+(?:\W*$|[,?!]))) (?P<number>[1-9]\d?)\b",
     re.IGNORECASE,
 )
+# A word with a capital that is not the first.
+_CAPITALISED = re.compile(r"\w\W+[A-Z]\w*\s$")
 _BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+(.+)$", re.MULTILINE)
 _INLINE = re.compile(r"(?:^|(?<=[\s.]))\(?(\d{1,2})[.)] ")
 _AND = re.compile(r"(?:[,;]| and| or)\s*$")
@@ -34,13 +37,18 @@ _LONGEST = 160
 def spelt_out(utterance: str, last: Exchange) -> str:
     """The utterance with the item of the last reply in quotes where it names one by its place; else as it is."""
     named = _NAMED.search(utterance)
-    if named is None:
+    if named is None or _is_a_name(utterance, named):
         return utterance
     items, at = _items(last), _place(named)
     if not -len(items) <= at < len(items):
         return utterance
     item = shorten(items[at].replace("**", ""), _LONGEST).strip(" .;,")
     return f'{utterance[: named.start()]}"{item}"{utterance[named.end() :]}'
+
+
+def _is_a_name(utterance: str, named: re.Match[str]) -> bool:
+    """Whether the ordinal is a part of a name or a date: "Elizabeth the First", "June the 3rd"."""
+    return (named["nth"] or "")[:1].isupper() or bool(_CAPITALISED.search(utterance[: named.start()]))
 
 
 def _place(named: re.Match[str]) -> int:

@@ -10,8 +10,8 @@ from assistant import citations
 from assistant.budget import fit
 from assistant.retrieve.sides import sides
 from assistant.support import compares
-from assistant.text import finished
-from assistant.types import Answer, Completion, Options, Parts, Passage, Turn
+from assistant.text import finished, without_title
+from assistant.types import Answer, Completion, Options, Parts, Turn
 from assistant.uncertainty import Asked, unknown
 
 TITLE = "All together"
@@ -38,10 +38,3 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> It
     if turn.answer is not None:
         [lost] = unknown([Asked(messages, completion, turn.passages)], turn.choices.form, parts, stop)
         yield from citations.settle(turn.grow(answer=Answer(turn.answer.text, unknown=lost)), parts, stop)
-
-
-def without_title(text: str, passages: tuple[Passage, ...]) -> str:
-    """The text without the "Title: " that small models copy from the notes."""
-    for passage in passages:
-        text = text.removeprefix(f"{passage.title}: ")
-    return text

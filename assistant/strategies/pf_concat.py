@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant import citations
-from assistant.budget import fit
 from assistant.pool import vote
-from assistant.strategies.concat import FACTOID_ROOM
+from assistant.strategies.concat import read
 from assistant.strategies.post_fusion import ask_each
-from assistant.text import finished, normalise
-from assistant.types import Answer, Candidate, Completion, Options, Parts, Turn
-from assistant.uncertainty import Asked, unknown
+from assistant.text import normalise
+from assistant.types import Answer, Candidate, Parts, Turn
 
 TITLE = "One by one, then together"
 SUMMARY = "Asks each passage alone, sets aside those without an answer, and reads the others at once."
@@ -35,24 +32,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _distil(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    form = turn.choices.form
-    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
     useful = {candidate.passage_id for candidate in turn.pool if not candidate.unknown}
-    values = {
-        "passages": tuple(passage for passage in turn.shown if passage.id in useful),
-        "candidates": _distinct(turn.pool),
-        "facts": turn.used_facts,
-        "question": turn.question,
-    }
-    messages, cuts = fit(f"{form}/pf_concat", parts.llm, room, **values)
-    turn = turn.grow(cuts=turn.cuts + cuts)
-    completion = Completion("")
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
-        turn = turn.grow(answer=Answer(finished(completion, form)))
-        yield turn
-    if turn.answer is not None:
-        [lost] = unknown([Asked(messages, completion, turn.passages)], turn.choices.form, parts, stop)
-        yield from citations.settle(turn.grow(answer=Answer(turn.answer.text, unknown=lost)), parts, stop)
+    passages = tuple(passage for passage in turn.shown if passage.id in useful)
+    yield from read("pf_concat", turn, parts, stop, passages=passages, candidates=_distinct(turn.pool))
 
 
 def _distinct(pool: tuple[Candidate, ...]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from assistant import citations
 from assistant.budget import fit
 from assistant.pool import elect, vote
 from assistant.strategies.concat import FACTOID_ROOM
-from assistant.text import finished
+from assistant.text import finished, without_title
 from assistant.types import Answer, Candidate, Messages, Options, Parts, Passage, Turn
 from assistant.uncertainty import Asked, unknown
 
@@ -62,9 +62,13 @@ def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Aske
     asked = [Asked(prompt, completion, (passage,)) for prompt, completion, passage in given]
     lost = unknown(asked, turn.choices.form, parts, stop)
     return [
-        (Candidate(finished(one.completion, turn.choices.form), passage.id, unknown=is_lost), one)
-        for passage, one, is_lost in zip(turn.shown, asked, lost, strict=True)
+        (Candidate(_text(one, turn), one.passages[0].id, unknown=is_lost), one)
+        for one, is_lost in zip(asked, lost, strict=True)
     ]
+
+
+def _text(asked: Asked, turn: Turn) -> str:
+    return without_title(finished(asked.completion, turn.choices.form), asked.passages)
 
 
 def _prompt(turn: Turn, passage: Passage, parts: Parts, room: int) -> Messages:

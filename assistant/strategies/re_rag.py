@@ -65,8 +65,10 @@ def _digests(turn: Turn, more: Sequence[Passage], parts: Parts) -> tuple[Digest,
 
 
 def _scores(passages: Sequence[Passage]) -> list[float]:
-    """s_j of each passage; even where nobody estimated them."""
-    return [Relevance.of_confidence(0.5 if one.confidence is None else one.confidence).score for one in passages]
+    """s_j of each passage: the least known one for what nobody estimated, and even where nothing was."""
+    known = [one.confidence for one in passages if one.confidence is not None]
+    least = min(known, default=0.5)
+    return [Relevance.of_confidence(least if one.confidence is None else one.confidence).score for one in passages]
 
 
 def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts) -> Turn:
