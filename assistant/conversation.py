@@ -206,14 +206,21 @@ class Conversations:
             connection.execute(update(_CONVERSATIONS).where(untitled).values(title=_shortened(turn.utterance)))
 
     def remove_turn(self, user: str, conversation_id: str, turn_id: str) -> None:
-        """Take a turn out of the conversation with all its versions, as undo does."""
+        """Take a turn out of the conversation with all its versions, as undo does.
+
+        What gave an emptied conversation its title goes too: undone words stay neither in the list nor in an export.
+        """
         original = select(_VERSIONS.c.original).where(_VERSIONS.c.turn == turn_id).scalar_subquery()
         versions = select(_VERSIONS.c.turn).where(_VERSIONS.c.original == original)
-        one = (_TURNS.c.id == turn_id) | _TURNS.c.id.in_(versions)
+        here = _TURNS.c.conversation == conversation_id
+        these = here & ((_TURNS.c.id == turn_id) | _TURNS.c.id.in_(versions))
         with self._engine.begin() as connection:
             _owned(connection, user, conversation_id)
-            gone = connection.execute(delete(_TURNS).where(one, _TURNS.c.conversation == conversation_id))
-            _expect(gone.rowcount, "turn")
+            titles = {_shortened(said) for said in connection.scalars(select(_TURNS.c.utterance).where(these))}
+            _expect(connection.execute(delete(_TURNS).where(these)).rowcount, "turn")
+            emptied = _mine(user, conversation_id) & ~select(_TURNS.c.n).where(here).exists()
+            named_so = emptied & _CONVERSATIONS.c.title.in_(titles)
+            connection.execute(update(_CONVERSATIONS).where(named_so).values(title=""))
 
     def choose(self, user: str, conversation_id: str, turn_id: str) -> None:
         """Show this version of a reply; if two were being compared, that is over, and those without a text go."""

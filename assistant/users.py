@@ -58,7 +58,8 @@ class Logins:
     def __init__(
         self, engine: Engine, configured: Mapping[str, str] | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._engine, self._configured, self._clock = engine, dict(configured or {}), clock
+        self._engine, self._clock = engine, clock
+        self._configured = {kept_name(name): kept for name, kept in (configured or {}).items()}
         self._failures: dict[str, _Failures] = {}
         self._lock = Lock()
         self._nobody = hash_password(secrets.token_hex(16))
@@ -95,14 +96,19 @@ class Logins:
         """Let a user log in no more, and end their log-ins; their conversations and facts stay.
 
         Raises:
-            SettingsError: the database has no such user.
+            SettingsError: there is no such user, or one of the settings, which only a person changes.
         """
+        name = kept_name(name)
         with self._engine.begin() as connection:
-            if connection.execute(delete(_USERS).where(_USERS.c.name == name)).rowcount == 0:
-                raise SettingsError(f"There is no user '{name}'; `users list` shows who there is.")
+            gone = connection.execute(delete(_USERS).where(_USERS.c.name == name)).rowcount
+        if name in self._configured:
+            raise SettingsError(f"'{name}' stands in the settings (web.logins); remove the line there.")
+        if not gone:
+            raise SettingsError(f"There is no user '{name}'; `users list` shows who there is.")
 
     def check(self, name: str, password: str) -> bool:
         """Whether the password is the user's. An unknown name takes as long as a wrong password."""
+        name = kept_name(name)
         if self.wait(name) > 0:
             return False
         right = verify(password, self._kept(name) or self._nobody)
@@ -116,7 +122,7 @@ class Logins:
     def wait(self, name: str) -> float:
         """Seconds until the name may try again; 0 where it may now."""
         with self._lock:
-            failures = self._failures.get(name)
+            failures = self._failures.get(kept_name(name))
         return max(failures.until - self._clock(), 0.0) if failures else 0.0
 
     def _kept(self, name: str) -> str | None:
@@ -155,13 +161,18 @@ def verify(password: str, kept: str) -> bool:
     return hmac.compare_digest(_derive(password, salt, *costs), derived)
 
 
+def kept_name(name: str) -> str:
+    """`name` in Unicode's composed form (NFC), however the keyboard of the computer wrote it."""
+    return unicodedata.normalize("NFC", name)
+
+
 def checked_name(name: str) -> str:
-    """`name` in Unicode's composed form.
+    """The name as it is kept.
 
     Raises:
         SettingsError: it is empty, longer than 64 characters, or has spaces or control characters.
     """
-    name = unicodedata.normalize("NFC", name)
+    name = kept_name(name)
     if not 1 <= len(name) <= 64 or any(unicodedata.category(char)[0] in "CZ" for char in name):
         raise SettingsError("A user's name has 1 to 64 characters, without spaces or control characters.")
     return name

@@ -1,14 +1,18 @@
+"""What a model costs on this machine: that every cost is taken, and where the results go. Times are not tested."""
+
+from __future__ import annotations
+
 import json
 from pathlib import Path
 
 import pytest
 
 from assistant.commands import bench_llm
+from assistant.errors import DataError
 from assistant.settings import LLMSettings, Settings
 
-pytestmark = pytest.mark.model
 
-
+@pytest.mark.model
 @pytest.mark.parametrize("backend", ["llama.cpp", "transformers"])
 def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: bench_llm.Backend, monkeypatch) -> None:
     monkeypatch.setattr(bench_llm, "_BATCHES", (1, 2))
@@ -25,3 +29,10 @@ def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: bench_l
         assert all(speed > 0 and first > 0 for speed, first in users.values())
     assert 0 < cost.bandwidth_share < 10
     assert json.loads(json.dumps(cost.__dict__))["backend"] == backend
+
+
+def test_a_folder_that_takes_no_results_is_told_before_the_model_is_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(DataError, match=r"The results can't be written to .*file .*; choose another"):
+        bench_llm.llm(model="no-such-model", into=file, data_dir=tmp_path / "data")

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from assistant.commands.bench import app
+from assistant.errors import DataError
 from assistant.evaluation.answers import Experiment, Setting, prepare
 from assistant.evaluation.bench_strategies import Cost, measure, ratios
 from assistant.types import Parts, Retriever
@@ -66,3 +67,12 @@ def test_the_command_writes_ratios_beside_concatenation(files, parts: Parts, tmp
     assert len(report["costs"]) == 2 * 2 * 2
     assert report["ratios"]["concat"]["all"] == 1
     assert report["ratios"]["post_fusion"]["all"] > 0
+
+
+def test_a_folder_that_takes_no_results_is_told_before_anything_is_loaded(files, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "file"
+    file.write_text("mine")
+    words = ["strategies", "--corpus", str(files[0]), "--questions", str(files[1]), "--k", "2", "--out", str(file)]
+    with pytest.raises(DataError, match=r"The results can't be written to .*file .*; choose another"):
+        CliRunner().invoke(app, [*words, "--data-dir", str(tmp_path / "data")], catch_exceptions=False)
+    assert not (tmp_path / "data").exists()

@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from assistant.commands import bench as command
+from assistant.errors import DataError
 from assistant.evaluation import peak
 from assistant.evaluation.bench_turn import QUESTIONS, Timing, bench, medians, peak_memory
 from assistant.types import Choices, Parts
@@ -62,6 +63,28 @@ def test_turns_without_a_source_are_told_as_such(parts: Parts, tmp_path: Path, m
     report = json.loads((tmp_path / "b" / "turn.json").read_text())
     assert len(report["runs"][0]) == len(QUESTIONS)
     assert report["medians"][0]["first_source"] == -1
+
+
+def test_a_folder_that_takes_no_results_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for into in (file, file / "below"):
+        words = ["turn", "--out", str(into), "--data-dir", str(tmp_path / "data")]
+        with pytest.raises(DataError, match=r"The results can't be written to .*; choose another"):
+            CliRunner().invoke(command.app, words, catch_exceptions=False)
+    assert file.read_text() == "mine"
+
+
+def test_results_that_can_not_be_written_are_told(
+    parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = replace(parts, llm=Talker(), retriever=FixedRetriever([]))
+    loader = SimpleNamespace(settings=parts.settings, parts=lambda _user, _choices: silent)
+    monkeypatch.setattr(command, "ready", lambda _: loader)
+    (tmp_path / "b" / "turn.json").mkdir(parents=True)
+    words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
+    with pytest.raises(DataError, match=r"The results can't be written to .*; choose another"):
+        CliRunner().invoke(command.app, words, catch_exceptions=False)
 
 
 def test_the_command_line_starts_where_there_is_no_resource_module() -> None:

@@ -26,6 +26,7 @@ from assistant.ikat.clueweb import (
     differing,
     documents,
     found_files,
+    passage_files,
     segment,
     write_passages,
 )
@@ -167,6 +168,46 @@ def test_broken_files_are_named_and_leave_nothing_behind(tmp_path: Path) -> None
         found_files([tmp_path / "nowhere"])
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no JSON",
+        '{"id": "x"}',
+        '{"contents": "x"}',
+        "[]",
+        '{"id": [], "contents": ""}',
+        "[" * 100_000,
+        '{"id": "x", "contents": "\\ud800"}',
+    ],
+)
+def test_a_file_that_holds_no_passages_is_named_where_they_are_compared(tmp_path: Path, line: str) -> None:
+    broken, hashes = tmp_path / "a.jsonl", tmp_path / "hashes.tsv"
+    broken.write_text(f'{{"id": "x:0", "contents": "x"}}\n{line}\n')
+    hashes.write_text("x 0 y\n")
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2, is no passage; take the file out of the folder"):
+        differing([broken], hashes)
+
+
+def test_passages_are_found_packed_and_plain_as_they_are_indexed(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz", tmp_path / "below" / "c.json"]
+    for file in (*files, tmp_path / "d.jsonl.gz.part"):
+        file.write_text("")
+    assert passage_files(tmp_path) == files
+
+
+def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path) -> None:
+    text = clean_texts(tmp_path / "a.json", {"clueweb22-en0000-00-00000": sentence(1)})
+    passages, file = tmp_path / "passages", tmp_path / "file"
+    file.write_text("mine")
+    write_passages([text], passages, silent)
+    with pytest.raises(DataError, match="is not an empty folder; choose another for the index"):
+        build_index(passages, file)
+    with pytest.raises(DataError, match=r"The passages can't be written to .*; choose another"):
+        write_passages([text], file, silent)
+    assert file.read_text() == "mine"
+
+
 @pytest.mark.parametrize("kept", [0.4, 0.7, 0.95])
 def test_a_page_that_was_cut_off_is_no_page(tmp_path: Path, kept: float) -> None:
     texts = {f"clueweb22-en0000-00-0000{n}": page(40) for n in range(3)}
@@ -184,6 +225,21 @@ def typed(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
 
 
+def test_the_command_says_what_is_missing_and_compares_plain_passages(tmp_path: Path) -> None:
+    passages, hashes = tmp_path / "passages", tmp_path / "hashes.tsv"
+    words = ["ikat-index", "--passages", passages]
+    hashes.write_text(f"x 0 {hashlib.md5(b'Oats.').hexdigest()}\n")
+    with pytest.raises(DataError, match="name files of ClueWeb22 to cut, --hashes to compare with, or --out"):
+        typed(*words)
+    with pytest.raises(DataError, match="There are no passages in"):
+        typed(*words, "--hashes", hashes)
+    passages.mkdir()
+    with pytest.raises(DataError, match="There are no passages in"):
+        typed(*words, "--hashes", hashes)
+    (passages / "a.jsonl").write_text('{"id": "x:0", "contents": "Oats."}\n')
+    assert "Of 1 passages that the track knows, 0" in typed(*words, "--hashes", hashes).stdout
+
+
 @pytest.mark.lucene
 def test_from_pages_to_an_index_in_one_command(tmp_path: Path) -> None:
     warc(tmp_path / "en0000-00.warc.gz", {"clueweb22-en0000-00-00007": page(16)})
@@ -197,9 +253,9 @@ def test_from_pages_to_an_index_in_one_command(tmp_path: Path) -> None:
     [best, *_] = opened.search("sentence number 15", 1)
     assert best.id == "clueweb22-en0000-00-00007:2"
     assert best.text.endswith(sentence(15))
-    with pytest.raises(DataError, match="is not empty"):
+    with pytest.raises(DataError, match="is not an empty folder"):
         build_index(tmp_path / "cut", tmp_path / "index")
-    with pytest.raises(DataError, match=r"no \.jsonl files"):
+    with pytest.raises(DataError, match="There are no passages in"):
         build_index(tmp_path / "nothing", tmp_path / "other")
 
 

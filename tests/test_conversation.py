@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from sqlalchemy import Engine
 
 from assistant import conversation as module
-from assistant.conversation import Conversations
+from assistant.conversation import Conversations, Version
 from assistant.database import connect
 from assistant.errors import StoreError
 from assistant.markdown import document
@@ -143,6 +143,31 @@ def test_undo_delete_and_feedback(store: Conversations, engine: Engine) -> None:
         assert connection.exec_driver_sql("SELECT count(*) FROM turns").scalar() == 0
     with pytest.raises(StoreError, match="not found"):
         store.get("me", made.id)
+
+
+@pytest.mark.parametrize("utterance", ["my  secret", "my secret " + "very " * 30 + "long", "my \ud800 secret"])
+def test_undoing_the_only_message_takes_the_title_that_it_gave(store: Conversations, utterance: str) -> None:
+    made, turn, later = store.new("me"), said(utterance), said("And then?")
+    store.save_turn("me", made.id, turn)
+    store.save_turn("me", made.id, turn.grow(id="again"), Version(turn.id))
+    store.save_turn("me", made.id, later)
+    store.remove_turn("me", made.id, later.id)
+    assert store.get("me", made.id).title.startswith("my")
+    store.remove_turn("me", made.id, turn.id)
+    assert store.get("me", made.id).title == ""
+    assert store.list("me", "secret") == []
+    assert "secret" not in store.export_markdown("me", made.id)
+    store.save_turn("me", made.id, later)
+    assert store.get("me", made.id).title == "And then?"
+
+
+def test_undoing_leaves_a_title_that_was_chosen(store: Conversations) -> None:
+    made, turn, other = store.new("me"), said("one"), store.new("me", "one")
+    store.save_turn("me", made.id, turn)
+    store.rename("me", made.id, "Numbers")
+    store.remove_turn("me", made.id, turn.id)
+    assert [one.title for one in store.list("me")] == ["Numbers", "one"]
+    assert store.get("me", other.id).title == "one"
 
 
 def test_a_turn_that_a_killed_process_left_is_stopped_with_what_was_written(

@@ -68,6 +68,11 @@ def test_bad_input_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
         typed(*words, "--topics", tmp_path / "nowhere.json")
     with pytest.raises(DataError, match="can't name a run"):
         typed("ikat", "--run-name", "my run", "--out", tmp_path / "out", "--topics", good)
+    with pytest.raises(DataError, match="'rows' is what the run's own files are called"):
+        typed("ikat", "--run-name", "rows", "--out", tmp_path / "out", "--topics", good)
+    (tmp_path / "2025").mkdir()
+    with pytest.raises(DataError, match="'our team' can't name the team"):
+        typed(*words, "--topics", write(tmp_path / "2025", topics_of(2025)), "--team", "our team")
     with pytest.raises(SettingsError, match="'best' is not one of the loops"):
         typed(*words, "--topics", good, "--loop", "best")
     with pytest.raises(LibraryError, match="give one of them"):

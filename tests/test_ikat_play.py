@@ -234,6 +234,20 @@ def test_a_name_must_fit_into_a_column(name: str) -> None:
         Label(name)
 
 
+@pytest.mark.parametrize("name", ["run", "rows", "Run", "a/b", "../grg1", "a\\b"])
+def test_a_name_must_leave_the_runs_own_files_alone(name: str) -> None:
+    with pytest.raises(DataError, match=r"choose another name|leave out the slash"):
+        Label(name)
+
+
+def test_a_team_must_be_one_word_where_the_run_holds_it() -> None:
+    label = Label("grg1", team="our team")
+    label.check(2023)
+    label.check(2024)
+    with pytest.raises(DataError, match="'our team' can't name the team of a run of 2025; use one word for --team"):
+        label.check(2025)
+
+
 def test_responses_are_cut_at_a_sentence_to_the_words_that_are_read() -> None:
     long = " ".join(f"Sentence {n} has six words." for n in range(100))
     cut = response({"response": long, "digests": ""}, "digests")

@@ -196,6 +196,13 @@ def test_the_command_writes_the_model_and_its_report(tmp_path: Path) -> None:
     assert Classifier.load(into).judge(["free loans: click here now"])[0].label == "junk"
 
 
+@pytest.mark.parametrize("name", ["quality.json", "quality.md", "quality"])
+def test_a_file_that_the_report_would_replace_is_refused_before_training(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match=r"The model goes into a \.npz file, beside which its report is written"):
+        typed("--data", tmp_path / "nowhere.jsonl", "--out", tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_real_texts_are_told_apart_at_every_length() -> None:
     if not DATA.exists():
         pytest.skip("the labelled texts are not here")

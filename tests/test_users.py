@@ -77,6 +77,34 @@ def test_users_of_the_settings_may_log_in_too(engine: Engine) -> None:
     assert logins.names() == ["bob"]
     with pytest.raises(SettingsError, match="settings"):
         logins.add("bob", "another word")
+    with pytest.raises(SettingsError, match=r"'bob' stands in the settings \(web\.logins\); remove the line there"):
+        logins.remove("bob")
+    assert logins.check("bob", PASSWORD)
+
+
+@pytest.mark.usefixtures("cheap")
+def test_removing_a_user_of_the_settings_leaves_no_older_password_behind(engine: Engine) -> None:
+    Logins(engine).add("bob", "another word")
+    with pytest.raises(SettingsError, match="stands in the settings"):
+        Logins(engine, {"bob": hash_password(PASSWORD)}).remove("bob")
+    assert Logins(engine).names() == []
+
+
+@pytest.mark.usefixtures("cheap")
+@pytest.mark.parametrize("typed", ["Ren\u00e9", "Rene\u0301"])
+def test_a_name_typed_on_another_keyboard_is_the_same(engine: Engine, typed: str) -> None:
+    logins = Logins(engine, {"Zoe\u0308": hash_password(PASSWORD)})
+    assert logins.add(typed, PASSWORD) == "Ren\u00e9"
+    for name in ("Ren\u00e9", "Rene\u0301", "Zo\u00eb", "Zoe\u0308"):
+        assert logins.check(name, PASSWORD)
+    assert logins.names() == ["Ren\u00e9", "Zo\u00eb"]
+    with pytest.raises(SettingsError, match="settings"):
+        logins.add("Zo\u00eb", PASSWORD)
+    for _ in range(FREE_TRIES):
+        logins.check("Rene\u0301", "guess guess")
+    assert logins.wait("Ren\u00e9") == pytest.approx(logins.wait("Rene\u0301"), abs=1) != 0
+    logins.remove("Rene\u0301")
+    assert logins.names() == ["Zo\u00eb"]
 
 
 @pytest.mark.parametrize(

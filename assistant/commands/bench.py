@@ -12,7 +12,18 @@ from rich.table import Table
 
 from assistant.commands.bench_retrieval import retrieval
 from assistant.commands.bench_strategies import strategies
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, ready, settings_of, talk
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    SettingsFile,
+    out,
+    ready,
+    results_folder,
+    settings_of,
+    talk,
+    writing,
+)
 from assistant.evaluation.bench_turn import Timing, bench, medians, peak_memory
 from assistant.types import Choices
 
@@ -40,7 +51,9 @@ def turn(
     data_dir: DataDir = None,
 ) -> None:
     """Time whole turns over twelve real questions: first source, first word, the model's share, memory."""
-    loader = ready(settings_of(settings, data_dir, model=model, backend=backend))
+    wanted = settings_of(settings, data_dir, model=model, backend=backend)
+    results_folder(into)
+    loader = ready(wanted)
     knobs = loader.settings
     choices = Choices(
         knobs.turn.strategy, knobs.turn.loop, knobs.retrieve.k, knobs.library, retriever=knobs.retrieve.retriever
@@ -51,10 +64,10 @@ def turn(
         out.print(_table(name, timings))
     out.print(f"Model {parts.llm.name}; peak memory {peak_memory():.2f} GB")
     if into:
-        into.mkdir(parents=True, exist_ok=True)
         report = {"model": parts.llm.name, "peak_memory_gb": peak_memory(), "medians": [medians(r) for r in rounds],
                   "runs": [[asdict(timing) for timing in timings] for timings in rounds]}  # fmt: skip
-        (into / "turn.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+        with writing(into):
+            (into / "turn.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
 def _tell(timing: Timing) -> None:

@@ -17,7 +17,7 @@ import psutil
 import typer
 from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of
+from assistant.commands.common import DataDir, SettingsFile, out, results_folder, settings_of, writing
 from assistant.llm.catalogue import Catalogue
 from assistant.settings import Quantisation, Settings
 from assistant.types import LLM, Message, Messages, Options
@@ -73,14 +73,14 @@ def llm(
 ) -> None:
     """Measure loading, memory, reading and writing of one model. Run once for each model and backend to compare."""
     settings = settings_of(settings_file, data_dir)
+    results_folder(into)
     cost = measure(model, backend, quantisation, settings)
     table = Table(show_header=False, box=None)
     for name, value in asdict(cost).items():
         table.add_row(name.replace("_", " "), _shown(value))
     out.print(table)
     if into:
-        into.mkdir(parents=True, exist_ok=True)
-        with (into / "llm.jsonl").open("a", encoding="utf-8") as file:
+        with writing(into), (into / "llm.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(cost)) + "\n")
 
 

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, out, settings_of, talk
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    SettingsFile,
+    by_words_only,
+    out,
+    results_folder,
+    settings_of,
+    talk,
+    writing,
+)
 from assistant.commands.experiment import Corpus, Questions, Seed, indexed, with_models
 
 if TYPE_CHECKING:
@@ -45,15 +56,16 @@ def strategies(  # noqa: PLR0913 - the experiment's knobs
     experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)
     material = prepare(experiment)
     knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
+    results_folder(into)
     parts = with_models(knobs, indexed(corpus, knobs))
     costs = bench.measure(experiment, material, parts, rounds, each=_tell)
     found = bench.ratios(costs)
     out.print(_table(found))
     if into:
-        into.mkdir(parents=True, exist_ok=True)
         report = {"model": parts.llm.name, "ratios": {name: asdict(one) for name, one in found.items()},
                   "costs": [asdict(cost) for cost in costs]}  # fmt: skip
-        (into / "strategies.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+        with writing(into):
+            (into / "strategies.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
 def _tell(cost: Cost) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from assistant.errors import SettingsError
+from assistant.errors import DataError, SettingsError
 from assistant.parts import Loader, Stage
 from assistant.settings import RetrieverName, Settings, load
 
@@ -65,6 +68,32 @@ def settings_of(
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value}
+
+
+def results_folder(into: Path | None) -> None:
+    """Make the folder for results, where one is wanted, before a measurement whose results would be lost without it.
+
+    Raises:
+        DataError: the folder can't be made, or takes no files.
+    """
+    if into:
+        with writing(into):
+            into.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=into):
+                pass
+
+
+@contextmanager
+def writing(into: Path) -> Iterator[None]:
+    """Say what to do where results can't be written.
+
+    Raises:
+        DataError: something in the folder `into` could not be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"The results can't be written to {into} ({error.strerror}); choose another.") from error
 
 
 def ready(settings: Settings) -> Loader:

@@ -11,7 +11,7 @@ import typer
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk, writing
 from assistant.errors import DataError
 from assistant.parts import load_embedder
 from assistant.settings import Settings
@@ -101,10 +101,8 @@ def _finish(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], into:
 
 
 def _write(into: Path, summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    try:
+    with writing(into):
         into.mkdir(parents=True, exist_ok=True)
         (into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (into / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"The results can't be written to {into} ({error.strerror}); choose another.") from error

@@ -62,6 +62,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     from assistant.ikat.runs import Label, write_run  # noqa: PLC0415
 
     label, asked = Label(name, team, kind, reply), read_topics(topics)
+    label.check(asked.year)
     knobs = _judging(by_words_only(settings_of(settings, data_dir, model=model, backend=backend)), quality)
     choices = Choices(
         strategy=strategy or knobs.turn.strategy,
@@ -108,12 +109,16 @@ def index(
     """Cut ClueWeb22 into the passages of TREC iKAT and index them, so that `ikat --index` can search them."""
     from assistant.ikat import clueweb  # noqa: PLC0415
 
+    if not paths and not hashes and not into:
+        raise DataError(
+            "There is nothing to do; name files of ClueWeb22 to cut, --hashes to compare with, or --out to index into."
+        )
     if paths:
         with bar("Files") as progress:
             count = clueweb.write_passages(clueweb.found_files(paths), passages, progress)
         out.print(f"{passages}: {count:,} passages were added.", highlight=False, markup=False)
     if hashes:
-        known, wrong = clueweb.differing(sorted(passages.glob("*.jsonl.gz")), hashes)
+        known, wrong = clueweb.differing(clueweb.passage_files(passages), hashes)
         told = f", such as {wrong[0]}" if wrong else ""
         out.print(f"Of {known:,} passages that the track knows, {len(wrong):,} are cut otherwise{told}.")
     if into:

@@ -26,6 +26,8 @@ def quality(
     """Train the classifier of passage quality: reliable, unreliable or junk."""
     from assistant.evaluation import quality as measured  # noqa: PLC0415 - scikit-learn
 
+    if into.suffix.lower() != ".npz":  # its report's files differ from it in this alone
+        raise DataError(f"The model goes into a .npz file, beside which its report is written; {into.name} is none.")
     examples = measured.read_examples(data)
     with bar("Training") as progress:
         progress(0, 1)

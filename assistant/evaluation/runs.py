@@ -15,6 +15,8 @@ from assistant.types import Progress
 
 T = TypeVar("T")
 Row = dict[str, Any]
+ASKED = "run.json"
+ROWS = "rows.jsonl"
 
 
 class Run(Generic[T]):
@@ -31,7 +33,7 @@ class Run(Generic[T]):
 
     def __init__(self, folder: Path, asked: Row, key: Callable[[Row], T]) -> None:
         self.folder = folder
-        self._path = folder / "rows.jsonl"
+        self._path = folder / ROWS
         self._key = key
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -71,14 +73,14 @@ class Run(Generic[T]):
 
     def _claim(self, asked: Row) -> None:
         """Say what was asked, once it is sure that no rows of something else are here."""
-        path = self.folder / "run.json"
+        path = self.folder / ASKED
         if not path.exists():
             partial = path.with_name(f"{path.name}.partial")
             partial.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
             partial.replace(path)
 
     def _compare(self, asked: Row) -> None:
-        path = self.folder / "run.json"
+        path = self.folder / ASKED
         begun = _begun(path) if path.exists() else asked
         differing = sorted(name for name in {*begun, *asked} if begun.get(name) != asked.get(name))
         if differing:

@@ -33,6 +33,7 @@ SENTENCES = 10
 STRIDE = 5
 WARCS = (".warc", ".warc.gz")
 TEXTS = (".json", ".jsonl", ".json.gz", ".jsonl.gz", ".json.bz2", ".jsonl.bz2")
+PASSAGES = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 ID_HEADERS = ("ClueWeb22-ID", "WARC-TREC-ID")
 # Anserini buffers this much before it writes; Java has no more than 1 GB here.
 BUFFER_MB = 256
@@ -112,15 +113,30 @@ def write_passages(files: Sequence[Path], folder: Path, progress: Progress) -> i
     return count
 
 
+def passage_files(folder: Path) -> list[Path]:
+    """The files of passages in a folder and below it, as Anserini looks for them.
+
+    Raises:
+        DataError: there are none.
+    """
+    files = [one for one in sorted(folder.rglob("*.json*")) if one.name.endswith(PASSAGES)]
+    if not files:
+        raise DataError(
+            f"There are no passages in {folder}; write them with: "
+            "python -m assistant ikat-index PATH --passages FOLDER."
+        )
+    return files
+
+
 def differing(passages: Sequence[Path], hashes: Path) -> tuple[int, list[str]]:
     """How many of the passages the track knows, and the ids of those that it cuts otherwise.
 
     Args:
-        passages: .jsonl.gz files, as `write_passages` wrote them.
+        passages: .jsonl[.gz] files, as `passage_files` finds them.
         hashes: the track's TSV file of document, passage number and the MD5 of the passage's text; may be bzipped.
 
     Raises:
-        DataError: a file can't be read, or a line of the hashes has not three columns.
+        DataError: a file can't be read, a line of it is no passage, or one of the hashes has not three columns.
     """
     ours = dict(pair for path in passages for pair in _digests(path))
     known, wrong = 0, []
@@ -136,16 +152,12 @@ def build_index(passages: Path, index: Path, threads: int = 2) -> None:
     """Index the .jsonl[.gz] files of a folder with Anserini, so that `--index` can search them.
 
     Raises:
-        DataError: there are none, or the index's folder is not empty.
+        DataError: there are none, or the index is no folder, or one that is not empty.
         LibraryError: the index can't be written.
     """
-    if not passages.is_dir() or not any(passages.rglob("*.json*")):
-        raise DataError(
-            f"There are no .jsonl files in {passages}; write them with: "
-            "python -m assistant ikat-index PATH --passages FOLDER."
-        )
-    if index.exists() and any(index.iterdir()):
-        raise DataError(f"{index} is not empty; choose another folder for the index.")
+    passage_files(passages)
+    if index.exists() and (not index.is_dir() or any(index.iterdir())):
+        raise DataError(f"{index} is not an empty folder; choose another for the index.")
     words = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator", "-storeRaw"]
     limits = ["-threads", str(threads), "-memoryBuffer", str(BUFFER_MB)]
     where = ["-input", str(passages), "-index", str(index)]
@@ -166,14 +178,27 @@ def _write(file: Path, into: Path) -> int:
     except OSError as error:
         raise DataError(f"The passages can't be written to {into} ({error.strerror}); choose another.") from error
     finally:
-        part.unlink(missing_ok=True)
+        if part.exists():  # unlink's own missing_ok fails where a file stands in the folder's place
+            part.unlink()
     return count
 
 
 def _digests(path: Path) -> Iterator[tuple[str, str]]:
     with _opened(path) as lines:
-        for record in map(json.loads, lines):
-            yield record["id"], hashlib.md5(record["contents"].encode(), usedforsecurity=False).hexdigest()
+        for n, line in enumerate(lines, 1):
+            try:
+                identity, text = _passage(json.loads(line))
+                digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise DataError(f"{path}, line {n}, is no passage; take the file out of the folder.") from error
+            yield identity, digest
+
+
+def _passage(record: dict[str, Any]) -> tuple[str, str]:
+    identity, text = record["id"], record["contents"]
+    if not isinstance(identity, str) or not isinstance(text, str):
+        raise TypeError("an id or a text is something else")
+    return identity, text
 
 
 def _texts(path: Path) -> Iterator[Document]:

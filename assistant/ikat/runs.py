@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assistant.errors import DataError
-from assistant.evaluation.runs import Row
+from assistant.evaluation.runs import ASKED, ROWS, Row
 from assistant.ikat.play import Kind
 from assistant.ikat.topics import Topics
 from assistant.text import quote, sentences
@@ -32,6 +32,8 @@ from assistant.text import quote, sentences
 # The longest response that is assessed, in words.
 MOST_WORDS = 250
 Reply = Literal["answer", "digests"]
+# A run called so would be written over what was played. Some systems ignore the case of a file's name.
+_TAKEN = {Path(file).stem for file in (ASKED, ROWS)}
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -45,13 +47,26 @@ class Label:
     reply: Reply = "answer"
 
     def __post_init__(self) -> None:
-        """Refuse a name that the six columns can't hold.
+        """Refuse a name that the six columns can't hold, or that can't name a file of its own in the run's folder.
 
         Raises:
-            DataError: the name is empty or has a space in it.
+            DataError: the name is empty, has a space or a slash in it, or is that of a file which every run has.
         """
-        if not self.name or self.name.split() != [self.name]:
+        if not _is_word(self.name):
             raise DataError(f"'{self.name}' can't name a run; use one word.")
+        if "/" in self.name or "\\" in self.name:
+            raise DataError(f"'{self.name}' can't name a run, whose files are called after it; leave out the slash.")
+        if self.name.casefold() in _TAKEN:
+            raise DataError(f"'{self.name}' is what the run's own files are called; choose another name.")
+
+    def check(self, year: int) -> None:
+        """Refuse a team that the year's form can't hold.
+
+        Raises:
+            DataError: the form is that of 2025, and the team is not one word.
+        """
+        if year == 2025 and not _is_word(self.team):
+            raise DataError(f"'{self.team}' can't name the team of a run of 2025; use one word for --team.")
 
 
 def write_run(topics: Topics, rows: Mapping[str, Row], label: Label, folder: Path) -> tuple[Path, Path]:
@@ -110,6 +125,10 @@ def within(text: str, most: int) -> str:
     first = unicodedata.normalize("NFKC", quote(text, sentences(text)[0]))
     ends = [found.end() for found in _TOKEN.finditer(first)]
     return first[: ends[most - 1]]
+
+
+def _is_word(name: str) -> bool:
+    return name.split() == [name]
 
 
 def _object(played: Sequence[Row], label: Label, year: int) -> str:

@@ -156,12 +156,6 @@ def content_version() -> str:
     return version(DISTRIBUTION)
 
 
-def passages() -> Iterator[Passage]:
-    """Every passage, country by country."""
-    for country in countries():
-        yield from country_passages(country)
-
-
 @cache
 def countries() -> tuple[Country, ...]:
     """All countries, territories and larger areas of the Factbook."""

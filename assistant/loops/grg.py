@@ -2,7 +2,8 @@
 
 The question alone is searched for first, so that there are sources to look at while the model writes; its ranking and
 the draft's are fused by reciprocal rank. The draft is short (`turn.draft_tokens`), where the paper asks for a long one:
-on a CPU each of its tokens delays the answer. With X = 2 the digests go back to the model, whose answer is the next query.
+on a CPU each of its tokens delays the answer. With X = 2 the digests go back to the model, whose answer is the next
+query.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from assistant.users import kept_name
+
 # gradio compiles its templates in the browser, hence 'unsafe-eval'; its styles and start-up script are inline.
 POLICY = "; ".join(
     (
@@ -75,7 +77,7 @@ class Leavers:
     """ASGI middleware: ends the log-ins of users who were removed, or whose password was changed, at the next request.
 
     `hashes` gives each user's hash as it is now. Gradio asks for a password only at the log-in, and keeps who is logged
-    in as `tokens` of its app.
+    in as `tokens` of its app; there a name is put as it is kept, however it was typed.
     """
 
     def __init__(self, app: ASGIApp, hashes: Callable[[], Mapping[str, str]]) -> None:
@@ -93,7 +95,8 @@ class Leavers:
 
     def _end(self, tokens: dict[str, str]) -> None:
         now = self._hashes()
-        for token, user in list(tokens.items()):
+        for token, typed in list(tokens.items()):
+            user = tokens[token] = kept_name(typed)
             if now.get(user) is None or self._at_login.setdefault(token, now[user]) != now[user]:
                 tokens.pop(token, None)
         self._at_login = {token: kept for token, kept in self._at_login.items() if token in tokens}
