@@ -12,7 +12,7 @@ import pytest
 
 from assistant.errors import StoreError, UtteranceError
 from assistant.types import Turn
-from assistant.web.runs import PAUSE, Place, Run, Runs, Watchers, watch
+from assistant.web.runs import MOST_TABS, PAUSE, Place, Run, Runs, Watchers, watch
 
 
 def growing(count: int, go: Event | None = None, pause: float = 0.0) -> Iterator[Turn]:
@@ -130,3 +130,14 @@ def test_a_tab_watches_only_what_it_was_last_asked_for() -> None:
     assert (first(), second(), other()) == (False, True, True)
     watchers.leave("tab")
     assert not second()
+
+
+def test_of_too_many_tabs_the_one_that_asked_the_longest_ago_is_forgotten() -> None:
+    watchers = Watchers()
+    first, second = watchers.enter("first"), watchers.enter("second")
+    again = watchers.enter("first")
+    for n in range(MOST_TABS - 1):
+        watchers.enter(f"tab {n}")
+    assert (first(), second(), again()) == (False, False, True)
+    watchers.enter("one more")
+    assert not again()

@@ -8,8 +8,6 @@ from dataclasses import replace
 from threading import Event
 from typing import cast, get_args
 
-import gradio as gr
-
 from assistant.chat import Chat
 from assistant.conversation import Conversation, Feedback
 from assistant.errors import SequiturError, SettingsError, StoreError
@@ -33,14 +31,8 @@ class Talk:
         self._conversations, self._runs, self._ptkb = view.conversations, view.runs, view.ptkb
         self._watchers = Watchers()
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self) -> None:
         """Listen."""
-
-        def leave(request: gr.Request) -> None:
-            self._watchers.leave(request.session_hash or "")
-
-        leave.__annotations__ = {"request": gr.Request}
-        page.unload(leave)
         pieces = self._view.pieces
         shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
         on_stream(pieces.composer, "ask", self.ask, [*shown, pieces.composer], pieces.notice)

@@ -10,7 +10,7 @@ import gradio as gr
 
 from assistant import variants
 from assistant.conversation import Conversations
-from assistant.errors import SettingsError
+from assistant.errors import SequiturError, SettingsError
 from assistant.settings import Below, RelevanceSettings, RetrieverName, Settings
 from assistant.types import Choices
 from assistant.web import render
@@ -125,7 +125,10 @@ class ChoicePanel:
         def keep(value: Any, request: gr.Request) -> Updates:
             def act() -> Updates:
                 user = user_of(request)
-                self._choices.keep(user, name, value)
+                try:
+                    self._choices.keep(user, name, value)
+                except SequiturError as error:
+                    return self._as_stored(user, name, field, str(error))
                 shown = {field: _shown(name, value)} if name in KINDS else {}
                 wait = self._prepare(user, self._choices(user)) if name in {"retriever", "library"} else ""
                 return {**shown, **({self._view.pieces.notice: render.notice(wait)} if wait else {})}
@@ -134,6 +137,11 @@ class ChoicePanel:
 
         keep.__annotations__ = {"value": Any, "request": gr.Request}
         return keep
+
+    def _as_stored(self, user: str, name: str, field: Any, problem: str) -> Updates:
+        """The choice that goes on, and a banner that says why: one that can't be kept is not shown as if it were."""
+        kept = asdict(self._choices(user))[name]
+        return {field: _shown(name, kept), self._view.pieces.notice: render.notice(problem)}
 
 
 def _below(relevance: RelevanceSettings) -> gr.Dropdown:

@@ -53,8 +53,7 @@ window.sequitur ??= (() => {
     if (cited) old.classList.add("current");
     if (old.type === "checkbox") old.checked = fresh.hasAttribute("checked");
     // What is being written fills a place; the transcript around it only says where that is. What was picked stays.
-    const filled = fresh.dataset.place !== undefined || old.tagName === "TEXTAREA" || old.tagName === "SELECT";
-    if (!filled) patch(old, fresh);
+    if (!fresh.matches(".place[data-place], textarea, select")) patch(old, fresh);
   }
 
   // --- live pieces: HTML in, events out -----------------------------------------------------------------------
@@ -72,10 +71,12 @@ window.sequitur ??= (() => {
       if (into && !place) return; // the transcript that has this place comes next
       const atEnd = nearEnd() && (!place || !place.nextElementSibling);
       const begins = place && !place.firstChild;
+      const had = focused(element);
       if (place) patch(place, into);
       patch(element, place ? document.createElement("div") : fresh);
       if (begins) place.scrollIntoView({ block: "nearest" });
       after(element, atEnd);
+      refocus(element, had);
     };
     if (element.closest("#answering")) showAnswering = show;
     watch("value", show);
@@ -112,7 +113,7 @@ window.sequitur ??= (() => {
     }
     if (root === "sources" && wanted) showCitation(wanted);
     if (root === "composer") draftFromServer(element);
-    if (root === "notice" && find(".error", element)) storing = null;
+    if (root === "notice" && find(".error", element)) refused();
     if (root === "facts") factStored();
     if (root === "download") download(find("[data-download]", element));
   }
@@ -128,7 +129,7 @@ window.sequitur ??= (() => {
     if (!target) return;
     if (target.dataset.cite !== undefined) return cite(target);
     if (target.dataset.copy) return copy(target);
-    if (target.dataset.ask) return askExample(target.dataset.ask);
+    if (target.dataset.ask) return void ask(target.dataset.ask);
     if (target.dataset.close !== undefined) return target.closest(".notice").remove();
     if (target.dataset.drawer) return drawer(target.dataset.drawer);
     if (target.dataset.themeSwitch !== undefined) return theme(document.body.classList.contains("dark") ? "light" : "dark");
@@ -158,16 +159,47 @@ window.sequitur ??= (() => {
     (target.disabled ? find("button:enabled", target.parentElement) : target)?.focus();
   }
 
+  // Where the focus goes when what had it is gone and nothing like it is left.
+  const HOME = {
+    transcript: "#box",
+    conversations: "#conversations .new",
+    facts: "#new-fact",
+    documents: "#panel [role=tab][aria-selected=true]",
+  };
+
+  // What has the focus in this piece: which of the buttons of its kind, in its list or group.
+  function focused(element) {
+    const active = document.activeElement;
+    if (!element.contains(active)) return null;
+    const group = active.closest("ul, [role=group]") ?? element;
+    const kind = `[data-event="${active.dataset.event}"]`;
+    return { group, kind, place: all(kind, group).indexOf(active) };
+  }
+
+  // After a delete, the button of the next one has the focus, or of the last that is left.
+  function refocus(element, had) {
+    if (!had || document.activeElement !== document.body) return;
+    const left = all(had.kind, had.group).filter((one) => one.checkVisibility());
+    const next = left[had.place] ?? left.at(-1) ?? find(HOME[element.closest(".block").id] ?? "#box");
+    next?.focus();
+  }
+
   document.addEventListener("submit", async (event) => {
     const form = event.target.closest("[data-event]");
     if (!form) return;
     event.preventDefault();
+    if (form.dataset.event === "ask") return askBox();
     const fields = Object.fromEntries(new FormData(form));
-    if (form.dataset.event === "ask") return ask(form, fields);
     if (!(await send(form, form.dataset.event, { ...form.dataset, ...fields }))) return;
     if (form.dataset.event === "store") storing = fields.text;
-    form.closest("details")?.removeAttribute("open");
+    closeMenu(form.closest("details"));
   });
+
+  // A focus that would be hidden goes to what opens the menu.
+  function closeMenu(menu) {
+    if (menu?.contains(document.activeElement)) find("summary", menu).focus();
+    menu?.removeAttribute("open");
+  }
 
   let storing = null; // the fact that was sent; its field keeps it until it is stored
 
@@ -177,15 +209,27 @@ window.sequitur ??= (() => {
     storing = null;
   }
 
+  // What could not be stored is not shown as if it were: a switch goes back to what the server told last.
+  const asStored = (box) => (box.checked = box.defaultChecked);
+
+  function refused() {
+    storing = null;
+    all("#facts [type=checkbox]").forEach(asStored);
+  }
+
   const opened = (event) => event.target.matches?.("details.way[open]") && find(".ways", event.target).scrollIntoView({ block: "nearest" });
   document.addEventListener("toggle", opened, true);
 
   document.addEventListener("change", (event) => {
     const box = event.target;
-    if (box.type === "checkbox" && box.dataset.event) send(box, box.dataset.event, { ...box.dataset, on: box.checked });
+    if (box.type === "checkbox" && box.dataset.event) change(box);
     // Gradio takes a slider for released only by a pointer, not by a key.
     if (box.type === "range") box.dispatchEvent(new Event("pointerup", { bubbles: true }));
   });
+
+  async function change(box) {
+    if (!(await send(box, box.dataset.event, { ...box.dataset, on: box.checked }))) asStored(box);
+  }
 
   let typing;
   document.addEventListener("input", (event) => {
@@ -196,7 +240,8 @@ window.sequitur ??= (() => {
   });
 
   document.addEventListener("keydown", (event) => {
-    if (event.isComposing) return;
+    // Safari says that the composing is over before the key that ended it, which has this number there.
+    if (event.isComposing || event.keyCode === 229) return;
     if (event.key === "Enter" && !event.shiftKey && event.target.id === "box") {
       event.preventDefault();
       event.target.form.requestSubmit();
@@ -220,31 +265,34 @@ window.sequitur ??= (() => {
     sessionStorage.setItem(DRAFT, area.value);
   }
 
+  function put(text) {
+    box().value = text;
+    typed(box());
+  }
+
   function fill(text) {
-    const area = box();
-    if (!area) return;
-    area.value = text;
-    typed(area);
-    area.focus();
+    put(text);
+    box().focus();
   }
 
   let asking = false; // a message was sent and nothing came of it yet
   const busy = () => asking || document.body.classList.contains("answering");
 
-  async function ask(form, fields) {
-    if (busy()) return;
-    if (!fields.utterance.trim()) return box().focus();
+  // Returns whether the message was sent.
+  async function ask(utterance) {
+    if (busy()) return false;
+    box().focus();
+    if (!utterance.trim()) return false;
     asking = true;
-    asking = await send(form, "ask", fields);
-    if (!asking) return box().focus();
-    fill("");
-    toEnd();
+    asking = await send(box(), "ask", { utterance });
+    if (asking) toEnd();
+    return asking;
   }
 
-  function askExample(text) {
-    if (busy()) return;
-    fill(text);
-    box().form.requestSubmit();
+  // What is typed while the message is sent stays in the box.
+  async function askBox() {
+    const sent = box().value;
+    if (await ask(sent)) put(box().value.replace(sent, ""));
   }
 
   // Text that the server gives back: a message that could not be answered, or one that was taken back. It comes before
@@ -252,7 +300,7 @@ window.sequitur ??= (() => {
   function draftFromServer(element) {
     const draft = find("form", element)?.dataset.draft;
     if (draft) fill([draft, box().value].filter(Boolean).join("\n"));
-    else if (!box().value) box().value = sessionStorage.getItem(DRAFT) ?? "";
+    else if (!box().value) put(sessionStorage.getItem(DRAFT) ?? "");
   }
 
   function running() {
@@ -261,8 +309,19 @@ window.sequitur ??= (() => {
     document.body.classList.toggle("answering", is);
     const active = document.activeElement;
     if (was && !is && (active === document.body || active?.closest("#composer"))) box()?.focus();
-    const lines = all(":is(#answering, [data-place]) .running .steps > summary");
-    const line = lines.at(-1)?.textContent.trim() ?? (was ? "Answered" : "");
+    speak();
+  }
+
+  let written = ""; // the id of the reply that was being written, while it is shown
+
+  // What screen readers say: the step of the reply that is being written, then how it ended. An error says so itself.
+  function speak() {
+    const step = all(":is(#answering, [data-place]) .running .steps > summary").at(-1);
+    if (step) written = step.closest(".turn, .side").id;
+    const reply = document.getElementById(written);
+    if (!reply) written = "";
+    const end = reply?.matches(".done") ? "Answered" : reply?.matches(".stopped") ? "Stopped" : "";
+    const line = step?.textContent.trim() ?? end;
     const said = find("#spoken");
     if (said && said.textContent !== line) said.textContent = line;
   }
@@ -416,6 +475,12 @@ window.sequitur ??= (() => {
     localStorage.setItem("sequitur-theme", name);
   }
 
+  // Gradio takes the system's theme as it starts and whenever that changes; the one that was chosen comes after it.
+  function keepTheme() {
+    const chosen = localStorage.getItem("sequitur-theme");
+    if (chosen) setTimeout(() => theme(chosen), 0);
+  }
+
   // --- is the server there? -----------------------------------------------------------------------------------
 
   let server = null; // the id of the server that this page came from
@@ -457,8 +522,8 @@ window.sequitur ??= (() => {
     if (id !== here().conversation) show(id);
   });
   function start() {
-    const chosen = localStorage.getItem("sequitur-theme");
-    if (chosen) setTimeout(() => theme(chosen), 0);
+    keepTheme();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", keepTheme);
     alive();
     setInterval(alive, 3000);
   }

@@ -22,7 +22,7 @@ from assistant.web.library import READ, Documents, Library
 from assistant.web.live import Live, live
 from assistant.web.runs import Runs
 from assistant.web.sidebar import Sidebar
-from assistant.web.tab import ME, QUIET, Updates, user_of
+from assistant.web.tab import QUIET, Updates
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
 
@@ -104,7 +104,7 @@ def build(house: House) -> gr.Blocks:
                 choices = ChoicesOf(house.conversations, house.settings)
                 panel = ChoicePanel(view, choices, house.loading.prepare)
         talk = Talk(view, house.chat, choices)
-        talk.wire(page)
+        talk.wire()
         Sidebar(view, talk).wire(page)
         Facts(view, bring).wire()
         Library(view, house.documents, files).wire(page)
@@ -116,8 +116,7 @@ def build(house: House) -> gr.Blocks:
 
 def _show_header(page: gr.Blocks, header: Live) -> None:
     def show(request: gr.Request) -> Updates:
-        user = user_of(request)
-        return {header: render.render("header", user="" if user == ME else user)}
+        return {header: render.render("header", user=request.username or "")}
 
     show.__annotations__ = {"request": gr.Request}
     page.load(show, None, [header], **QUIET)

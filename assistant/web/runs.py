@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from threading import Event, Lock, Thread
@@ -16,6 +17,9 @@ from assistant.errors import SequiturError, StoreError
 from assistant.types import Turn
 
 PAUSE = 0.1  # seconds between updates of a page
+# Tabs whose last wish is known. None tells when it is closed: to hear of that, Gradio would keep a connection open for
+# each, and a browser has six for a host.
+MOST_TABS = 1000
 
 Answering = Callable[[Event], Iterator[Turn]]
 _LOG = logging.getLogger(__name__)
@@ -163,11 +167,17 @@ class Watchers:
     """What each open tab was last asked to show, so that it stops watching what it no longer shows."""
 
     def __init__(self) -> None:
-        self._latest: dict[str, Watch] = {}
+        self._latest: OrderedDict[str, Watch] = OrderedDict()
 
     def enter(self, session: str, run: Run | None = None) -> Callable[[], bool]:
-        """Note that the tab now shows something else. Returns whether that is still the last it was asked for."""
-        mark = self._latest[session] = Watch(run)
+        """Note that the tab now shows something else. Returns whether that is still the last it was asked for.
+
+        Where there are too many tabs, the one that was asked for something the longest ago is forgotten.
+        """
+        self._latest.pop(session, None)
+        mark = self._latest[session] = Watch(run)  # the newest is the last
+        if len(self._latest) > MOST_TABS:
+            self._latest.popitem(last=False)
         return lambda: self._latest.get(session) is mark
 
     def follows(self, session: str, run: Run) -> bool:
@@ -187,7 +197,7 @@ class Watchers:
         return watch.looked if watch else ""
 
     def leave(self, session: str) -> None:
-        """Forget what a tab shows that was closed, or turned to an empty page."""
+        """Forget what a tab shows that turns to an empty page."""
         self._latest.pop(session, None)
 
 

@@ -25,6 +25,64 @@ def test_an_example_is_asked_with_one_click_and_once_with_two(page: Page, site) 
     assert len(site.house.conversations.list("me")) == 1
 
 
+def test_an_example_leaves_the_draft_in_the_box(page: Page) -> None:
+    page.locator("#box").fill("half a thou")
+    page.get_by_role("button", name=DIET).click()
+    expect(page.locator("#transcript .said")).to_have_text(DIET)
+    expect(page.locator("#box")).to_have_value("half a thou")
+
+
+def test_what_is_typed_while_a_message_is_sent_stays(page: Page) -> None:
+    page.evaluate(
+        """() => { const real = fetch, held = new Promise(go => { window.go = go; });
+          window.fetch = (...given) => held.then(() => real(...given)); }"""
+    )
+    page.locator("#box").fill("Hello")
+    page.keyboard.press("Enter")
+    page.keyboard.type(" and so on")
+    page.evaluate("go()")
+    expect(page.locator("#transcript .said")).to_have_text("Hello")
+    expect(page.locator("#box")).to_have_value(" and so on")
+
+
+def test_the_key_that_ends_composing_sends_and_stops_nothing(page: Page, site, ask) -> None:
+    # As Safari tells it: after the end of the composing, with this number.
+    press = """(area, key) => area.dispatchEvent(
+      new KeyboardEvent('keydown', {key, keyCode: 229, bubbles: true, cancelable: true}))"""
+    box = page.locator("#box")
+    box.fill("良い食事")
+    assert box.evaluate(press, "Enter"), "the key does what it does in the box"
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    expect(page.locator("#answering .steps summary")).to_have_text("Writing the answer")
+    box.evaluate(press, "Escape")
+    site.script.go.set()
+    expect(last(page).locator(".reply")).to_contain_text("Combine legumes")
+    expect(page.locator("#transcript .said")).to_have_text(DIET)
+
+
+def test_how_an_answer_ended_is_said_while_it_is_shown(page: Page, site, ask) -> None:
+    spoken = page.locator("#spoken")
+    ask(page, "Hello")
+    expect(spoken).to_have_text("Answered")
+    page.get_by_role("button", name="New conversation").click()
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(spoken).to_have_text("")
+    ask(page, "fail please")
+    expect(spoken).to_have_text("")
+    site.script.go.clear()
+    ask(page, DIET, wait=False)
+    expect(spoken).to_have_text("Writing the answer")
+    page.keyboard.press("Escape")
+    expect(spoken).to_have_text("Stopped")
+    ask(page, DIET, wait=False)
+    expect(spoken).to_have_text("Writing the answer")
+    page.get_by_role("button", name="New conversation").click()
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(spoken).to_have_text("")
+    site.script.go.set()
+
+
 def test_the_line_above_tells_the_step_then_what_was_done(page: Page, site, ask) -> None:
     site.script.go.clear()
     ask(page, DIET, wait=False)
@@ -173,6 +231,7 @@ def test_nothing_is_remembered_without_a_click(page: Page, site, ask) -> None:
     assert site.house.ptkb.facts("me") == []
     last(page).get_by_role("button", name="Remember “I like oats.”?").click()
     expect(last(page).locator(".kept")).to_contain_text("I like oats.")
+    expect(last(page).get_by_role("button", name="Remember “I'm vegan.”?")).to_be_focused()
     assert [fact.text for fact in site.house.ptkb.facts("me")] == ["I like oats."]
     assert site.house.ptkb.facts("me")[0].source == last(page).get_attribute("data-turn")
 
@@ -182,7 +241,9 @@ def test_a_contradicting_fact_is_offered_as_a_replacement(page: Page, site, ask)
     ask(page, "I've just become vegan")
     last(page).get_by_role("button", name="Replace “I'm vegetarian.” with “I'm vegan.”?").click()
     expect(last(page).locator(".kept")).to_contain_text("I'm vegan.")
-    assert [fact.text for fact in site.house.ptkb.facts("me")] == ["I'm vegan."]
+    last(page).get_by_role("button", name="Remember “I like oats.”?").click()
+    expect(page.locator("#box")).to_be_focused()
+    assert [fact.text for fact in site.house.ptkb.facts("me")] == ["I'm vegan.", "I like oats."]
 
 
 def test_a_banner_stays_while_an_answer_is_written_and_goes_with_the_next(page: Page, site, ask) -> None:

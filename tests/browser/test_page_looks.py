@@ -109,6 +109,10 @@ def test_the_theme_can_be_switched_and_stays(page: Page) -> None:
     expect(page.locator(".welcome")).to_be_visible()
     page.wait_for_timeout(300)
     assert ground() == dark
+    for system in ("dark", "light"):
+        page.emulate_media(color_scheme=system)
+        page.wait_for_timeout(300)
+        assert ground() == dark
 
 
 def test_long_words_do_not_widen_the_page(phone: Page, ask) -> None:

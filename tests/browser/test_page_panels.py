@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
+from assistant.errors import StoreError
 from tests.browser.conftest import expect_preferences, opened, tab
 
 DIET = "What is a good diet?"
+
+
+def refuse(*_: object) -> None:
+    """What a store does whose disk is full."""
+    raise StoreError("The disk is full.")
 
 
 def facts(page: Page):
@@ -48,6 +56,44 @@ def test_a_fact_that_cannot_be_stored_is_told(page: Page, site) -> None:
         expect(page.locator("#notice").get_by_role("alert")).to_contain_text(why)
         expect(page.get_by_label("A fact about you")).to_have_value(text)
     assert len(site.house.ptkb.facts("me")) == 1
+
+
+def test_a_switch_that_is_not_stored_goes_back(page: Page, site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.house.ptkb.add("me", "I'm vegetarian.")
+    page.reload()
+    tab(page, "My facts")
+    use = page.get_by_label("Use: I'm vegetarian.")
+    with monkeypatch.context() as patch:
+        patch.setattr(site.house.ptkb, "switch", refuse)
+        use.click(force=True)
+        expect(page.locator("#notice").get_by_role("alert")).to_contain_text("The disk is full.")
+        expect(use).to_be_checked()
+    page.evaluate("() => { window.real = fetch; window.fetch = async () => { throw new Error('gone'); }; }")
+    use.click(force=True)
+    expect(page.locator("body")).to_have_class(re.compile("down"))
+    expect(use).to_be_checked()
+    page.evaluate("() => { window.fetch = real; }")
+    use.click(force=True)
+    expect(facts(page)).to_have_class("card fact off")
+    expect(use).not_to_be_checked()
+
+
+def test_the_focus_stays_near_the_fact_that_was_changed_or_deleted(page: Page, site) -> None:
+    for text in ("I'm vegetarian.", "I run.", "I sing."):
+        site.house.ptkb.add("me", text)
+    page.reload()
+    tab(page, "My facts")
+    edit = page.get_by_label("Edit: I run.")
+    edit.press("Enter")
+    page.locator("#facts details[open] input").fill("I swim.")
+    page.keyboard.press("Enter")
+    expect(facts(page).nth(1)).to_contain_text("I swim.")
+    expect(page.get_by_label("Edit: I swim.")).to_be_focused()
+    for deleted, then in (("I swim.", "Delete: I sing."), ("I sing.", "Delete: I'm vegetarian.")):
+        page.get_by_label(f"Delete: {deleted}").press("Enter")
+        expect(page.get_by_label(then)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("A fact about you")).to_be_focused()
 
 
 def test_the_relevance_of_each_fact_in_the_turn_looked_at(page: Page, site, ask) -> None:
@@ -92,6 +138,7 @@ def test_documents_are_added_listed_and_removed(page: Page, site, tmp_path: Path
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_label("Remove notes.txt").click()
     expect(page.locator("#documents .document")).to_have_count(0)
+    expect(page.get_by_role("tab", name="Documents")).to_be_focused()
     assert site.house.documents.list("me") == []
 
 
@@ -146,3 +193,17 @@ def test_a_choice_that_must_be_made_ready_first_says_so(page: Page, site) -> Non
     page.get_by_role("option", name="By meaning").click()
     expect(page.locator("#notice")).to_contain_text("being encoded for search by meaning")
     assert site.house.conversations.preferences("me") == {"retriever": "dense"}
+
+
+def test_a_choice_that_is_not_stored_goes_back(page: Page, site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site.house.conversations, "set_preferences", refuse)
+    tab(page, "Settings")
+    for label, usual, other in (
+        ("How answers are made", "All together, then one by one", "All together"),
+        ("How passages are searched", "By words (BM25)", "By both, fused"),
+    ):
+        expect(page.get_by_label(label)).to_have_value(usual)
+        page.get_by_label(label).click()
+        page.get_by_role("option", name=other, exact=True).click()
+        expect(page.locator("#notice").get_by_role("alert")).to_contain_text("The disk is full.")
+        expect(page.get_by_label(label)).to_have_value(usual)

@@ -101,6 +101,7 @@ def shared(tmp_path) -> Iterator[Site]:
     built, logins = house(tmp_path, script, loading)
     logins.add("ann", "annannann")
     logins.add("bob", "bobbobbob")
+    logins.add("me", "mememe-me")
     site = Site(serve(built, logins), script, loading)
     yield site
     site.server.close()
@@ -144,6 +145,12 @@ def test_users_see_only_their_own(browser, shared: Site, ask) -> None:
     assert bob.request.get(f"{shared.url}config").status == 401
 
 
+def test_a_login_may_be_called_as_the_user_of_a_page_without_logins(browser, shared: Site) -> None:
+    page = login(browser, shared, "me", "mememe-me")
+    expect(page.locator("#header .who")).to_have_text("me")
+    expect(page.get_by_role("link", name="Log out")).to_be_visible()
+
+
 def test_a_login_that_ended_elsewhere_loses_no_message(browser, shared: Site) -> None:
     ann = login(browser, shared, "ann", "annannann")
     expect(ann.locator(".welcome")).to_be_visible()
@@ -170,6 +177,13 @@ def test_who_is_removed_or_has_another_password_is_logged_out(browser, shared: S
     expect(ann.get_by_role("button", name="Login")).to_be_visible()
     enter(ann, "ann", "quite another")
     expect(ann.locator("#box")).to_have_value("Hello")
+
+
+def test_a_name_is_the_same_however_it_is_typed(browser, shared: Site) -> None:
+    composed, decomposed = "Jos\u00e9", "Jose\u0301"
+    Logins(connect(shared.house.settings.database_url)).add(composed, "correct horse")
+    jose = login(browser, shared, decomposed, "correct horse")
+    expect(jose.locator("#header .who")).to_have_text(composed)
 
 
 def test_no_handler_takes_anothers_ids(browser, shared: Site, ask) -> None:

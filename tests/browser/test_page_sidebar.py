@@ -60,6 +60,7 @@ def test_rename(page: Page, site, ask) -> None:
     name.fill("Food")
     name.press("Enter")
     expect(items(page).locator(".title span")).to_have_text("Food")
+    expect(page.get_by_label("More for Food")).to_be_focused()
     more(page, "Food")
     name.fill("  ")
     name.press("Enter")
@@ -80,6 +81,7 @@ def test_delete_asks_first(page: Page, site, ask) -> None:
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(items(page)).to_have_count(0)
     expect(page.locator(".welcome")).to_be_visible()
+    expect(page.get_by_role("button", name="New conversation")).to_be_focused()
     assert site.house.conversations.list("me") == []
 
 

@@ -31,6 +31,20 @@ def test_a_half_typed_message_survives_a_reload(page: Page) -> None:
     expect(page.locator("#box")).to_have_value("half a thou")
 
 
+def test_a_half_typed_message_of_several_lines_has_room_after_a_reload(page: Page) -> None:
+    page.locator("#box").fill("\n".join("abcde"))
+    high = page.locator("#box").bounding_box()["height"]
+    page.reload()
+    expect(page.locator("#box")).to_have_value("a\nb\nc\nd\ne")
+    assert page.locator("#box").bounding_box()["height"] == high
+
+
+def test_more_tabs_than_a_browser_has_connections(context: BrowserContext, site) -> None:
+    for _ in range(7):
+        page = opened(context, site)
+    expect(page.locator(".welcome")).to_be_visible()
+
+
 def test_a_reload_in_the_middle_of_an_answer_goes_on_with_it(page: Page, site, ask) -> None:
     site.script.go.clear()
     ask(page, DIET, wait=False)
@@ -148,9 +162,9 @@ def test_a_full_disk_is_told_and_loses_nothing(context: BrowserContext, ask, ful
 def test_a_message_for_a_server_that_was_replaced_stays_in_the_box(page: Page, ask) -> None:
     ask(page, "Hello")
     page.locator("#box").fill(DIET)
-    page.route("**/app_id", lambda route: route.fulfill(json={"app_id": "another"}))
-    with page.expect_event("load"):
-        page.keyboard.press("Enter")
+    another = "window.fetch = async () => Response.json({app_id: 'another'})"
+    with page.expect_event("load"):  # both at once: the page asks for the server every few seconds, too
+        page.evaluate(f"() => {{ {another}; document.querySelector('#box').form.requestSubmit(); }}")
     expect(page.locator("#transcript .said")).to_have_text("Hello")
     expect(page.locator("#box")).to_have_value(DIET)
 
