@@ -29,7 +29,7 @@ _MATTER = r"(?:information|answers?|details?|data|knowledge|clue|idea|access|con
 _NOT = r"(?:\s(?:not|never)|n'?t|not)"
 # A library without a car park and an article without nuts are no texts that leave a question open.
 _GOODS = rf"""
-    (?!(?:library|materials?|articles?|information\s(?:desk|office|cent|counter|point))\b [^.;]{{0,50}}?
+    (?!(?:library|materials?|articles?|information\s(?:desk|office|cent(?:er|re)|counter|point))\b [^.;]{{0,50}}?
     (?:{_NOT}\s (?:have|contain|hold|list|offer|include|provide|give) | (?:has|have|holds?|contains?|offers?)\s no)\b
     (?![^.;]*\b(?:{_MATTER}|reference|indication|any|anything|who|whom|whose|what|when|where|why|how|which|whether)\b))
 """

@@ -35,6 +35,7 @@ def test_nothing_is_unknown(text: str) -> None:
         ("The material does not contain latex.", False),
         ("The article does not contain nuts.", False),
         ("The information desk does not offer tours.", False),
+        ("The information centre does not offer tours.", False),
         ("It was unknown to Europeans until 1492.", False),
         ("Na", False),
         ("It is unclear to me.", True),
