@@ -11,15 +11,16 @@ from assistant.settings import Section, Settings
 
 
 def help_texts() -> str:
-    """The help of every command, as it is printed."""
+    """The help of every command, as it is printed; that of single commands is folded away."""
     command = get_command(app)
     top = typer.Context(command, info_name="python -m assistant")
-    texts = [command.get_help(top)]
+    texts = [f"```\n{command.get_help(top)}\n```\n"]
     for name in command.list_commands(top):
         sub = command.get_command(top, name)
         inner = typer.Context(sub, info_name=name, parent=top)
-        texts.append(sub.get_help(inner))
-    return "\n".join(f"```\n{text}\n```\n" for text in texts)
+        summary = f"<summary><code>{inner.command_path}</code></summary>"
+        texts.append(f"<details>\n{summary}\n\n```\n{sub.get_help(inner)}\n```\n\n</details>\n")
+    return "\n".join(texts)
 
 
 def settings_table() -> str:
