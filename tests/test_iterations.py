@@ -163,6 +163,26 @@ def test_a_whole_turn_answers_from_the_document_and_cites_passages(parts: Parts)
     assert Turn.from_json(turn.to_json()) == turn
 
 
+def test_what_an_earlier_round_found_is_cited_where_the_document_still_says_it(parts: Parts) -> None:
+    rounds = {"Ada": [Passage("ada", "Ada", "Ada was the daughter of Anne."), Passage("eve", "Eve", "Eve was tall.")]}
+    rounds["Anne"] = [Passage("anne", "Anne", "Anne was born in Kirkby.")]
+
+    class Rounds:
+        def search(self, query: str, k: int) -> list[Passage]:
+            return rounds["Anne" if "daughter of Anne" in query else "Ada"]
+
+    said = "Ada was the daughter of Anne."
+    llm = ScriptedLLM([said, said, said])
+    parts = with_knobs(replace(parts, llm=llm, retriever=Rounds(), estimator=None), iterations=2)
+    choices = Choices(loop="itrg_refine", strategy="document", k=2)
+    *_, turn = flow.run(Turn("Whose daughter was Ada?", choices=choices), parts, Event())
+    assert found(turn) == [("ada", "eve"), ("anne",)]
+    assert turn.answer
+    assert turn.answer.text == "Ada was the daughter of Anne. [1]"
+    assert [citation.passage_id for citation in turn.citations] == ["ada"]
+    assert {passage.id for passage in turn.passages} == {"anne", "ada"}
+
+
 def test_a_document_that_does_not_answer_is_admitted(parts: Parts) -> None:
     turn = whole(parts, "Lentils are rich.", "unknown")
     assert turn.answer

@@ -166,6 +166,18 @@ def test_iterations_are_a_timeline_that_says_what_is_new() -> None:
     assert "Searched and written, round by round" not in shown(Turn("who"))
 
 
+def test_what_a_round_finds_after_one_that_found_nothing_is_new() -> None:
+    turn = Turn("who", status="done", iterations=(Iteration("who", ()), Iteration("who", (Passage("p", "Ada", "x"),))))
+    assert shown(turn).count(">new<") == 1
+
+
+def test_while_a_round_runs_the_text_of_the_one_before_is_not_shown_as_its_own() -> None:
+    rounds = (Iteration("who", (), "Ada."), Iteration("who Ada.", (), "Ada."))
+    html = shown(Turn("who", iterations=rounds))
+    assert html.count('<blockquote dir="auto">Ada.</blockquote>') == 1
+    assert "Nothing new was written" not in html
+
+
 def test_any_reply_can_be_answered_again_but_only_the_last_be_undone() -> None:
     html = shown(Turn("a", status="done"), Turn("b", status="done"), Turn("Hi", status="done", intent="small_talk"))
     assert html.count('data-event="undo"') == 1
