@@ -22,6 +22,8 @@ from ptkb.extract import offers
 
 if TYPE_CHECKING:
     from assistant.library.vectors import DenseShelves
+    from assistant.llm.embedder import SentenceEmbedder
+    from assistant.retrieve.dense import Encoder
 
 _LOG = logging.getLogger(__name__)
 # Seconds that a question, and a choice, wait for what is nearly encoded, such as a document just added.
@@ -49,7 +51,7 @@ class Loader:
         self._lock = Lock()
         self._finished = Event()
         self._llm: LLM | None = None
-        self._embedder: Embedder | None = None
+        self._embedder: SentenceEmbedder | None = None
         self._estimator: EstimatorOf | None = None
         self._dense: DenseShelves | None = None
         self._notice = ""
@@ -151,7 +153,7 @@ class Loader:
         with self._lock:
             self._stages[stage.name] = stage
 
-    def _load_embedder(self, progress: Progress) -> Embedder:
+    def _load_embedder(self, progress: Progress) -> SentenceEmbedder:
         embedder = load_embedder(self.settings, progress)
         # Both learn from examples when they are first used; nobody's first message should wait for that.
         intent_of("Hello", embedder, self.settings.turn)
@@ -189,7 +191,7 @@ class Loader:
             self._dense = self._dense or DenseShelves(self.settings, self._load_encoder)
             return self._dense
 
-    def _load_encoder(self, progress: Progress) -> Embedder:
+    def _load_encoder(self, progress: Progress) -> Encoder:
         """The embedder serves where the settings name no other encoder."""
         named = self.settings.retrieve.encoder in {"", self.settings.embedder.model}
         return load_encoder(self.settings, progress, self._embedder if named else None)
@@ -210,16 +212,19 @@ class Loader:
         self._notice = notice
 
 
-def load_embedder(settings: Settings, progress: Progress) -> Embedder:
+def load_embedder(settings: Settings, progress: Progress) -> SentenceEmbedder:
     """The Sentence-BERT model that the settings name, fetched if need be.
 
     Raises:
         ModelError: it can't be had or loaded.
     """
-    return _sentence_embedder(settings.embedder.model, settings, progress)
+    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
+    from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
+
+    return SentenceEmbedder(Catalogue.load().resolve(settings.embedder.model, settings, progress))
 
 
-def load_encoder(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> Embedder:
+def load_encoder(settings: Settings, progress: Progress, embedder: SentenceEmbedder | None = None) -> Encoder:
     """What dense search encodes with, fetched if need be; `embedder` is that model where it is loaded already.
 
     Raises:
@@ -231,13 +236,6 @@ def load_encoder(settings: Settings, progress: Progress, embedder: Embedder | No
     resolve, knobs = Catalogue.load().resolve, settings.retrieve
     questions = resolve(knobs.question_encoder, settings, progress) if knobs.question_encoder else None
     return open_encoder(resolve(knobs.encoder or settings.embedder.model, settings, progress), questions, embedder)
-
-
-def _sentence_embedder(name: str, settings: Settings, progress: Progress) -> Embedder:
-    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
-    from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
-
-    return SentenceEmbedder(Catalogue.load().resolve(name, settings, progress))
 
 
 def load_estimator(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:

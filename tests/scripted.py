@@ -71,6 +71,11 @@ class WordEmbedder:
     """Bags of words as vectors: texts that share words are close. Deterministic and instant."""
 
     name = "words"
+    device = "cpu"
+    window = 160
+
+    def count(self, text: str) -> int:
+        return len(text.split())
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         rows = np.zeros((len(texts), 2048), dtype=np.float32)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from assistant.errors import LibraryError, ModelError
-from assistant.library.chunks import count_words
 from assistant.library.vectors import DenseShelves, Together, dense_retriever
 from assistant.library.writer import writing
 from assistant.parts import load_encoder
@@ -95,23 +94,12 @@ def test_what_is_longer_than_the_window_is_told(tmp_path):
     assert made(tmp_path / "long", [long, *PASSAGES]).cut == 1
 
 
-@pytest.mark.parametrize("text", ["row 17 | " * 400, "水" * 4000, "x" * 9000, "tree. " * 500])
-def test_no_piece_is_longer_than_the_window(text):
-    pieces = dense.cut(text, 50)
-    assert all(count_words(piece) <= 50 for piece in pieces)
-    assert "".join("".join(pieces).split()) == "".join(text.split())
-
-
-def test_pieces_end_with_sentences():
-    assert dense.cut("One two three. Four five. Six seven eight nine ten.", 5) == [
-        "One two three. Four five.",
-        "Six seven eight nine ten.",
-    ]
-
-
 def test_a_window_of_its_own_is_kept_to(tmp_path):
     class Narrow(WordEmbedder):
-        words = 3
+        window = 4
+
+        def count(self, text: str) -> int:
+            return len(text.split())
 
         def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
             return self.encode([f"{text} river" for text in texts])

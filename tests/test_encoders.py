@@ -9,10 +9,11 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from assistant.errors import ModelError
+from assistant.llm.embedder import SentenceEmbedder
 from assistant.parts import load_encoder
 from assistant.retrieve import encoders
-from assistant.retrieve.dense import WINDOW_WORDS, Dense, Encoder, build_dense
-from assistant.retrieve.encoders import Contriever, Dpr, SentenceBert, open_encoder
+from assistant.retrieve.dense import Dense, Encoder, build_dense, read_manifest
+from assistant.retrieve.encoders import MOST_TOKENS, Contriever, Dpr, SentenceBert, open_encoder
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage
 
@@ -103,17 +104,29 @@ def test_no_texts_and_odd_texts(models):
         assert np.isfinite(one.encode(["", "\n", "cat \ud800", "the " * 500, "日本語"])).all()
 
 
-def test_passages_are_cut_to_the_window_of_the_encoder(models):
-    assert open_encoder(models["sentence"]).words == 20
-    assert open_encoder(models["contriever"]).words == 40
-    assert open_encoder(models["contexts"], models["questions"]).words == 40
-    (models["sentence"] / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
-    assert open_encoder(models["sentence"]).words == 10
-    (models["sentence"] / "sentence_bert_config.json").unlink()
+def test_each_encoder_counts_the_tokens_that_it_reads(models):
+    text = "Cats\na cat sat"
+    assert (open_encoder(models["sentence"]).window, open_encoder(models["sentence"]).count(text)) == (32, 6)
+    assert (open_encoder(models["contriever"]).window, open_encoder(models["contriever"]).count(text)) == (64, 6)
+    dpr = open_encoder(models["contexts"], models["questions"])
+    assert (dpr.window, dpr.count(text)) == (64, 7), "[SEP] stands between title and text"
+    assert dpr.count("\ud800") >= 3
+
+
+def test_a_passage_beyond_the_window_is_encoded_in_pieces(models, tmp_path):
+    encoder = open_encoder(models["contriever"])
+    passages = [
+        Passage("long", "", "A cat sat on the mat. " * 30 + "The river is long."),
+        Passage("b", "", "a dog ran"),
+    ]
+    build_dense(tmp_path, passages, encoder, lambda done, total: None)
+    rows = read_manifest(tmp_path).ids
+    assert rows.count("long") == 4
+    assert Dense(tmp_path, encoder, {one.id: one for one in passages}.get).cut == 1
 
 
 def test_a_large_window_is_not_filled(tmp_path):
-    assert open_encoder(tiny(tmp_path / "wide", "BertModel", window=1024)).words == WINDOW_WORDS
+    assert open_encoder(tiny(tmp_path / "wide", "BertModel", window=1024)).window == MOST_TOKENS
 
 
 @pytest.mark.parametrize("exact", [100, 0], ids=["exact", "lists"])
@@ -167,15 +180,20 @@ def test_encoders_in_folders_of_one_name_are_told_apart(models, tmp_path):
 
 
 def test_an_embedder_that_is_loaded_serves_as_it_is(models, tmp_path):
-    class Loaded:
-        name = "loaded"
-
-        def encode(self, texts):
-            return np.ones((len(texts), 4), dtype=np.float32)
-
     settings = Settings(data_dir=tmp_path, retrieve=RetrieveSettings(encoder=str(models["sentence"])))
-    encoder = load_encoder(settings, lambda done, total: None, Loaded())
-    assert (encoder.name, encoder.encode(["x"]).shape) == ("loaded", (1, 4))
+    encoder = load_encoder(settings, lambda done, total: None, SentenceEmbedder(models["contriever"], "loaded"))
+    assert encoder.name == "loaded"
+
+
+def test_passages_are_encoded_on_a_gpu_where_there_is_one(models, monkeypatch):
+    asked = []
+    monkeypatch.setattr(encoders, "SentenceEmbedder", lambda folder, device: asked.append(device) or loaded)
+    loaded = SentenceEmbedder(models["sentence"])
+    SentenceBert(models["sentence"], loaded)
+    assert asked == []
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    SentenceBert(models["sentence"], loaded)
+    assert asked == ["cuda"]
 
 
 @pytest.mark.parametrize("name", ["contriever", "contexts"])

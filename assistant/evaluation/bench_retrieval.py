@@ -31,8 +31,9 @@ from assistant.library.corpus import load_corpus
 from assistant.library.writer import writing
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Bm25, searchable
-from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense, cut, pieces_of
+from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense
 from assistant.retrieve.hybrid import Hybrid
+from assistant.retrieve.pieces import cut, pieces_of
 from assistant.settings import Settings
 from assistant.types import Passage, Progress, Retriever, silent
 
@@ -250,9 +251,9 @@ def encode(texts_of: Sequence[Passage], store: Path, encoder: str, settings: Set
         LibraryError: the store is of another encoder.
     """
     kept = Kept(store, query_encoder(encoder, settings))
-    missing = [one for one in texts_of if any(not kept.holds(text) for text in pieces_of(one, kept.words))]
+    missing = [one for one in texts_of if any(not kept.holds(text) for text in pieces_of(one, kept.window, kept.count))]
     since = perf_counter()
-    kept.add([text for one in missing for text in pieces_of(one, kept.words)], progress)
+    kept.add([text for one in missing for text in pieces_of(one, kept.window, kept.count)], progress)
     return len(missing) / (perf_counter() - since) if missing else 0.0
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.errors import ModelError
 from assistant.evaluation.data import Question
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.folders import name_of
 from assistant.parts import load_encoder
-from assistant.retrieve.dense import Encoder, Store, key_of, pieces_of
+from assistant.retrieve.dense import Encoder, Store, key_of
+from assistant.retrieve.pieces import pieces_of
 from assistant.settings import EmbedderSettings, Settings
 from assistant.types import Passage, Progress, silent
 
@@ -55,7 +55,7 @@ def query_encoder(name: str, settings: Settings) -> Encoder:
     Raises:
         ModelError: it can't be had or loaded.
     """
-    return WordPieces(settings) if name == WORD_PIECES else _own_encoder(settings)
+    return WordPieces(settings) if name == WORD_PIECES else load_encoder(settings, silent)
 
 
 def kept_as(encoder: str, settings: Settings) -> str:
@@ -78,7 +78,7 @@ class WordPieces:
     The weights are the logarithm of a piece's rank in the vocabulary, as in Model2Vec (Tulkens and van Dongen, 2024).
     """
 
-    words = 10**9  # a mean has no window
+    window = 10**9  # a mean has none
 
     def __init__(self, settings: Settings) -> None:
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415
@@ -87,12 +87,12 @@ class WordPieces:
 
         self.name = kept_as(WORD_PIECES, settings)
         folder = _folder(settings)
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         kept = settings.data_dir / "bench" / f"{name_of(folder)}-word-pieces.npy"
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            np.save(kept, _of_vocabulary(tokenizer, _own_encoder(settings)))
-        self._model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, np.load(kept))], device="cpu")
+            np.save(kept, _of_vocabulary(self._tokenizer, load_encoder(settings, silent)))
+        self._model = SentenceTransformer(modules=[StaticEmbedding(self._tokenizer, np.load(kept))], device="cpu")
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), each row of length 1."""
@@ -103,13 +103,18 @@ class WordPieces:
         """Shape (len(texts), dimension), each row of length 1."""
         return self.encode(texts)
 
+    def count(self, text: str) -> int:
+        """Word pieces of a text."""
+        return len(self._tokenizer.encode(text))
+
 
 class Kept:
     """An `Encoder` that keeps all that it encodes in a folder, and finds it there again."""
 
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.name, self.words, self.encode_queries = encoder.name, encoder.words, encoder.encode_queries
+        self.name, self.window, self.count = encoder.name, encoder.window, encoder.count
+        self.encode_queries = encoder.encode_queries
         self._store = Store(folder, encoder)
 
     def holds(self, text: str) -> bool:
@@ -133,7 +138,7 @@ def approximations(
     import faiss  # noqa: PLC0415
 
     kept = Kept(store, query_encoder(encoder, settings))
-    vectors = kept.encode([text for one in passages for text in pieces_of(one, kept.words)])
+    vectors = kept.encode([text for one in passages for text in pieces_of(one, kept.window, kept.count)])
     asked = kept.encode_queries([one.text for one in questions])
     exact = faiss.IndexFlatIP(vectors.shape[1])
     exact.add(vectors)
@@ -152,13 +157,6 @@ def approximations(
 
 def _folder(settings: Settings) -> Path:
     return Catalogue.load().resolve(settings.retrieve.encoder or settings.embedder.model, settings)
-
-
-def _own_encoder(settings: Settings) -> Encoder:
-    encoder = load_encoder(settings, silent)
-    if not isinstance(encoder, Encoder):
-        raise ModelError(f"The encoder {encoder.name} does not say how much it reads at once.")
-    return encoder
 
 
 def _of_vocabulary(tokenizer: Any, encoder: Encoder) -> Vectors:

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import WORD_CHARS, count_words
-from assistant.text import quote, sentences
+from assistant.library.chunks import count_words
+from assistant.retrieve.pieces import WINDOW_WORDS, pieces_of
 from assistant.types import Embedder, Passage, Progress
 
 EXACT = 100_000
@@ -37,20 +37,24 @@ PROBES = 256
 TRAINED_ON = 64
 BATCH = 64
 SLICE = 10_000
-# Longer passages are encoded in pieces of whole sentences, and count as their best piece: encoders of the MiniLM family
-# read 256 word pieces and pass over the rest in silence.
-WINDOW_WORDS = 160
 MANIFEST = "manifest.json"
 
 
 @runtime_checkable
 class Encoder(Embedder, Protocol):
-    """An `Embedder` that knows what it is for. `words` is how long a passage may be that it reads whole.
+    """An `Embedder` that knows what it is for. Passages beyond its window are encoded in pieces; the best one counts.
 
     Its vectors may have any length.
     """
 
-    words: int
+    @property
+    def window(self) -> int:
+        """How many tokens of a text it reads, its own marks included."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, its own marks included."""
+        ...
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension), in the space of the passages that `encode` encodes."""
@@ -154,16 +158,10 @@ def build_dense(
     Raises:
         LibraryError: the folder can't be written, or its vectors are of another encoder.
     """
-    ids, keys, texts = [], [], {}
-    words = embedder.words if isinstance(embedder, Encoder) else WINDOW_WORDS
-    for passage in passages:
-        for text in pieces_of(passage, words):
-            ids.append(passage.id)
-            keys.append(key_of(text))
-            texts[keys[-1]] = text
     try:
         folder.mkdir(parents=True, exist_ok=True)
         store = Store(folder, embedder)
+        ids, keys, texts = _rows(passages, store, embedder)
         store.encode(texts, progress)
         index = _filled(store, keys, EXACT if exact is None else exact)
         _write(folder, Manifest(embedder.name, store.dimension, "", state, _most(ids), ids), index, keys)
@@ -265,6 +263,22 @@ class Store:
             )
 
 
+def _rows(passages: Iterable[Passage], store: Store, embedder: Embedder) -> tuple[list[str], list[str], dict[str, str]]:
+    """For each row of an index the passage's id and the text's key; and the texts by key."""
+    ids, keys, texts = [], [], {}
+    window, count = WINDOW_WORDS, count_words
+    if isinstance(embedder, Encoder):
+        window, count = embedder.window, embedder.count
+    for passage in passages:
+        whole = [f"{passage.title}\n{passage.text}"]
+        # what was encoded whole before needs no counting, which takes a tenth as long as encoding does
+        for text in whole if key_of(whole[0]) in store else pieces_of(passage, window, count):
+            ids.append(passage.id)
+            keys.append(key_of(text))
+            texts[keys[-1]] = text
+    return ids, keys, texts
+
+
 def _write(folder: Path, manifest: Manifest, index: Any, keys: Sequence[str]) -> None:
     """Write the index, then the manifest that names it: a build that is broken off leaves the one before."""
     import faiss  # noqa: PLC0415 - heavy
@@ -327,34 +341,6 @@ def _open(folder: Path, manifest: Manifest) -> Any:
 def _query(embedder: Embedder, query: str) -> NDArray[np.float32]:
     """Shape (1, dimension)."""
     return embedder.encode_queries([query]) if isinstance(embedder, Encoder) else embedder.encode([query])
-
-
-def pieces_of(passage: Passage, words: int) -> list[str]:
-    """The texts that a passage is encoded as: itself with its title, or pieces of at most so many words."""
-    if count_words(passage.text) <= words:
-        return [f"{passage.title}\n{passage.text}"]
-    return [f"{passage.title}\n{piece}" for piece in cut(passage.text, words)]
-
-
-def cut(text: str, words: int) -> list[str]:
-    """A text in pieces of at most so many words, of whole sentences where these aren't longer themselves."""
-    pieces = [""]
-    for span in sentences(text):
-        for part in _parts(quote(text, span), words):
-            longer = f"{pieces[-1]} {part}".strip()
-            if pieces[-1] and count_words(longer) > words:
-                pieces.append(part)
-            else:
-                pieces[-1] = longer
-    return pieces
-
-
-def _parts(sentence: str, words: int) -> list[str]:
-    """The sentence whole; its words where it runs on for longer than `words`, such as a table, and parts of those."""
-    if count_words(sentence) <= words:
-        return [sentence]
-    most = words * WORD_CHARS
-    return [word[start : start + most] for word in sentence.split() for start in range(0, len(word), most)]
 
 
 def _most(ids: Sequence[str]) -> int:

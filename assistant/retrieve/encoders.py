@@ -20,12 +20,11 @@ from assistant.errors import ModelError
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.llm.folders import name_of
 from assistant.processor import has_bf16
-from assistant.retrieve.dense import WINDOW_WORDS, Encoder
-from assistant.types import Embedder
+from assistant.retrieve.dense import Encoder
 
 CONTRIEVER, CONTEXTS, QUESTIONS = "Contriever", "DPRContextEncoder", "DPRQuestionEncoder"
-# English words per word piece; what is cut to so many words stays within a window of pieces.
-WORDS_PER_PIECE = 0.625
+# Larger windows are not filled: of a longer text one vector says little.
+MOST_TOKENS = 256
 BATCH = 32
 _PAIR = (
     "set retrieve.encoder to DPR's encoder of passages (facebook/dpr-ctx_encoder-single-nq-base) and "
@@ -35,7 +34,7 @@ _PAIR = (
 Pooling = Callable[[Any, Any], Any]
 
 
-def open_encoder(folder: Path, questions: Path | None = None, embedder: Embedder | None = None) -> Encoder:
+def open_encoder(folder: Path, questions: Path | None = None, embedder: SentenceEmbedder | None = None) -> Encoder:
     """The encoder in `folder`, by its own architecture.
 
     Args:
@@ -61,14 +60,17 @@ def open_encoder(folder: Path, questions: Path | None = None, embedder: Embedder
 class SentenceBert:
     """Any model of sentence-transformers; mean pooled for most, length 1."""
 
-    def __init__(self, folder: Path, embedder: Embedder | None = None) -> None:
-        self._embedder = embedder or SentenceEmbedder(folder)
+    def __init__(self, folder: Path, embedder: SentenceEmbedder | None = None) -> None:
+        self._device = _device()
+        loaded = embedder if embedder and embedder.device == self._device else None
+        self._embedder = loaded or SentenceEmbedder(folder, device=self._device)
         self.name = self._embedder.name
-        self.words = _words(_window(folder))
+        self.window = min(self._embedder.window, MOST_TOKENS)
+        self.count = self._embedder.count
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension), each row of length 1."""
-        with _quick("cpu"):
+        with _quick(self._device):
             return self._embedder.encode(texts)
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -82,7 +84,8 @@ class Contriever:
     def __init__(self, folder: Path) -> None:
         self._model = _Transformer(folder, "BertModel", _mean, add_pooling_layer=False)
         self.name = name_of(folder)
-        self.words = _words(self._model.window)
+        self.window = min(self._model.window, MOST_TOKENS)
+        self.count = self._model.count
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension); lengths differ."""
@@ -107,7 +110,12 @@ class Dpr:
         if self._contexts.dimension != self._questions.dimension:
             raise ModelError(f"{contexts.name} and {questions.name} give vectors of different sizes; {_PAIR}.")
         self.name = f"{name_of(contexts)} {name_of(questions)}"
-        self.words = _words(self._contexts.window)
+        self.window = min(self._contexts.window, MOST_TOKENS)
+
+    def count(self, text: str) -> int:
+        """Tokens of a passage, whose first line is its title."""
+        title, _, rest = text.partition("\n")
+        return self._contexts.count(title, rest)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension); lengths differ. The first line of a text is its title."""
@@ -123,8 +131,7 @@ class _Transformer:
     """A BERT in a folder, on a GPU where there is one. Missing weights are refused: the library would invent them."""
 
     def __init__(self, folder: Path, architecture: str, pool: Pooling, **options: Any) -> None:
-        import torch  # noqa: PLC0415 - takes seconds to import
-        import transformers  # noqa: PLC0415
+        import transformers  # noqa: PLC0415 - takes seconds to import
 
         broken = _broken()
         try:
@@ -138,7 +145,7 @@ class _Transformer:
             raise ModelError(f"{folder} lacks weights ({min(report['missing_keys'])}); fetch it again.")
         if len(self._tokenizer) <= len(self._tokenizer.all_special_tokens):
             raise ModelError(f"{folder} lacks its vocabulary; fetch it again.")
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._device = _device()
         self._model.eval().to(self._device)
         self._pool = pool
         self.window = int(self._model.config.max_position_embeddings)
@@ -154,11 +161,22 @@ class _Transformer:
             vectors = [self._batch([row[start : start + BATCH] for row in rows]) for start in starts]
         return np.concatenate(vectors) if vectors else np.zeros((0, self.dimension), dtype=np.float32)
 
+    def count(self, text: str, second: str | None = None) -> int:
+        """Tokens of a text, or of two with a [SEP] between them, and of the marks around them."""
+        rows = _clean([one for one in (text, second) if one is not None])
+        return len(self._tokenizer(*rows, verbose=False)["input_ids"])
+
     def _batch(self, rows: list[list[str]]) -> NDArray[np.float32]:
         inputs = self._tokenizer(*rows, padding=True, truncation=True, max_length=self.window, return_tensors="pt")
         inputs = inputs.to(self._device)
         pooled = self._pool(self._model(**inputs), inputs["attention_mask"])
         return np.asarray(pooled.float().cpu().numpy(), dtype=np.float32)
+
+
+def _device() -> str:
+    import torch  # noqa: PLC0415
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _broken() -> tuple[type[Exception], ...]:
@@ -195,16 +213,6 @@ def _architecture(folder: Path) -> str:
     """What the model says that it is, "" where it says nothing."""
     named = _json(folder / "config.json").get("architectures") or [""]
     return str(named[0])
-
-
-def _window(folder: Path) -> int:
-    """How many word pieces a Sentence-BERT model reads at once."""
-    told = _json(folder / "sentence_bert_config.json").get("max_seq_length")
-    return int(told or _json(folder / "config.json").get("max_position_embeddings") or WINDOW_WORDS / WORDS_PER_PIECE)
-
-
-def _words(window: int) -> int:
-    return min(int(window * WORDS_PER_PIECE), WINDOW_WORDS)
 
 
 def _json(file: Path) -> dict[str, Any]:
