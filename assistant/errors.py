@@ -25,6 +25,10 @@ class LibraryError(SequiturError):
     """An index or a document that can't be read or written."""
 
 
+class DamagedIndexError(LibraryError):
+    """An index that can be made again from what is kept beside it."""
+
+
 class FactError(SequiturError):
     """A fact that can't be stored as given."""
 

@@ -10,7 +10,7 @@ from threading import Event
 import numpy as np
 import pytest
 
-from assistant.errors import LibraryError, ModelError
+from assistant.errors import DamagedIndexError, LibraryError, ModelError
 from assistant.library.vectors import DenseShelves, Together, dense_retriever
 from assistant.library.writer import writing
 from assistant.parts import load_encoder
@@ -256,7 +256,8 @@ def test_a_corrupt_index_is_refused(tmp_path, damage):
     else:
         entries = json.loads(manifest.read_text())
         manifest.write_text(json.dumps({**entries, "ids": entries["ids"][1:]}))
-    with pytest.raises(LibraryError, match="remove the folder"):
+    expected = LibraryError if damage == "manifest" else DamagedIndexError
+    with pytest.raises(expected, match="remove the folder"):
         Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
 
 
@@ -333,6 +334,42 @@ def test_a_librarys_vectors_follow_its_documents(tmp_path):
     assert sorted(ids(list(library.passages()))) == sorted([*ids(PASSAGES[:4]), "new"])
     assert len(found) == 5
     assert found.search("river", 1)[0].title == "New"
+
+
+@pytest.mark.lucene
+@pytest.mark.parametrize("exact", [100, 0], ids=["exact", "lists"])
+def test_a_librarys_damaged_index_is_made_again_from_its_vectors(tmp_path, monkeypatch, exact):
+    monkeypatch.setattr(dense, "EXACT", exact)
+    settings, embedder = Settings(data_dir=tmp_path), WordEmbedder()
+    library_of(settings, "one", PASSAGES)
+    shelves = DenseShelves(settings, lambda _progress: embedder)
+    shelves.open(["one"], 20)
+    count = len(embedder.encoded)
+    index = next(tmp_path.rglob("*.faiss"))
+    index.write_bytes(index.read_bytes()[:-20])
+    assert ids(shelves.open(["one"], 20).search("stone", 1)) == ["stone"]
+    assert embedder.encoded[count:] == ["stone"]
+
+
+@pytest.mark.lucene
+def test_why_another_library_could_not_be_encoded_is_not_told(tmp_path):
+    class Failing(SlowEmbedder):
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            vectors = super().encode(texts)
+            if any("secret" in text for text in texts):
+                raise LibraryError("The secret is out.")
+            return vectors
+
+    settings, embedder = Settings(data_dir=tmp_path), Failing()
+    library_of(settings, "mine", [Passage("secret", "", "secret animal")])
+    library_of(settings, "yours", PASSAGES)
+    shelves = DenseShelves(settings, lambda _progress: embedder)
+    with pytest.raises(LibraryError, match="being encoded"):
+        shelves.open(["mine"], 0.1)
+    embedder.go.set()
+    assert ids(shelves.open(["yours"], 20).search("cat", 1)) == ["cat"]
+    with pytest.raises(LibraryError, match="The secret is out"):
+        shelves.open(["mine"], 20)
 
 
 def test_together_goes_by_score():

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
 from time import monotonic
 
-from assistant.errors import LibraryError, SequiturError
+from assistant.errors import DamagedIndexError, LibraryError, SequiturError
 from assistant.library.shelves import FOREVER, locked, open_library
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, build_dense, read_manifest
@@ -20,7 +21,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def dense_retriever(name: str, library: Bm25, settings: Settings, embedder: Embedder, progress: Progress) -> Dense:
-    """The dense index of a library or corpus, which is made or brought up to date first.
+    """The dense index of a library or corpus, which is made, brought up to date or mended first.
 
     Args:
         name: tells the index from others; the library's.
@@ -37,6 +38,11 @@ def dense_retriever(name: str, library: Bm25, settings: Settings, embedder: Embe
         with locked(folder, FOREVER):
             if not _is_built(folder, state):
                 build_dense(folder, library.passages(), embedder, progress, state)
+    with suppress(DamagedIndexError):
+        return Dense(folder, embedder, library.get)
+    _LOG.warning("the dense index in %s is damaged; it is made again from the vectors", folder)
+    with locked(folder, FOREVER):
+        build_dense(folder, library.passages(), embedder, progress, state)
     return Dense(folder, embedder, library.get)
 
 
@@ -60,8 +66,7 @@ class DenseShelves:
         self._settings, self._load = settings, load_encoder
         self._encoder: Embedder | None = None
         self._lock, self._making = Lock(), Lock()
-        self._thread: Thread | None = None
-        self._error, self._far = "", ""
+        self._running: _Making | None = None
 
     def make(self, names: Sequence[str], progress: Progress) -> None:
         """Make or update the indexes of these libraries; what was encoded before an interruption is kept.
@@ -80,13 +85,16 @@ class DenseShelves:
         Raises:
             LibraryError: an index can't be made, or is still being made; the message says how far it is.
         """
-        end = monotonic() + patience
+        end, far = monotonic() + patience, ""
         while (opened := self._opened(names)) is None:
             if monotonic() >= end:
-                raise LibraryError(self._waiting())
-            self._begin(names).join(max(end - monotonic(), 0))
-            if self._error:
-                raise LibraryError(self._error)
+                raise LibraryError(_waiting(far))
+            making = self._begin(names)
+            making.thread.join(max(end - monotonic(), 0))
+            if making.names == tuple(names):  # what others' libraries do is not for these to tell
+                far = making.far
+                if making.error:
+                    raise LibraryError(making.error)
         return opened
 
     def _opened(self, names: Sequence[str]) -> Retriever | None:
@@ -97,37 +105,49 @@ class DenseShelves:
             _is_built(_folder(name, self._settings, encoder), one.state) for name, one in libraries.items()
         ):
             return None
-        return Together(
-            [Dense(_folder(name, self._settings, encoder), encoder, one.get) for name, one in libraries.items()]
-        )
+        with suppress(DamagedIndexError):  # making mends it
+            return Together(
+                [Dense(_folder(name, self._settings, encoder), encoder, one.get) for name, one in libraries.items()]
+            )
+        return None
 
-    def _waiting(self) -> str:
-        """How far the making is, for a person."""
-        return (
-            f"The library is being encoded for search by meaning{self._far}; "
-            "ask again when that is done, or choose search by words (bm25) meanwhile."
-        )
-
-    def _begin(self, names: Sequence[str]) -> Thread:
+    def _begin(self, names: Sequence[str]) -> _Making:
         """Make the indexes in the background, unless something is being made already."""
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._error, self._far = "", ""
-                self._thread = Thread(target=self._make, args=(names,), name="dense index", daemon=True)
-                self._thread.start()
-            return self._thread
+            if self._running is None or not self._running.thread.is_alive():
+                self._running = _Making(tuple(names), self.make)
+            return self._running
 
-    def _make(self, names: Sequence[str]) -> None:
+
+class _Making:
+    """Indexes that are being made in a thread of their own: how `far` it is, and the `error` that ended it, if any."""
+
+    def __init__(self, names: tuple[str, ...], make: Callable[[Sequence[str], Progress], None]) -> None:
+        self.names = names
+        self.far = self.error = ""
+        self._make = make
+        self.thread = Thread(target=self._run, name="dense index", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
         try:
-            self.make(names, self._tell)
+            self._make(self.names, self._tell)
         except SequiturError as error:
-            self._error = str(error)
+            self.error = str(error)
         except Exception as error:  # noqa: BLE001 - a person is told when they ask
-            _LOG.exception("encoding %s failed", ", ".join(names))
-            self._error = f"The library could not be encoded ({error}); the log has the details."
+            _LOG.exception("encoding %s failed", ", ".join(self.names))
+            self.error = f"The library could not be encoded ({error}); the log has the details."
 
     def _tell(self, done: int, total: int) -> None:
-        self._far = f" ({done / total:.0%})" if total else ""
+        self.far = f" ({done / total:.0%})" if total else ""
+
+
+def _waiting(far: str) -> str:
+    """How far the making is, for a person."""
+    return (
+        f"The library is being encoded for search by meaning{far}; "
+        "ask again when that is done, or choose search by words (bm25) meanwhile."
+    )
 
 
 def _folder(name: str, settings: Settings, embedder: Embedder) -> Path:

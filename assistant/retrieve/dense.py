@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.errors import LibraryError
+from assistant.errors import DamagedIndexError, LibraryError
 from assistant.library.chunks import count_words
 from assistant.retrieve.pieces import WINDOW_WORDS, pieces_of
 from assistant.types import Embedder, Passage, Progress
@@ -85,7 +85,8 @@ class Dense:
             passage: finds a passage by its id.
 
         Raises:
-            LibraryError: the index is missing, corrupt, or made with another encoder.
+            LibraryError: the index is missing, or made with another encoder.
+            DamagedIndexError: it is corrupt.
         """
         self._manifest = read_manifest(folder)
         if self._manifest.encoder != embedder.name:
@@ -221,6 +222,7 @@ class Store:
             vectors = self._embedder.encode([texts[key] for key in batch])
             with self._vectors.open("ab") as file:
                 file.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
+                _onto_disk(file)  # before a key vouches for them
             with self._keys.open("a", encoding="ascii") as file:
                 file.write("".join(f"{key}\n" for key in batch))
             self._rows |= {key: len(self._rows) + n for n, key in enumerate(batch)}
@@ -245,6 +247,7 @@ class Store:
         with part.open("wb") as file:
             for vectors in self.slices(kept):
                 file.write(vectors.tobytes())
+            _onto_disk(file)
         self._keys.unlink()
         part.replace(self._vectors)
         self._rows = {key: row for row, key in enumerate(kept)}
@@ -289,6 +292,7 @@ def _write(folder: Path, manifest: Manifest, index: Any, keys: Sequence[str]) ->
     # To Python's own file: of a disk that is full when the last block goes out, FAISS's says nothing.
     with part.open("wb") as file:
         faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]
+        _onto_disk(file)
     part.replace(folder / name)
     _put(folder / MANIFEST, json.dumps(asdict(replace(manifest, index=name))))
     for old in folder.glob("*.faiss*"):
@@ -299,6 +303,12 @@ def _write(folder: Path, manifest: Manifest, index: Any, keys: Sequence[str]) ->
 def key_of(text: str) -> str:
     """What a text's vector is kept under."""
     return sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _onto_disk(file: BinaryIO) -> None:
+    """What was written, kept through a power cut."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _put(file: Path, text: str) -> None:
@@ -330,9 +340,9 @@ def _open(folder: Path, manifest: Manifest) -> Any:
     try:
         index = faiss.read_index(str(folder / manifest.index), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError as error:
-        raise LibraryError(f"The dense index in {folder} is missing or corrupt; {again}.") from error
+        raise DamagedIndexError(f"The dense index in {folder} is missing or corrupt; {again}.") from error
     if index.ntotal != len(manifest.ids) or index.d != manifest.dimension:
-        raise LibraryError(f"The dense index in {folder} doesn't fit its manifest; {again}.")
+        raise DamagedIndexError(f"The dense index in {folder} doesn't fit its manifest; {again}.")
     if isinstance(index, faiss.IndexIVF):
         index.nprobe = PROBES
     return index
