@@ -31,7 +31,7 @@ from assistant.library.corpus import load_corpus
 from assistant.library.writer import writing
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Bm25, searchable
-from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense
+from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense, read_manifest
 from assistant.retrieve.hybrid import Hybrid
 from assistant.retrieve.pieces import cut, pieces_of
 from assistant.settings import Settings
@@ -202,7 +202,7 @@ class Plan:
         return {"key": f"beside {size} {k}", **asdict(found)}
 
     def _dense(self, kind: Kind, encoder: str, size: int) -> dict[str, Any]:
-        exact = kind == "dense, exact" or (kind == "hybrid" and size <= EXACT)
+        exact = kind == "dense, exact" or (kind == "hybrid" and self._few(encoder, size))
         folder = self.vectors(encoder, size, exact)
         passages, store = self.material.passages[:size], self.store(encoder)
         seconds = building = None
@@ -214,6 +214,10 @@ class Plan:
         )
         row = Row(kind, encoder, size, seconds, building, disk + disk_mib(folder, "*.faiss"), **found)
         return {"key": f"{kind} {encoder} {size}", **asdict(row)}
+
+    def _few(self, encoder: str, size: int) -> bool:
+        """Whether so many passages have vectors few enough to be searched exactly by default."""
+        return len(read_manifest(self.vectors(encoder, size, exact=True)).ids) <= EXACT
 
     def _approximations(self, encoder: str, size: int) -> dict[str, Any]:
         passages, store = self.material.passages[:size], self.store(encoder)

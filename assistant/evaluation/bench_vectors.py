@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from assistant.evaluation.data import Question
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.folders import name_of
 from assistant.parts import load_encoder
-from assistant.retrieve.dense import Encoder, Store, key_of
+from assistant.retrieve.dense import TRAINED_ON, Encoder, Store, inverted, key_of
 from assistant.retrieve.pieces import pieces_of
 from assistant.settings import EmbedderSettings, Settings
 from assistant.types import Passage, Progress, silent
@@ -187,10 +188,8 @@ def _hnsw(vectors: Vectors, links: int) -> Any:
 
 
 def _ivf(vectors: Vectors, lists: int) -> Any:
-    import faiss  # noqa: PLC0415
-
-    index = faiss.index_factory(vectors.shape[1], f"IVF{lists},Flat", faiss.METRIC_INNER_PRODUCT)
-    index.train(vectors)
+    some = random.Random(0).sample(range(len(vectors)), min(TRAINED_ON * lists, len(vectors)))  # noqa: S311 - no secret
+    index = inverted(vectors[some], lists)
     index.add(vectors)
     return index
 

@@ -325,11 +325,19 @@ def _filled(store: Store, keys: Sequence[str], exact: int) -> Any:
     index: Any = faiss.IndexFlatIP(store.dimension)
     if len(keys) > exact:
         lists = min(round(LISTS * len(keys) ** 0.5), len(keys))
-        index = faiss.index_factory(store.dimension, f"IVF{lists},Flat", faiss.METRIC_INNER_PRODUCT)
         some = random.Random(0).sample(keys, min(TRAINED_ON * lists, len(keys)))  # noqa: S311 - no secret
-        index.train(np.concatenate(list(store.slices(some))))
+        index = inverted(np.concatenate(list(store.slices(some))), lists)
     for vectors in store.slices(keys):
         index.add(vectors)
+    return index
+
+
+def inverted(vectors: NDArray[np.float32], lists: int) -> Any:
+    """An empty index of so many inverted lists, learned from these vectors."""
+    import faiss  # noqa: PLC0415
+
+    index: Any = faiss.index_factory(vectors.shape[1], f"IVF{lists},Flat", faiss.METRIC_INNER_PRODUCT)
+    index.train(vectors)
     return index
 
 
