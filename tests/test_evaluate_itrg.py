@@ -172,6 +172,12 @@ def test_no_questions_left_for_demonstrations_is_told(files) -> None:  # noqa: F
         prepare(asked(files, "concat", settings=(Setting(2, shots=5),), limit=1))
 
 
+def test_what_thinks_first_is_not_shown_answers_without_a_thought(files) -> None:  # noqa: F811
+    prepare(asked(files, "chain_of_thought", limit=1))
+    with pytest.raises(SettingsError, match="'chain_of_thought' thinks first; ask it without --shots"):
+        prepare(asked(files, "closed_book", "chain_of_thought", settings=(Setting(2, shots=1),), limit=1))
+
+
 def test_a_demonstrator_leaves_choosing_alone_and_counts_what_it_adds() -> None:
     llm = ScriptedLLM(["Oslo"])
     shown = Demonstrator(llm, [Question("1", "capital of Peru?", ("Lima", "City of Lima"))])

@@ -24,8 +24,8 @@ from threading import Event
 from assistant import variants
 from assistant.clock import charged, timed
 from assistant.consistency import sampled
-from assistant.errors import DataError, UtteranceError
-from assistant.evaluation.baselines import BASELINES, WITHOUT_PASSAGES
+from assistant.errors import DataError, SettingsError, UtteranceError
+from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
 from assistant.evaluation.conditions import llm_of, model_of
 from assistant.evaluation.data import (
     Corpus,
@@ -121,11 +121,12 @@ def prepare(experiment: Experiment) -> Material:
     Raises:
         DataError: a file that is broken, no question left to ask or to demonstrate with, a k that is larger than the
             corpus, or a corpus that knows none of the gold passages.
-        SettingsError: a strategy or a loop that does not exist.
+        SettingsError: a strategy or a loop that does not exist, or a strategy that can't be demonstrated.
     """
     methods = [method(name, experiment.loop) for name in experiment.strategies]
     for _, strategy in methods:
         _strategy(strategy)
+    _check_shots(experiment, [strategy for _, strategy in methods])
     check_loops([experiment.loop, *(loop for loop, _ in methods)])
     everything = read_questions(experiment.questions)
     corpus = read_corpus(experiment.corpus, {gold for question in everything for gold in question.gold})
@@ -208,6 +209,15 @@ def _check(experiment: Experiment, questions: Sequence[Question], corpus: Corpus
     if _places(experiment) and not (named and corpus.wanted):
         why = "no passage of the corpus" if named else "no gold passages at all"
         raise DataError(f"The questions name {why} as gold; use --gold none, or the corpus that belongs to them.")
+
+
+def _check_shots(experiment: Experiment, strategies: Sequence[str]) -> None:
+    thoughtful = [strategy for strategy in strategies if strategy in THINKING]
+    if thoughtful and any(setting.shots for setting in experiment.settings):
+        raise SettingsError(
+            f"Demonstrations are answers without a thought, and '{thoughtful[0]}' thinks first; "
+            "ask it without --shots, in a run of its own."
+        )
 
 
 def _places(experiment: Experiment) -> bool:

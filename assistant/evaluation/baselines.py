@@ -50,6 +50,9 @@ BASELINES: Mapping[str, Step] = {
 # Those that are shown no passages.
 WITHOUT_PASSAGES = ("closed_book", "chain_of_thought")
 
+# Strategies and baselines that think before they answer.
+THINKING = ("chain_of_thought", "pruning", "summary")
+
 
 def _own(turn: Turn) -> Turn:
     return turn.grow(answer=replace(turn.answer, origin="model")) if turn.answer else turn
