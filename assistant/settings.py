@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as VariableError
 
@@ -20,6 +20,8 @@ from assistant.errors import SettingsError
 
 PREFIX = "SEQUITUR_"
 FILE_VARIABLE = "SEQUITUR_SETTINGS"
+# Prompts of a few hundred tokens have to fit beside what they are about.
+LEAST_CONTEXT = 1024
 
 
 Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance"]
@@ -32,7 +34,7 @@ Below = Literal["answer", "refuse", "own", "ask"]
 class Section(BaseModel):
     """A group of settings."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
 
 class LLMSettings(Section):
@@ -158,6 +160,12 @@ class WebSettings(Section):
     logins: dict[str, str] = Field(default_factory=dict, description="user = password hash, made by `users hash`")
     upload_mb: int = Field(20, ge=1, description="largest document accepted")
 
+    @field_validator("host")
+    @classmethod
+    def _bare(cls, host: str) -> str:
+        """An IPv6 address as sockets want it, without the brackets of a URL."""
+        return host.strip("[]")
+
 
 class Settings(BaseSettings):
     """All of them. `data_dir` holds everything the app writes: weights, indexes, database."""
@@ -196,6 +204,14 @@ class Settings(BaseSettings):
     @classmethod
     def _at_home(cls, folder: Path) -> Path:
         return folder.expanduser()
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Settings:
+        longest = max(self.turn.draft_tokens, self.turn.document_tokens, self.turn.answer_tokens)
+        least = max(LEAST_CONTEXT, 2 * longest)
+        if self.llm.context < least:
+            raise ValueError(f"replies of {longest} tokens take an llm.context of {least}, not {self.llm.context}")
+        return self
 
     @property
     def database_url(self) -> str:
@@ -246,6 +262,8 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
         ) from error
     except ValidationError as error:
         first = error.errors()[0]
+        if not first["loc"]:
+            raise SettingsError(f"The settings don't go together: {first['ctx']['error']}.") from error
         key = ".".join(str(part) for part in first["loc"])
         what = "is not a setting" if first["type"] == "extra_forbidden" else f"is not valid: {first['msg']}"
         raise SettingsError(f"Setting '{key}' {what}; see the table of settings in the README.") from error

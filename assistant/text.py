@@ -16,6 +16,7 @@ _ENDS = ".!?。！？:)\"'”’*"
 _LINE = re.compile(r"[^\n]+")
 # syntok knows European punctuation; Chinese and Japanese sentences end without a space.
 _ENDED = re.compile(r"[.!?…:][\"'”’»)\]*_]*$")
+_ENDING = 12  # characters that an ending has at most, with quotes, brackets and stars
 _CJK = re.compile(r"[^。！？]+[。！？]*")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
@@ -79,12 +80,12 @@ def clean(text: str) -> str:
 
 
 def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
-    first = start
+    first, said = start, start + len(text[start:end].rstrip())
     for paragraph in segmenter.analyze(text[start:end]):
         for tokens in paragraph:
             last = start + tokens[-1].offset + len(tokens[-1].value)
             # syntok also ends sentences at "(official) 62.1%" and at semicolons; without a full stop it goes on.
-            if last == end or _ENDED.search(text, first, last) or not text[last:end].strip():
+            if last >= said or _ENDED.search(text, max(first, last - _ENDING), last):
                 yield from _pieces(text, first, last)
                 first = last
 

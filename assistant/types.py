@@ -152,6 +152,11 @@ class Passage:
     source: str = ""
     confidence: float | None = None
 
+    @property
+    def titled(self) -> str:
+        """Title and text in one, as prompts have it."""
+        return f"{self.title}: {self.text}" if self.title else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Dropped:

@@ -25,6 +25,7 @@ from assistant.types import now
 
 COST, BLOCK, LANES = 2**14, 8, 5
 SHORTEST, LONGEST = 8, 1000
+LONGEST_NAME = 64
 FREE_TRIES = 5
 FIRST_WAIT, LONGEST_WAIT = 2.0, 900.0
 REMEMBERED = 10_000
@@ -33,7 +34,7 @@ _METADATA = MetaData()
 _USERS = Table(
     "users",
     _METADATA,
-    Column("name", String(64), primary_key=True),
+    Column("name", String(LONGEST_NAME), primary_key=True),
     Column("hash", String(300), nullable=False),
     Column("created", String(40), nullable=False),
 )
@@ -109,6 +110,8 @@ class Logins:
     def check(self, name: str, password: str) -> bool:
         """Whether the password is the user's. An unknown name takes as long as a wrong password."""
         name = kept_name(name)
+        if len(name) > LONGEST_NAME:  # nobody's, and not to be remembered
+            return False
         if self.wait(name) > 0:
             return False
         right = verify(password, self._kept(name) or self._nobody)
@@ -173,8 +176,8 @@ def checked_name(name: str) -> str:
         SettingsError: it is empty, longer than 64 characters, or has spaces or control characters.
     """
     name = kept_name(name)
-    if not 1 <= len(name) <= 64 or any(unicodedata.category(char)[0] in "CZ" for char in name):
-        raise SettingsError("A user's name has 1 to 64 characters, without spaces or control characters.")
+    if not 1 <= len(name) <= LONGEST_NAME or any(unicodedata.category(char)[0] in "CZ" for char in name):
+        raise SettingsError(f"A user's name has 1 to {LONGEST_NAME} characters, without spaces or control characters.")
     return name
 
 

@@ -34,6 +34,20 @@ def test_a_wrong_key_or_value_is_named(tmp_path: Path, text: str) -> None:
         load(written(tmp_path, text))
 
 
+def test_a_context_without_room_for_prompt_and_reply_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"replies of 5000 tokens take an llm\.context of 10000, not 4096"):
+        load(written(tmp_path, "[turn]\nanswer_tokens = 5000"))
+    with pytest.raises(SettingsError, match=r"take an llm\.context of 1024, not 600"):
+        load(written(tmp_path, "[llm]\ncontext = 600"))
+    assert load(written(tmp_path, "[llm]\ncontext = 1024")).llm.context == 1024
+
+
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_number_without_end_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(SettingsError, match=r"retrieve\.k1"):
+        load(written(tmp_path, f"[retrieve]\nk1 = {value}"))
+
+
 def test_a_quantisation_that_there_is_not_is_told_those_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEQUITUR_LLM__QUANTISATION", "foo")
     with pytest.raises(SettingsError, match=r"'llm\.quantisation' is not valid: .*'auto', 'none', 'int8' or 'nf4'"):

@@ -78,3 +78,8 @@ def test_what_the_room_cut_off_is_not_shown_as_if_it_were_whole(
     written: str, form: str, finish: Literal["stop", "length"], expected: str
 ) -> None:
     assert finished(Completion(written, finish=finish), form) == expected
+
+
+@pytest.mark.timeout(60)
+def test_a_megabyte_of_semicolons_is_one_sentence_within_seconds() -> None:
+    assert len(sentences("12.11.2024;Market;Food;23,40;EUR " * 30_000)) == 1

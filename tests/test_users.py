@@ -49,6 +49,14 @@ def test_hashes_are_salted_and_verify_only_their_password() -> None:
     assert not verify("\ud800", one)
 
 
+@pytest.mark.usefixtures("cheap")
+def test_names_that_nobody_can_have_are_not_remembered(engine: Engine) -> None:
+    logins = Logins(engine)
+    for _ in range(FREE_TRIES + 1):
+        assert not logins.check("x" * 1_000_000, PASSWORD)
+    assert logins.wait("x" * 1_000_000) == 0
+
+
 def test_a_password_typed_on_another_keyboard_is_the_same() -> None:
     assert verify("cafe\u0301 au lait", hash_password("caf\u00e9 au lait"))
 

@@ -150,6 +150,16 @@ def test_nothing_is_taken_back_while_an_answer_is_written(view: View, talk: Talk
     assert "old" in [turn.id for turn in view.conversation(tab).turns]
 
 
+def test_only_the_last_message_is_taken_back(view: View, talk: Talk, tab: Tab) -> None:
+    view.conversations.save_turn("me", tab.conversation, WRITTEN)
+    with pytest.raises(StoreError, match="went on after this message"):
+        talk.undo(told(tab, turn="old"))
+    assert len(view.conversation(tab).turns) == 2
+    talk.undo(told(tab, turn="half"))
+    talk.undo(told(tab, turn="old"))
+    assert view.conversation(tab).turns == ()
+
+
 def test_no_version_is_chosen_of_a_reply_that_is_being_written(view: View, talk: Talk, tab: Tab, write: Write) -> None:
     write(Place("old", ("concat", "summary")))
     for turn in ("half", "old"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+
 import pytest
 
 from assistant.conversation import Conversations
@@ -33,6 +36,20 @@ def test_each_users_choices_are_their_own(choices: ChoicesOf) -> None:
     choices.keep("ann", "strategy", "concat")
     assert (choices("ann").k, choices("ann").strategy) == (7, "concat")
     assert choices("bob").k == 4
+
+
+def test_choices_made_at_once_are_all_kept(choices: ChoicesOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Conversations.preferences
+
+    def slowly(conversations: Conversations, user: str) -> dict[str, object]:
+        found = read(conversations, user)
+        sleep(0.05)
+        return found
+
+    monkeypatch.setattr(Conversations, "preferences", slowly)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda one: choices.keep("ann", *one), (("k", 7), ("strategy", "concat"), ("below", "own"))))
+    assert (choices("ann").k, choices("ann").strategy, choices("ann").below) == (7, "concat", "own")
 
 
 def test_how_passages_are_searched_is_a_choice(conversations: Conversations, settings: Settings) -> None:

@@ -53,3 +53,17 @@ def test_what_was_added_and_what_was_replaced_is_told(settings: Settings, tmp_pa
     assert "Documents: 1 replaced." in note
     assert "car.txt: another file of this name is in the same upload" in shown
     assert bring(car="The car is new.")[0] == ""
+
+
+@pytest.mark.lucene
+def test_a_file_that_did_not_arrive_is_told_by_its_name_and_the_others_are_added(
+    settings: Settings, tmp_path: Path
+) -> None:
+    engine = connect("sqlite://")
+    view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
+    (tmp_path / "here.txt").write_text("The key is here.")
+    files = [tmp_path / "gone.txt", tmp_path / "here.txt"]
+    updates = Library(view, OwnDocuments(settings), gr.File()).bring("ann", files, silent)
+    assert "gone.txt: it did not arrive; choose it again." in str(updates["documents"])
+    assert str(tmp_path) not in str(updates["documents"])
+    assert "Documents: 1 added." in str(updates["notice"])

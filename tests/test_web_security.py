@@ -6,6 +6,7 @@ import asyncio
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from typing import cast
 
 import httpx
 import pytest
@@ -17,7 +18,7 @@ from assistant.errors import SettingsError
 from assistant.settings import Settings, WebSettings
 from assistant.users import FREE_TRIES, Logins
 from assistant.web.security import is_loopback, refused
-from assistant.web.server import checking, free_port, serve
+from assistant.web.server import MOST_CHECKED, checking, free_port, serve
 from tests.browser.fake import Loaded, Script, house
 
 
@@ -97,6 +98,41 @@ def test_a_password_being_checked_holds_up_nobody_else(tmp_path, monkeypatch) ->
             go.set()
             assert login.result().json() == {"success": True}
             assert client.post("/login", data={**sent, "password": "a guess"}).status_code == 400
+    finally:
+        server.close()
+
+
+def test_where_very_many_wait_who_comes_then_is_refused_at_once() -> None:
+    go, checked = Event(), []
+
+    class Slow:
+        def check(self, name: str, password: str) -> bool:
+            checked.append(name)
+            return go.wait(20)
+
+    async def storm() -> list[bool]:
+        check = checking(cast("Logins", Slow()))
+        waiting = [asyncio.create_task(check(f"guest {n}", "")) for n in range(MOST_CHECKED)]
+        await asyncio.sleep(0)
+        assert await check("one too many", "") is False
+        go.set()
+        return [*await asyncio.gather(*waiting), await check("later", "")]
+
+    assert asyncio.run(storm()) == [True] * (MOST_CHECKED + 1)
+    assert "one too many" not in checked
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this computer has no IPv6")
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_the_page_can_listen_on_an_address_of_ipv6(tmp_path, host: str) -> None:
+    built, logins = house(tmp_path, Script(), Loaded(), host=host)
+    try:
+        server = serve(built, logins)
+    except SettingsError as error:
+        pytest.skip(f"this computer has no IPv6: {error}")
+    try:
+        assert server.url.startswith("http://[::1]:")
+        assert httpx.get(server.url).status_code == 200
     finally:
         server.close()
 

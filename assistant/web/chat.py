@@ -137,11 +137,14 @@ class Talk:
         """Take the last message back: the turn goes, its text returns to the box.
 
         Raises:
-            StoreError: an answer is being written, which goes on from this turn.
+            StoreError: an answer is being written, which goes on from this turn, or another one did.
         """
         if self._runs.busy(tab.user, tab.conversation):
             raise StoreError(BUSY)
         turn = self._own(tab)
+        conversation = self._conversations.get(tab.user, tab.conversation)
+        if conversation.place(turn.id) != len(conversation.turns) - 1:
+            raise StoreError("The conversation went on after this message; reload the page to see how.")
         self._conversations.remove_turn(tab.user, tab.conversation, turn.id)
         return {**self._view.all(tab), **self._view.box(turn.utterance)}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from threading import Lock
 from typing import Any, get_args
 
 import gradio as gr
@@ -34,6 +35,7 @@ class ChoicesOf:
 
     def __init__(self, conversations: Conversations, settings: Settings) -> None:
         self._conversations, self._settings = conversations, settings
+        self._lock = Lock()
 
     def __call__(self, user: str) -> Choices:
         """What this user chose."""
@@ -63,7 +65,8 @@ class ChoicesOf:
         """
         if not self.valid(user, name, value):
             raise SettingsError("This can't be chosen any more; reload the page to see what can.")
-        self._conversations.set_preferences(user, {**self._conversations.preferences(user), name: value})
+        with self._lock:  # quick choices must not undo each other
+            self._conversations.set_preferences(user, {**self._conversations.preferences(user), name: value})
 
     def valid(self, user: str, name: str, value: Any) -> bool:
         """Whether a choice can be had."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 
 import gradio as gr
@@ -119,12 +121,10 @@ class Library:
 
     def bring(self, user: str, files: Sequence[Path], progress: Progress) -> Updates:
         """Add files, say how many are new, and why each that was not added wasn't. The uploaded copies are deleted."""
-        try:
+        with TemporaryDirectory() as folder:
+            own, problems = _taken(files, Path(folder))
             before = {document.id for document in self._documents.list(user)}
-            problems = self._documents.add(user, files, progress) if files else []
-        finally:
-            for file in files:
-                file.unlink(missing_ok=True)
+            problems += self._documents.add(user, own, progress) if own else []
         new = sum(document.id not in before for document in self._documents.list(user))
         note = _note(new, len(files) - len(problems) - new)
         return {**self.show(user, problems), **(self._view.note(note) if note else {})}
@@ -133,6 +133,22 @@ class Library:
         """Take a document out."""
         self._documents.remove(tab.user, tab.text("document"))
         return self.show(tab.user)
+
+
+def _taken(files: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
+    """The uploaded files, moved to a folder of their own, and a sentence for each that is not there.
+
+    Gradio keeps what two people upload under one path where the content is the same.
+    """
+    taken, problems = [], []
+    for n, file in enumerate(files):
+        place = folder / str(n) / file.name
+        place.parent.mkdir()
+        try:
+            taken.append(Path(shutil.move(file, place)))
+        except OSError:
+            problems.append(f"{file.name}: it did not arrive; choose it again.")
+    return taken, problems
 
 
 def _note(added: int, replaced: int) -> str:

@@ -32,6 +32,7 @@ from ptkb.store import Ptkb
 FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")
 MOST_WAITING = 64
+MOST_CHECKED = 50  # log-ins that wait for one another, a fifth of a second each
 
 
 @dataclass
@@ -84,7 +85,7 @@ def serve(house: House, logins: Logins) -> Server:
     page = build(house)
     page.queue(api_open=False, max_size=MOST_WAITING, default_concurrency_limit=None)
     _app, url, _share = page.launch(
-        server_name=web.host,
+        server_name=f"[{web.host}]" if ":" in web.host else web.host,
         server_port=port,
         **look(),
         **guarded(web, local, logins),
@@ -95,13 +96,21 @@ def serve(house: House, logins: Logins) -> Server:
 def checking(logins: Logins) -> Callable[[str, str], Awaitable[bool]]:
     """`logins.check` beside the event loop, which serves everybody meanwhile: checking a password is slow on purpose.
 
-    One at a time, so that guesses made side by side don't get around the wait after wrong ones.
+    One at a time, so that guesses made side by side don't get around the wait after wrong ones. Where very many wait
+    already, who comes then is refused at once.
     """
-    turns = asyncio.Lock()
+    turns, waiting = asyncio.Lock(), 0
 
     async def check(name: str, password: str) -> bool:
-        async with turns:
-            return await asyncio.to_thread(logins.check, name, password)
+        nonlocal waiting
+        if waiting >= MOST_CHECKED:
+            return False
+        waiting += 1
+        try:
+            async with turns:
+                return await asyncio.to_thread(logins.check, name, password)
+        finally:
+            waiting -= 1
 
     return check
 
