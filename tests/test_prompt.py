@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from jinja2 import UndefinedError, meta
 from jinja2.exceptions import TemplateNotFound
@@ -26,14 +28,28 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(str(p.relative_to(FOLDER).with_suffix("")) for p in FOLDER.rglob("*.j2")))
-def test_every_shipped_prompt_renders_into_a_chat_that_ends_with_the_user(name: str) -> None:
+NAMES = sorted(str(p.relative_to(FOLDER).with_suffix("")) for p in FOLDER.rglob("*.j2"))
+
+
+def rendered(name: str, **values: object) -> tuple[Message, ...]:
     source = (FOLDER / f"{name}.j2").read_text(encoding="utf-8")
     needed = meta.find_undeclared_variables(prompt._environment().parse(source))
-    messages = render(name, **{key: VALUES[key] for key in needed})
+    return render(name, **{key: (VALUES | values)[key] for key in needed})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_shipped_prompt_renders_into_a_chat_that_ends_with_the_user(name: str) -> None:
+    messages = rendered(name)
     assert (messages[0].role == "system") == (name not in CONTINUES)
     assert messages[-1].role == "user"
     assert all(message.content for message in messages)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_passage_without_a_title_is_its_text_alone(name: str) -> None:
+    bare = Passage("p", "", "Bare text.")
+    messages = rendered(name, passage=bare, passages=(bare,), title="", evidence="Bare text.")
+    assert not any(re.search(r"^(\S+ )?: Bare text", message.content, re.MULTILINE) for message in messages)
 
 
 def test_a_missing_variable_is_named() -> None:
