@@ -10,7 +10,8 @@ from pypdf import PdfReader, PdfWriter
 
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block
-from assistant.library.readers import ID_CHARS, read, reader_of, suffixes
+from assistant.library.readers import ID_CHARS, _text, read, reader_of, suffixes
+from assistant.library.readers import docx as word
 
 
 def make_pdf(path: Path, *pages: str, title: str = "") -> Path:
@@ -55,7 +56,6 @@ def odd_files(folder: Path) -> dict[str, Path]:
     """Files that make the libraries of their formats raise what is no `LibraryError`, by what is wrong with them."""
     texts = {
         "unclosed.html": "<font>" * 1500 + "x",
-        "field.tsv": f"1\t{'x' * 200_000}\tT\n",
         "number.jsonl": '{"id": %s, "contents": "x"}\n' % ("1" * 5000),
     }
     for name, text in texts.items():
@@ -101,6 +101,18 @@ def test_text_of_usual_encodings(tmp_path, encoding):
     file = tmp_path / "a.txt"
     file.write_bytes("Müller’s café – 5 €".encode(encoding))
     assert read(file)[0].text == "Müller’s café – 5 €"
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b"\xe2\x82"])
+def test_a_damaged_byte_leaves_the_rest_of_a_utf8_file_readable(tmp_path, damage):
+    file = tmp_path / "a.txt"
+    file.write_bytes("Müller’s café – 5 €".encode() + damage)
+    assert read(file)[0].text == "Müller’s café – 5 €\ufffd"
+
+
+def test_a_utf8_file_of_damaged_characters_stays_what_it_is(tmp_path):
+    (tmp_path / "a.txt").write_text("caf\ufffd na\ufffdve", encoding="utf-8")
+    assert read(tmp_path / "a.txt")[0].text == "caf\ufffd na\ufffdve"
 
 
 def test_windows_line_ends_and_control_characters(tmp_path):
@@ -164,7 +176,10 @@ def test_pdf_with_pages_and_title(tmp_path):
 
 def test_a_sentence_over_a_page_break_is_joined(tmp_path):
     file = make_pdf(tmp_path / "long_name.pdf", "It runs on over", "the page. Then it ends.")
-    assert read(file) == [Block("It runs on over the page. Then it ends.", "long name", "page 1")]
+    assert read(file) == [
+        Block("It runs on over the page.", "long name", "page 1"),
+        Block("Then it ends.", "long name", "page 2"),
+    ]
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
@@ -211,6 +226,51 @@ def test_word_with_headings_and_tables(tmp_path):
         ("Handbook", "Opening words."),
         ("Handbook - Rules", "key | value"),
     ]
+
+
+def word_table(path: Path, *rows: str, merged: tuple[int, int] | None = None) -> Path:
+    """A Word document of one table; of the first row the cells from the first to the second of `merged` are one."""
+    document = docx.Document()
+    table = document.add_table(rows=len(rows), cols=len(rows[0].split(",")))
+    for row, texts in zip(table.rows, rows, strict=True):
+        for cell, text in zip(row.cells, texts.split(","), strict=True):
+            cell.text = text
+    if merged:
+        table.cell(0, merged[0]).merge(table.cell(0, merged[1]))
+    document.save(str(path))
+    return path
+
+
+def test_a_word_tables_equal_and_empty_cells_keep_their_columns(tmp_path):
+    file = word_table(tmp_path / "a.docx", "Tea,5,5,7", "Oats,,5,", ",,,")
+    assert [block.text for block in read(file)] == ["Tea | 5 | 5 | 7", "Oats | | 5 |"]
+
+
+def test_a_word_tables_merged_cells_are_read_once(tmp_path):
+    file = word_table(tmp_path / "a.docx", "Prices,,Notes", "5,5,5", merged=(0, 1))
+    assert [block.text for block in read(file)] == ["Prices | Notes", "5 | 5 | 5"]
+
+
+def test_a_word_heading_without_a_paragraph_is_kept(tmp_path):
+    document = docx.Document()
+    for text, level in [("Handbook", 0), ("Closed on Mondays", 1), ("Rules", 1)]:
+        document.add_heading(text, level)
+    document.add_paragraph("No smoking.")
+    document.add_heading("Call 112 in an emergency", 2)
+    document.save(str(tmp_path / "a.docx"))
+    assert [(block.title, block.text) for block in read(tmp_path / "a.docx")] == [
+        ("Handbook", "Closed on Mondays"),
+        ("Handbook - Rules", "No smoking."),
+        ("Handbook", "Call 112 in an emergency"),
+    ]
+
+
+def test_a_word_document_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    file = tmp_path / "a.docx"
+    _word(file, b"<w:document>" + b" " * 1_000_000)
+    monkeypatch.setattr(word, "UNPACKED_BYTES", 1_000_000)
+    assert file.stat().st_size < 100_000
+    assert "unpacks to more than 1,000,000 bytes" in refused(file)
 
 
 @pytest.mark.parametrize(("data", "reason"), [(b"\xd0\xcf\x11\xe0" + b"x" * 99, "encrypted"), (b"PK broken", "Word")])
@@ -263,6 +323,46 @@ def test_a_bad_tab_separated_line_is_named(tmp_path, line, reason):
     assert reason in refused(tmp_path / "a.tsv")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['"Oats are a cereal.', 'Oats are 5" long.', '"Oats" are a "cereal"', 'A "cereal', '"Oats" are "one', "a\rb"],
+)
+def test_a_tab_separated_line_that_is_not_quoted_as_a_whole_is_read_as_it_stands(tmp_path, text):
+    (tmp_path / "a.tsv").write_bytes(f'1\t{text}\t12" records\n'.encode())
+    assert read(tmp_path / "a.tsv") == [Block(text.replace("\r", " "), '12" records', id="1")]
+
+
+def test_a_quotation_mark_that_never_closes_doesnt_swallow_the_title(tmp_path):
+    (tmp_path / "a.tsv").write_text('1\t"Oats are a cereal.\tA "title"\n2\t"Rice\tgrows."\tRice\n')
+    assert read(tmp_path / "a.tsv") == [
+        Block('"Oats are a cereal.', 'A "title"', id="1"),
+        Block("Rice grows.", "Rice", id="2"),
+    ]
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_long_tab_separated_text_is_read_whole(tmp_path, quote):
+    (tmp_path / "a.tsv").write_text(f"1\t{quote}{'x' * 200_000}{quote}\tT\n")
+    assert read(tmp_path / "a.tsv") == [Block("x" * 200_000, "T", id="1")]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.tsv.gz"])
+def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch, name):
+    lines = {
+        "a.jsonl.gz": "".join(f'{{"id": {n}, "contents": "{"x" * 900}"}}\n' for n in range(30)),
+        "a.tsv.gz": "".join(f"{n}\t{'x' * 900}\tT\n" for n in range(30)),
+    }
+    (tmp_path / name).write_bytes(gzip.compress(lines[name].encode()))
+    (tmp_path / name.removesuffix(".gz")).write_text(lines[name])
+    assert len(read(tmp_path / name)) == 30
+    monkeypatch.setattr(_text, "UNPACKED_CHARS", 20_000)
+    assert (tmp_path / name).stat().st_size * _text.UNPACKED_TIMES < 20_000
+    assert "unpacks to more than 20,000 characters" in refused(tmp_path / name)
+    assert len(read(tmp_path / name.removesuffix(".gz"))) == 30
+    monkeypatch.setattr(_text, "LINE_CHARS", 800)
+    assert "a line of more than 800 characters" in refused(tmp_path / name)
+
+
 def test_not_gzip_and_not_utf8(tmp_path):
     (tmp_path / "a.jsonl.gz").write_bytes(b"plain")
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"id": 1, "contents": "x"}')[:-9])
@@ -284,7 +384,7 @@ def test_unknown_kinds_and_missing_files(tmp_path):
     assert "can't be opened" in refused(tmp_path / "none.txt")
 
 
-@pytest.mark.parametrize("name", ["xml.docx", "zip.docx", "unclosed.html", "field.tsv", "number.jsonl"])
+@pytest.mark.parametrize("name", ["xml.docx", "zip.docx", "unclosed.html", "number.jsonl"])
 def test_whatever_an_odd_file_breaks_is_told_plainly_and_logged(tmp_path, caplog, name):
     assert "can't be read, and may be damaged" in refused(odd_files(tmp_path)[name])
     assert "Traceback" in caplog.text

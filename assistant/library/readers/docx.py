@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import docx
 from docx.document import Document
@@ -14,31 +14,25 @@ from docx.text.paragraph import Paragraph
 
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block
-from assistant.library.readers._text import tidy, title_of
+from assistant.library.readers._text import Piece, row_line, tidy, title_of, under_headings
 
 SUFFIXES = (".docx",)
 RECORDS = False
 # Word encrypts a document into an OLE file, which begins so; so does the old .doc.
 _OLE = b"\xd0\xcf\x11\xe0"
+# Its parts are unpacked into memory; a file of a few megabytes could fill it.
+UNPACKED_BYTES = 200_000_000
 
 
 def read(path: Path) -> Iterator[Block]:
     """The paragraphs, under the document's title and the heading that they follow.
 
     Raises:
-        LibraryError: the file is encrypted, or no Word document.
+        LibraryError: the file is encrypted, unpacks to too much, or is no Word document.
     """
     document = _open(path)
     title = tidy(document.core_properties.title or "") or _first_heading(document) or title_of(path)
-    heading = title
-    for item in document.iter_inner_content():
-        if isinstance(item, Table):
-            yield from (Block(row, heading) for row in _rows(item))
-        elif _is_heading(item):
-            text = tidy(item.text)
-            heading = f"{title} - {text}" if text and text != title else title
-        else:
-            yield Block(tidy(item.text), heading)
+    yield from under_headings(_pieces(document), title)
 
 
 def _open(path: Path) -> Document:
@@ -46,9 +40,21 @@ def _open(path: Path) -> Document:
         if file.read(4) == _OLE:
             raise LibraryError("it is encrypted, or in the format of an old Word; save it as .docx without a password")
     try:
+        with ZipFile(path) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+        if size > UNPACKED_BYTES:
+            raise LibraryError(f"it unpacks to more than {UNPACKED_BYTES:,} bytes; split it, or take out its images")
         return docx.Document(str(path))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
         raise LibraryError("it is not a Word document that can be read") from error
+
+
+def _pieces(document: Document) -> Iterator[Piece]:
+    for item in document.iter_inner_content():
+        if isinstance(item, Table):
+            yield from (Piece(row, False) for row in _rows(item))
+        else:
+            yield Piece(tidy(item.text), _is_heading(item))
 
 
 def _first_heading(document: Document) -> str:
@@ -62,5 +68,6 @@ def _is_heading(paragraph: Paragraph) -> bool:
 
 def _rows(table: Table) -> Iterator[str]:
     for row in table.rows:
-        cells = dict.fromkeys(tidy(cell.text) for cell in row.cells)
-        yield " | ".join(cell for cell in cells if cell)
+        # A merged cell is given once for each column that it spans; it is the same element of the file.
+        cells = {cell._tc: cell for cell in row.cells}
+        yield row_line(tidy(cell.text) for cell in cells.values())

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from codecs import lookup
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from bs4 import BeautifulSoup
+from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, Tag
 
 from assistant.library.chunks import Block
-from assistant.library.readers._text import load_text, tidy, title_of
+from assistant.library.readers._text import WESTERN, Piece, load_text, row_line, tidy, title_of, under_headings
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 RECORDS = False
 UNREAD = ["script", "style", "noscript", "template", "nav", "svg", "button", "select", "textarea", "iframe", "head"]
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+CELLS = ("td", "th")
 PIECES = (
     *HEADINGS,
+    *CELLS,
     "p",
     "li",
     "tr",
@@ -30,6 +35,17 @@ PIECES = (
     "article",
     "body",
 )
+# What is declared is read as browsers read it: as the larger set of characters that pages use under the old name.
+_LARGER = {
+    "iso8859-1": WESTERN,
+    "iso8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "shift_jis": "cp932",
+}
+# Other codecs that Python has are none of a page; UTF-8 and UTF-16 are told by the bytes, whatever is declared.
+_CHARSETS = tuple("cp125 cp866 cp874 cp932 cp949 cp950 iso8859 koi8 mac- gb big5 euc tis".split())
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -38,41 +54,83 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: the file is binary.
     """
-    return blocks(load_text(path), title_of(path))
+    return blocks(load_text(path, _declared), title_of(path))
 
 
 def blocks(markup: str, title: str) -> Iterator[Block]:
     """The same for HTML text; `title` is used where the page has none of its own."""
     soup = BeautifulSoup(f"<div>{markup}</div>", "html.parser")
-    title = _own_title(soup) or title
+    named = soup.find("title")
+    own_title = tidy(named.get_text(" ")) if named else ""
     for unread in soup.find_all(UNREAD):
         unread.decompose()
     for line_break in soup.find_all("br"):
         line_break.replace_with("\n")
-    heading = title
+    yield from under_headings(_pieces(soup), own_title or _first_heading(soup) or title)
+
+
+def _declared(data: bytes) -> str:
+    try:
+        name = lookup(EncodingDetector.find_declared_encoding(data, is_html=True) or "").name
+    except (LookupError, ValueError):  # no encoding, or no name
+        return WESTERN
+    return _LARGER.get(name, name if name.startswith(_CHARSETS) else WESTERN)
+
+
+def _first_heading(soup: BeautifulSoup) -> str:
+    """What the first heading says itself; one that was never closed has the rest of the page inside."""
+    first = soup.find("h1")
+    tags = [first, *first.find_all(PIECES)] if first else []
+    return next(filter(None, map(_text, tags)), "")
+
+
+def _pieces(soup: BeautifulSoup) -> Iterator[Piece]:
+    lines = _row_lines(soup)
     for tag in soup.find_all(PIECES):
-        text = tidy(_own_text(tag))
-        if tag.name in HEADINGS:
-            heading = f"{title} - {text}" if text and text != title else title
-        elif text and (tag.name == "tr" or not tag.find_parent("tr")):
-            yield Block(text, heading)
+        row = tag if tag.name == "tr" else _around(tag, "tr")
+        if id(row) not in lines:
+            yield Piece(_text(tag), tag.name in HEADINGS)
+        elif tag is row:
+            yield Piece(lines[id(row)], False)
 
 
-def _own_title(soup: BeautifulSoup) -> str:
-    named = soup.find("title") or soup.find("h1")
-    return tidy(named.get_text(" ")) if named else ""
+def _row_lines(soup: BeautifulSoup) -> dict[int, str]:
+    """The rows that are read as one line, by identity.
+
+    A row with a table, a heading or several paragraphs in one cell lays out the page, and is read as its contents.
+    """
+    held: Counter[int] = Counter()
+    for tag in soup.find_all(("table", *PIECES)):
+        if tag.name not in CELLS and (cell := _around(tag, *CELLS)):
+            held[id(cell)] += 2 if tag.name in {"table", *HEADINGS} else bool(_text(tag))
+    rows: dict[int, list[Tag]] = defaultdict(list)
+    for cell in soup.find_all(CELLS):
+        if row := _around(cell, "tr"):
+            rows[id(row)].append(cell)
+    return {
+        row: row_line(_text(cell, (*CELLS, "tr")) for cell in cells)
+        for row, cells in rows.items()
+        if all(held[id(cell)] <= 1 for cell in cells)
+    }
 
 
-def _own_text(tag: Tag) -> str:
+def _around(tag: Tag, *names: str) -> Tag | None:
+    """The nearest of these that `tag` is in; `find_parent` takes several times as long."""
+    return next((one for one in tag.parents if one.name in names), None)
+
+
+def _text(tag: Tag, apart: Collection[str] = PIECES) -> str:
     """The text of a piece without that of the pieces inside it, which come by themselves."""
-    if tag.name == "tr":
-        return " | ".join(tidy(cell.get_text(" ")) for cell in tag.find_all(["td", "th"]))
-    return "".join(_parts(tag))
+    return tidy("".join(_parts(tag, apart)))
 
 
-def _parts(tag: Tag) -> Iterator[str]:
+def _parts(tag: Tag, apart: Collection[str]) -> Iterator[str]:
     for child in tag.children:
         if isinstance(child, Tag):
-            yield from [" "] if child.name in PIECES else _parts(child)
+            space = " " if child.name in PIECES else ""
+            yield space
+            if child.name not in apart:
+                yield from _parts(child, apart)
+            yield space
         elif type(child) is NavigableString:
             yield child

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from pypdf import PdfReader
@@ -12,19 +14,32 @@ from pypdf.errors import PyPdfError
 
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block
-from assistant.library.readers._text import paragraphs, tidy, title_of
+from assistant.library.readers._text import paragraphs, tidy, title_line, title_of
+from assistant.text import sentences
 
 SUFFIXES = (".pdf",)
 RECORDS = False
+# So many lines at either end of a page may be a running head or foot, in a document of so many pages.
+RUNNING_LINES = 3
+RUNNING_PAGES = 3
+# What goes on for longer on the next page is no sentence but a table.
+SENTENCE_CHARS = 1000
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
-_ENDED = (".", "!", "?", ":", '"', "”", ")")
+_ENDED = (".", "!", "?", ":", "…", "。", "！", "？", '"', "”", "’", "»", ")")
+_DIGITS = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(
+    r"""[\s|–—-]*+ (?:page|p\.)? \s*+
+    (?: \d{1,4} | (?=[ivxl]) (?:xc|xl|l?x{0,3}) (?:ix|iv|v?i{0,3}) )
+    (?: \s* (?:/|of) \s* \d{1,4} )? [\s|–—-]*""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 # pypdf logs every irregularity of a file that it reads all the same.
 logging.getLogger("pypdf").setLevel(logging.ERROR)
 
 
 def read(path: Path) -> Iterator[Block]:
-    """The paragraphs with the pages that they begin on; what runs on over a page's end is joined.
+    """The paragraphs with the pages that they begin on; a sentence that runs on over a page's end is joined.
 
     Raises:
         LibraryError: the file is encrypted, scanned or broken.
@@ -33,27 +48,67 @@ def read(path: Path) -> Iterator[Block]:
         reader = PdfReader(path)
         if reader.is_encrypted and not reader.decrypt(""):
             raise LibraryError("it is encrypted; save a copy without a password")
-        title = tidy(str(reader.metadata.title)) if reader.metadata and reader.metadata.title else title_of(path)
+        title = title_line(str(reader.metadata.title)) if reader.metadata and reader.metadata.title else title_of(path)
         pages = [page.extract_text() for page in reader.pages]
     except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise LibraryError(f"it is not a PDF that can be read ({error})") from error
-    if not any(page.strip() for page in pages):
+    texts = [paragraphs(_HYPHEN.sub("", page)) for page in _without_margins(pages)]
+    if not any(texts):
         raise LibraryError("it has no text, only images: scan it with text recognition (OCR) first")
-    yield from _joined(_paragraphs(pages, title))
+    _join(texts)
+    for number, text in enumerate(texts, 1):
+        yield from (Block(paragraph, title, f"page {number}") for paragraph in text)
 
 
-def _paragraphs(pages: list[str], title: str) -> Iterator[Block]:
-    for number, page in enumerate(pages, 1):
-        for paragraph in paragraphs(_HYPHEN.sub("", page)):
-            yield Block(paragraph, title, f"page {number}")
+def _without_margins(pages: list[str]) -> list[str]:
+    """The pages without their numbers and what repeats at their ends."""
+    headless = _headless([page.strip().split("\n") for page in pages])
+    footless = _headless([lines[::-1] for lines in headless])
+    return ["\n".join(reversed(lines)) for lines in footless]
 
 
-def _joined(blocks: Iterator[Block]) -> Iterator[Block]:
-    current = next(blocks)
-    for block in blocks:
-        if block.place != current.place and not current.text.endswith(_ENDED):
-            current = Block(f"{current.text} {block.text}", current.title, current.place)
-        else:
-            yield current
-            current = block
-    yield current
+def _headless(pages: list[list[str]]) -> list[list[str]]:
+    running = _running(pages)
+    bare = [_from_text_on(lines, running) for lines in pages]
+    # Tickets, one a page, are alike from head to foot.
+    return bare if any(bare) else [_from_text_on(lines, ()) for lines in pages]
+
+
+def _running(pages: list[list[str]]) -> set[str]:
+    """What most pages have among their first lines, but for the numbers in it."""
+    if len(pages) < RUNNING_PAGES:
+        return set()
+    heads = [set(map(_known_by, lines[:RUNNING_LINES])) for lines in pages]
+    counts = Counter(head for one in heads for head in one)
+    return {head for head, count in counts.items() if count > len(pages) / 2 and any(map(str.isalpha, head))}
+
+
+def _from_text_on(lines: list[str], running: Collection[str]) -> list[str]:
+    numbered = False
+    for n, line in enumerate(lines[:RUNNING_LINES]):
+        is_number = not numbered and _PAGE_NUMBER.fullmatch(line) is not None
+        if line.strip() and not is_number and _known_by(line) not in running:
+            return lines[n:]
+        numbered = numbered or is_number
+    return lines[RUNNING_LINES:]
+
+
+def _known_by(line: str) -> str:
+    return _DIGITS.sub("#", tidy(line))
+
+
+def _join(pages: list[list[str]]) -> None:
+    """Move the rest of a sentence that a page's end breaks to the page that it begins on."""
+    for before, after in pairwise(filter(None, pages)):
+        # `before` was emptied where the page before it needed all of it.
+        if before and not before[-1].endswith(_ENDED):
+            rest = _sentence_at(after[0])
+            before[-1] = tidy(_HYPHEN.sub("", f"{before[-1]}\n{rest}"))
+            after[:1] = paragraphs(after[0][len(rest) :])
+
+
+def _sentence_at(text: str) -> str:
+    """The sentence that `text` begins with; nothing where that doesn't end."""
+    start = text[:SENTENCE_CHARS]
+    sentence = start[: sentences(start)[0].end]
+    return sentence if sentence.endswith(_ENDED) else ""

@@ -1,5 +1,6 @@
-"""Tab-separated passages as DPR has them (psgs_w100.tsv): id, text, title. May be gzipped and have a header line.
+"""Tab-separated passages as DPR has them (psgs_w100.tsv): `7<TAB>"He said ""yes""."<TAB>A title`.
 
+May be gzipped and have a header line. A line that is not quoted as a whole is read as it stands, as in TREC's files.
 Karpukhin et al., "Dense Passage Retrieval for Open-Domain Question Answering", EMNLP 2020.
 """
 
@@ -7,15 +8,19 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block
-from assistant.library.readers._text import load_lines, tidy
+from assistant.library.readers._text import LINE_CHARS, load_lines, tidy
 
 SUFFIXES = (".tsv", ".tsv.gz")
 RECORDS = True
 COLUMNS = 3
+
+# The module takes no more than 131,072 characters otherwise.
+csv.field_size_limit(LINE_CHARS)
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -26,7 +31,7 @@ def read(path: Path) -> Iterator[Block]:
     """
     seen: dict[str, int] = {}
     for number, line in enumerate(load_lines(path), 1):
-        row = next(csv.reader([line], delimiter="\t"), [])
+        row = _columns(line)
         if not line.strip() or (number == 1 and row[0] == "id"):
             continue
         block = _passage(row, number)
@@ -34,6 +39,14 @@ def read(path: Path) -> Iterator[Block]:
             raise LibraryError(f"line {number}: the id '{block.id}' was used in line {seen[block.id]}")
         seen[block.id] = number
         yield block
+
+
+def _columns(line: str) -> list[str]:
+    with suppress(csv.Error):
+        row = next(csv.reader([line], delimiter="\t", strict=True), [])
+        if len(row) == COLUMNS:
+            return row
+    return line.split("\t")
 
 
 def _passage(row: list[str], number: int) -> Block:
