@@ -18,7 +18,7 @@ pytestmark = pytest.mark.model
 
 
 def settings_for(folder: Path, **llm: object) -> Settings:
-    return Settings(data_dir=folder, hub=False, llm=LLMSettings.model_validate({"context": 512, "slots": 1, **llm}))
+    return Settings(data_dir=folder, hub=False, llm=LLMSettings.model_validate({"context": 1024, "slots": 1, **llm}))
 
 
 @pytest.fixture
