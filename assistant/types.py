@@ -154,7 +154,7 @@ class Passage:
 
     @property
     def titled(self) -> str:
-        """Title and text in one, as prompts have it."""
+        """Title and text in one, as prompts and estimators have it."""
         return f"{self.title}: {self.text}" if self.title else self.text
 
 

@@ -27,5 +27,5 @@ def cosines(embedder: Embedder, question: str, passages: Sequence[Passage]) -> l
     """The cosine of the question with each passage, title and text, in [-1, 1]."""
     if not passages:
         return []
-    texts = [f"{passage.title}: {passage.text}" if passage.title else passage.text for passage in passages]
+    texts = [passage.titled for passage in passages]
     return [float(one) for one in embedder.encode(texts) @ embedder.encode([question])[0]]

@@ -63,8 +63,7 @@ class CrossEncoderEstimator:
 
 def pair(question: str, passage: Passage) -> tuple[str, str]:
     """What the cross-encoder reads, in training and in use."""
-    texts = (question, f"{passage.title}: {passage.text}" if passage.title else passage.text)
-    first, second = (text.encode("utf-8", "replace").decode() for text in texts)
+    first, second = (text.encode("utf-8", "replace").decode() for text in (question, passage.titled))
     return first, second
 
 

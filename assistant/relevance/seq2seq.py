@@ -97,8 +97,7 @@ def word_ids(tokenizer: Any) -> tuple[int, int]:
 
 def text_of(question: str, passage: Passage) -> str:
     """What the estimator and the generator read."""
-    titled = f"{passage.title}: {passage.text}" if passage.title else passage.text
-    return f"question: {question} context: {titled}".encode("utf-8", "replace").decode()
+    return f"question: {question} context: {passage.titled}".encode("utf-8", "replace").decode()
 
 
 def encoded(
