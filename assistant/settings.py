@@ -74,6 +74,13 @@ class FactSettings(Section):
     most: int = Field(5, ge=0, description="facts that one turn uses at most")
 
 
+class PassagesOf(Section):
+    """Loops that show the model another number of passages than `retrieve.k`, by their names."""
+
+    itrg_refine: int = Field(5, ge=1, le=20, description="passages shown in each round of this loop (ITRG, section 3)")
+    itrg_refresh: int = Field(5, ge=1, le=20, description="and of this one")
+
+
 class RetrieveSettings(Section):
     """How passages are searched, and the fusion of rankings."""
 
@@ -85,10 +92,15 @@ class RetrieveSettings(Section):
     )
     question_encoder: str = Field("", description="DPR's other half, which encodes questions; empty for all else")
     k: int = Field(4, ge=1, le=20, description="passages shown to the model")
+    k_of: PassagesOf = PassagesOf()
     depth: int = Field(20, ge=1, le=100, description="passages taken from each query before fusion")
     k1: float = Field(0.9, gt=0, description="BM25 term saturation")
     b: float = Field(0.4, ge=0, le=1, description="BM25 length normalisation")
     rrf: int = Field(60, ge=1, description="the constant of reciprocal rank fusion")
+
+    def k_for(self, loop: str) -> int:
+        """How many passages this loop shows to the model."""
+        return int(self.k_of.model_dump().get(loop, self.k))
 
 
 class RelevanceSettings(Section):

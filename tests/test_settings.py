@@ -28,9 +28,21 @@ def test_what_is_said_outright_wins_over_environment_and_file(tmp_path: Path, mo
     assert Settings(data_dir=tmp_path).data_dir == tmp_path
 
 
-@pytest.mark.parametrize("text", ["colour = 1", "[retrieve]\nkk = 1", "[llm]\ncontext = 5", "[retrieve]\nk = 'many'"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "colour = 1",
+        "[retrieve]\nkk = 1",
+        "[llm]\ncontext = 5",
+        "[retrieve]\nk = 'many'",
+        "[retrieve.k_of]\nitrg_refine = 0",
+        "[retrieve.k_of]\nkk = 3",
+    ],
+)
 def test_a_wrong_key_or_value_is_named(tmp_path: Path, text: str) -> None:
-    with pytest.raises(SettingsError, match=r"colour|retrieve\.kk|llm\.context|retrieve\.k"):
+    with pytest.raises(
+        SettingsError, match=r"colour|retrieve\.kk|llm\.context|retrieve\.k|retrieve\.k_of\.(kk|itrg_refine)"
+    ):
         load(written(tmp_path, text))
 
 

@@ -31,6 +31,13 @@ def test_the_defaults_are_those_of_the_settings(choices: ChoicesOf, settings: Se
     assert (chosen.k, chosen.library) == (settings.retrieve.k, settings.library)
 
 
+def test_a_loop_takes_its_own_number_of_passages_until_one_is_chosen(choices: ChoicesOf) -> None:
+    choices.keep("ann", "loop", "itrg_refresh")
+    assert choices("ann").k == 5
+    choices.keep("ann", "k", 4)
+    assert choices("ann").k == 4
+
+
 def test_each_users_choices_are_their_own(choices: ChoicesOf) -> None:
     choices.keep("ann", "k", 7)
     choices.keep("ann", "strategy", "concat")

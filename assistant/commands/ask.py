@@ -91,10 +91,11 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | None) -> Choices:
     """What was asked for, else the settings' choice; a loop or strategy that is none is told before anything loads."""
+    loop = loop or usual.turn.loop
     choices = Choices(
         strategy or usual.turn.strategy,
-        loop or usual.turn.loop,
-        k or usual.retrieve.k,
+        loop,
+        k or usual.retrieve.k_for(loop),
         usual.library,
         retriever=usual.retrieve.retriever,
     )

@@ -55,9 +55,8 @@ def turn(
     results_folder(into)
     loader = ready(wanted)
     knobs = loader.settings
-    choices = Choices(
-        knobs.turn.strategy, knobs.turn.loop, knobs.retrieve.k, knobs.library, retriever=knobs.retrieve.retriever
-    )
+    loop, k = knobs.turn.loop, knobs.retrieve.k_for(knobs.turn.loop)
+    choices = Choices(knobs.turn.strategy, loop, k, knobs.library, retriever=knobs.retrieve.retriever)
     parts = loader.parts("me", choices)
     rounds = [bench(parts, choices, each=_tell) for _ in range(runs)]
     for name, timings in zip(("cold", *["warm"] * (runs - 1)), rounds, strict=True):

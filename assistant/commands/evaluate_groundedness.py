@@ -53,10 +53,11 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     asked = sample(read_questions(questions), limit, seed)
     found = measured.read_labels(labels) if labels else []
     knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend, library=library))
+    loop = loop or knobs.turn.loop
     choices = Choices(
         strategy or knobs.turn.strategy,
-        loop or knobs.turn.loop,
-        k or knobs.retrieve.k,
+        loop,
+        k or knobs.retrieve.k_for(loop),
         str(corpus) if corpus else knobs.library,
         loops=loops,
     )

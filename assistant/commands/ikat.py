@@ -67,7 +67,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     choices = Choices(
         strategy=strategy or knobs.turn.strategy,
         loop=loop,
-        k=k or knobs.retrieve.k,
+        k=k or knobs.retrieve.k_for(loop),
         library=library or knobs.library,
         loops=loops,
     )

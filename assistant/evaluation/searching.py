@@ -83,7 +83,8 @@ class Finder:
         """
         if loop == "question":
             return Turn(question, question=question, queries=(Query("question", question),))
-        name, k = "grg" if loop == "draft" else loop, k or self._settings.retrieve.k
+        name = "grg" if loop == "draft" else loop
+        k = k or self._settings.retrieve.k_for(name)
         with self._one_by_one[name, question, k]:
             if (name, question, k) not in self._turns:
                 self._turns[name, question, k] = self._run(name, question, k)

@@ -19,8 +19,10 @@ from assistant.web.tab import QUIET, Updates, guarded, user_of
 from assistant.web.view import View
 
 KINDS: dict[str, variants.Kind] = {"strategy": "strategies", "loop": "loops"}
+TOLD = (*KINDS, "retriever")  # with a sentence beneath
 KEPT = ("strategy", "loop", "k", "library", "retriever", "below")
 RETRIEVERS = (("By words (BM25)", "bm25"), ("By meaning (dense vectors)", "dense"), ("By both, fused", "hybrid"))
+IN_PIECES = "What is longer than the encoder reads at once is searched piece by piece; the best piece counts."
 BELOW = (
     ("Answer from the passages all the same", "answer"),
     ("Say that the library doesn't hold it", "refuse"),
@@ -38,19 +40,18 @@ class ChoicesOf:
         self._lock = Lock()
 
     def __call__(self, user: str) -> Choices:
-        """What this user chose."""
+        """What this user chose; where that is no number of passages, the one that their loop takes."""
         usual = Choices(
             self._settings.turn.strategy,
             self._settings.turn.loop,
-            self._settings.retrieve.k,
-            self._settings.library,
+            library=self._settings.library,
             retriever=self._settings.retrieve.retriever,
             below=self._settings.relevance.below,
         )
-        kept = self._conversations.preferences(user)
-        return replace(
-            usual, **{name: kept[name] for name in KEPT if name in kept and self.valid(user, name, kept[name])}
-        )
+        found = self._conversations.preferences(user)
+        kept = {name: found[name] for name in KEPT if name in found and self.valid(user, name, found[name])}
+        k = self._settings.retrieve.k_for(kept.get("loop", usual.loop))
+        return replace(usual, **{"k": k, **kept})
 
     @property
     def relevance(self) -> RelevanceSettings:
@@ -120,7 +121,7 @@ class ChoicePanel:
         page.load(show, None, list(fields.values()), **QUIET)
         for name, field in fields.items():
             event = field.release if name == "k" else field.input
-            outputs = [field, self._view.pieces.notice]
+            outputs = [field, self._view.pieces.notice, *([self.k] if name == "loop" else [])]
             # A key that is held down makes many choices; the last is the one to keep.
             event(self._keeper(name, field), field, outputs, **{**QUIET, "trigger_mode": "always_last"})
 
@@ -132,8 +133,11 @@ class ChoicePanel:
                     self._choices.keep(user, name, value)
                 except SequiturError as error:
                     return self._as_stored(user, name, field, str(error))
-                shown = {field: _shown(name, value)} if name in KINDS else {}
-                wait = self._prepare(user, self._choices(user)) if name in {"retriever", "library"} else ""
+                chosen = self._choices(user)
+                shown = {field: _shown(name, value)} if name in TOLD else {}
+                if name == "loop":
+                    shown[self.k] = chosen.k
+                wait = self._prepare(user, chosen) if name in {"retriever", "library"} else ""
                 return {**shown, **({self._view.pieces.notice: render.notice(wait)} if wait else {})}
 
             return guarded(act, self._view.pieces.notice)
@@ -163,7 +167,9 @@ def _menu(kind: variants.Kind) -> list[tuple[str, str]]:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """The field's new value; a variant with what it does beneath its title, and the name that commands know it by."""
+    """The field's new value, and beneath it what it means: of a variant, the name that commands know it by as well."""
+    if name == "retriever":
+        return gr.Dropdown(value=value, info="" if value == "bm25" else IN_PIECES)
     if name not in KINDS:
         return value
     variant = variants.described(KINDS[name], value)

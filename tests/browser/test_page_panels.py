@@ -186,12 +186,30 @@ def test_the_number_of_passages_is_chosen_with_keys(page: Page, site, context) -
     expect(page.locator("#k input[type=range]")).to_have_value("9")
 
 
+def test_a_loop_in_rounds_brings_its_number_of_passages_until_one_is_chosen(page: Page, site) -> None:
+    tab(page, "Settings")
+    number = page.locator("#k input[type=number]")
+    for title, passages in (("In rounds, writing anew", "5"), ("With a draft of the answer", "4")):
+        page.get_by_label("How passages are found").click()
+        page.get_by_role("option", name=title, exact=True).click()
+        expect(number).to_have_value(passages)
+    number.fill("2")
+    number.press("Enter")
+    number.blur()
+    expect_preferences(page, site, {"loop": "grg", "k": 2})
+    page.get_by_label("How passages are found").click()
+    page.get_by_role("option", name="In rounds, writing anew", exact=True).click()
+    expect_preferences(page, site, {"loop": "itrg_refresh", "k": 2})
+    expect(number).to_have_value("2")
+
+
 def test_a_choice_that_must_be_made_ready_first_says_so(page: Page, site) -> None:
     tab(page, "Settings")
     expect(page.get_by_label("How passages are searched")).to_have_value("By words (BM25)")
     page.get_by_label("How passages are searched").click()
     page.get_by_role("option", name="By meaning").click()
     expect(page.locator("#notice")).to_contain_text("being encoded for search by meaning")
+    expect(page.locator("#retriever")).to_contain_text("is searched piece by piece")
     assert site.house.conversations.preferences("me") == {"retriever": "dense"}
 
 
