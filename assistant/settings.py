@@ -159,6 +159,9 @@ class TurnSettings(Section):
     chat_unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which they count as unknown")
     support_threshold: float = Field(0.5, ge=0, le=1, description="support from which a sentence is cited")
     intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
+    inner: bool = Field(
+        True, description='whether what a question describes ("the largest country") is looked up first'
+    )
     ask_back: bool = Field(True, description="whether you are asked which place you mean where nothing tells")
     writing_threshold: float = Field(0.5, ge=0, le=1, description="probability from which a text is to be written")
     utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")

@@ -1,7 +1,7 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
-    facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if set)
-    -> digests -> answer (citations inside)
+    facts -> intent -> glance -> question -> inner (question inside it) -> passages (draft inside)
+    -> relevance (if set) -> quality (if set) -> digests -> answer (citations inside)
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
@@ -27,6 +27,7 @@ from assistant.steps import (
     digest,
     facts,
     glance,
+    inner,
     intent,
     offers,
     quality,
@@ -53,12 +54,14 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
     return (
         ("glance", glance.run),
         ("question", rewrite.run),
+        ("inner", inner.run),
         ("passages", variants.step("loops", turn.choices.loop)),
         *((("relevance", relevance.run),) if estimated else ()),
         *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
         ("answer", abstain.unless_supported(variants.step("strategies", turn.choices.strategy))),
         ("admit", admit.run),
+        ("told", inner.tell),
         ("because", because.run),
         ("offers", offers.run),
     )

@@ -297,6 +297,20 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Inner:
+    """What a question describes instead of naming it, the `name` it was found to have, and the sentence that says so.
+
+    `citation` and `passage` are where that sentence is from.
+    """
+
+    description: str
+    name: str
+    sentence: Sentence
+    citation: Citation
+    passage: Passage
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The reply. `text` carries [n] markers once citations are settled.
 
@@ -359,6 +373,7 @@ class Turn:
     intent: Intent = "question"
     question: str = ""
     rewritten: bool = False
+    inner: Inner | None = None
     facts: tuple[RankedFact, ...] = ()
     draft: str = ""
     iterations: tuple[Iteration, ...] = ()
@@ -408,7 +423,7 @@ class Turn:
     @property
     def sought(self) -> str:
         """What is searched for: a follow-up both as it was said and as it was meant, since a rewrite may lose words."""
-        return f"{self.utterance} {self.question}" if self.rewritten else self.question
+        return f"{self.utterance} {self.question}" if self.rewritten and self.inner is None else self.question
 
     @property
     def document(self) -> str:
