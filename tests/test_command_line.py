@@ -108,6 +108,11 @@ def test_ask_prints_the_answer_and_the_sentences_behind_it(run: Run) -> None:
     assert "Read 3 passages, used 0 facts" in said.stdout
 
 
+def test_ask_prints_what_happened_in_the_turn(run: Run) -> None:
+    said, _ = run("ask", "Which drink holds no lactose?", replies=["Oat drink.", *["unknown"] * 4])
+    assert "The passages together gave no answer, so each was asked alone: none of them gave an answer." in said.stdout
+
+
 def test_ask_prints_the_turn_as_json(run: Run) -> None:
     replies = ["Oat drink.", "Oat drink holds no lactose."]
     question = ("ask", "Which drink is oat drink?", "--fact", "Oat drink is my drink", "--k", "2", "--json")

@@ -22,7 +22,7 @@ from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Settings
 from assistant.types import Choices, Fact, Turn, new_id, now
-from assistant.views import as_json, headline
+from assistant.views import as_json, events, headline
 from ptkb.store import validated
 
 Facts = Annotated[list[str] | None, typer.Option("--fact", help="Something about you; may be repeated.")]
@@ -146,6 +146,8 @@ def _show_sources(turn: Turn) -> None:
         out.print("  Sentences without a number have no support in the library.", style="dim")
     if turn.own_answer:
         out.print(Padding(f"The model's own knowledge, without a source: {escape(turn.own_answer)}", (0, 0, 0, 2)))
+    for event in events(turn):
+        out.print(Padding(escape(event), (0, 0, 0, 2)), style="dim")
     if turn.confidence:
         low = ", which counts as not in the library" if turn.confidence.level == "none" else ""
         out.print(f"  Chance that a passage answers this: {turn.confidence.value:.0%}{low}.", style="dim")
