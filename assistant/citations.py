@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.clock import timed
+from assistant.figures import Higher, higher, named, subject_of
 from assistant.retrieve.sides import sides
 from assistant.support import Claim, compares, complete_each_other, coverage, mentions_all, supports
 from assistant.text import quote, sentences
@@ -67,6 +68,14 @@ class Judged:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Which of two compared things has the higher figure, and what backs the two."""
+
+    higher: Higher
+    judged: list[Judged]
+
+
 def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `sentences` and `citations` to a chat answer that claims to know; without support it becomes unknown."""
     if turn.choices.form == "factoid" or turn.answer is None or turn.answer.unknown or stop.is_set():
@@ -111,9 +120,13 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         return
     threshold = parts.settings.turn.support_threshold
-    kept = _kept(texts, judged, threshold, turn)
-    text, spans = _without(marked.text, spans, kept)
-    yield written(turn, text, spans, [found for found, keep in zip(judged, kept, strict=True) if keep], threshold)
+    outcome = _outcome(texts, judged, threshold, turn)
+    kept = _kept(texts, judged, threshold, turn, outcome)
+    text, spans = _without(marked.text, spans, kept, _compared(turn.question))
+    judged = [found for found, keep in zip(judged, kept, strict=True) if keep]
+    if outcome and not any(compares(quote(text, span)) for span in spans):
+        text, spans, judged = _concluded(outcome, text, spans, judged)
+    yield written(turn, text, spans, judged, threshold)
 
 
 def _stretches(text: str) -> list[Span]:
@@ -123,26 +136,52 @@ def _stretches(text: str) -> list[Span]:
     return sorted((*blocks, *outside), key=lambda span: span.start)
 
 
-def _kept(texts: Sequence[str], judged: list[list[Judged]], threshold: float, turn: Turn) -> list[bool]:
+def _outcome(texts: Sequence[str], judged: list[list[Judged]], threshold: float, turn: Turn) -> Outcome | None:
+    """Which of two compared things has the higher figure, where sentences with support give one for each."""
+    found = higher(texts, _compared(turn.question), [_best(one) >= threshold for one in judged])
+    if found is None:
+        return None
+    behind = {one.evidence.passage.id: one for place in found.places for one in judged[place] if one.score >= threshold}
+    return Outcome(found, list(behind.values()))
+
+
+def _kept(
+    texts: Sequence[str], judged: list[list[Judged]], threshold: float, turn: Turn, outcome: Outcome | None
+) -> list[bool]:
     """Whether each sentence stays: all but the outcome of a comparison that no passage tells, beside what some tell.
 
-    Whoever asked can see from the figures what a small model gets wrong.
+    Nor does one stay that the figures contradict: small models get it wrong, and don't notice it in what they check.
     """
     supported = [_best(found) >= threshold for found in judged]
     if not any(supported) or not _compared(turn.question):
         return [True for _ in texts]
-    return [backed or not compares(text) for text, backed in zip(texts, supported, strict=True)]
+    told = [backed or not compares(text) for text, backed in zip(texts, supported, strict=True)]
+    return [keep and not (outcome and outcome.higher.contradicts(text)) for text, keep in zip(texts, told, strict=True)]
 
 
-def _without(text: str, spans: list[Span], kept: Sequence[bool]) -> tuple[str, list[Span]]:
-    """The text without the sentences that don't stay, and where the others then are."""
-    pieces, places, last = "", [], 0
+def _concluded(
+    outcome: Outcome, text: str, spans: list[Span], judged: list[list[Judged]]
+) -> tuple[str, list[Span], list[list[Judged]]]:
+    """The text with its outcome as the last sentence, backed by what backs the figures."""
+    said = str(outcome.higher)
+    text = text.rstrip() + ("\n\n" if "\n" in text.strip() else " ")
+    return text + said, [*spans, Span(len(text), len(text + said))], [*judged, outcome.judged]
+
+
+def _without(text: str, spans: list[Span], kept: Sequence[bool], names: Sequence[str]) -> tuple[str, list[Span]]:
+    """The text without the sentences that don't stay, and where the others then are.
+
+    An "it" that goes on with a sentence that is gone is named.
+    """
+    pieces, places, last, subject = "", [], 0, ""
     for span, keep in zip(spans, kept, strict=True):
+        sentence = quote(text, span)
         if keep:
             pieces += text[last : span.start] if pieces else ""
-            places.append(Span(len(pieces), len(pieces) + span.end - span.start))
-            pieces += quote(text, span)
-        last = span.end
+            sentence = named(sentence, subject) if subject else sentence
+            places.append(Span(len(pieces), len(pieces) + len(sentence)))
+            pieces += sentence
+        last, subject = span.end, "" if keep else subject_of(sentence, names)
     return pieces + text[last:], places
 
 

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event
 
@@ -125,7 +126,7 @@ def test_a_sentence_may_rest_on_two_passages_but_a_comparison_only_on_one(
     question = "Which has more inhabitants, Norway or Sweden?"
     turn = Turn(question, question=question, passages=COUNTRIES, answer=Answer(text))
     *_, turn = settle(turn, replace(parts, llm=llm), Event())
-    assert sorted(one.passage_id for one in turn.citations) == cites
+    assert sorted({one.passage_id for one in turn.citations}) == cites
     assert turn.answer
     assert turn.answer.unknown is not bool(cites)
 
@@ -140,9 +141,72 @@ def test_the_outcome_of_a_comparison_that_nobody_tells_is_left_out_beside_the_fi
     turn = Turn(question, question=question, passages=COUNTRIES, answer=Answer(text))
     *_, turn = settle(turn, replace(parts, llm=llm), Event())
     assert turn.answer
-    assert turn.answer.text == f"{figures} [1] [2] Where is that?"
-    assert [sentence.text for sentence in turn.sentences] == [figures, "Where is that?"]
-    assert {citation.sentence for citation in turn.citations} == {figures}
+    outcome = "Of the two figures, Sweden's is the higher."
+    assert turn.answer.text == f"{figures} [1] [2] Where is that? {outcome} [1] [2]"
+    assert [sentence.text for sentence in turn.sentences] == [figures, "Where is that?", outcome]
+    assert {citation.sentence for citation in turn.citations} == {figures, outcome}
+
+
+def compared(parts: Parts, text: str, *yes: float, passages: Sequence[Passage] = COUNTRIES) -> str:
+    """How an answer to which country has more people is cited."""
+    question = "Which has more inhabitants, Norway or Sweden?"
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in yes])
+    *_, turn = settle(
+        Turn(question, question=question, passages=tuple(passages), answer=Answer(text)),
+        replace(parts, llm=llm),
+        Event(),
+    )
+    assert turn.answer
+    return turn.answer.text
+
+
+def test_an_outcome_that_the_figures_contradict_is_left_out_though_the_model_thinks_it_backed(parts: Parts) -> None:
+    said = compared(
+        parts,
+        "Sweden has fewer inhabitants than Norway. Norway has 5.5 million. Sweden has 10.6 million.",
+        0.9,
+        0.9,
+        0.9,
+    )
+    assert said == (
+        "Norway has 5.5 million. [1] Sweden has 10.6 million. [2] Of the two figures, Sweden's is the higher. [1] [2]"
+    )
+
+
+def test_what_goes_on_with_a_sentence_that_is_left_out_is_named(parts: Parts) -> None:
+    both = Passage("both", "The North", "Sweden has 10,589,835 inhabitants, and Norway has 5,509,733 inhabitants.")
+    text = "Sweden has fewer inhabitants than Norway. It has 10.6 million, and Norway 5.5 million."
+    assert compared(parts, text, 0.9, 0.9, passages=[both]) == (
+        "Sweden has 10.6 million, and Norway 5.5 million. [1] Of the two figures, Sweden's is the higher. [1]"
+    )
+
+
+def test_an_outcome_that_a_passage_tells_is_not_told_again(parts: Parts) -> None:
+    said = compared(
+        parts,
+        "Sweden has more inhabitants than Norway. Norway has 5.5 million. Sweden has 10.6 million.",
+        0.9,
+        0.9,
+        0.9,
+    )
+    assert (
+        said == "Sweden has more inhabitants than Norway. [1] Norway has 5.5 million. [2] Sweden has 10.6 million. [3]"
+    )
+
+
+def test_the_outcome_of_a_list_is_a_paragraph_of_its_own(parts: Parts) -> None:
+    said = compared(parts, "- Norway has 5.5 million.\n- Sweden has 10.6 million.", 0.9, 0.9)
+    assert said.splitlines() == [
+        "- Norway has 5.5 million. [1]",
+        "- Sweden has 10.6 million. [2]",
+        "",
+        "Of the two figures, Sweden's is the higher. [1] [2]",
+    ]
+
+
+def test_figures_without_support_have_no_outcome(parts: Parts) -> None:
+    said = compared(parts, "Norway has 5.5 million. Sweden has 10.6 million.", 0.9, 0.1, 0.1)
+    assert said == "Norway has 5.5 million. [1] Sweden has 10.6 million."
 
 
 def test_what_differs_in_degree_elsewhere_is_no_comparison(parts: Parts) -> None:
