@@ -13,7 +13,7 @@ from typing import Any
 
 from assistant.budget import fit
 from assistant.clock import timed
-from assistant.retrieve.search import look
+from assistant.retrieve.search import look, sought
 from assistant.text import whole_sentences
 from assistant.types import Iteration, Options, Parts, Passage, Query, Step, Turn
 
@@ -58,7 +58,7 @@ def with_document(turn: Turn, document: str) -> Turn:
 def _searched(turn: Turn, parts: Parts) -> Turn:
     """The turn with one more iteration: searched, and the document of the one before kept until another is written."""
     again = turn.iterations and turn.document
-    query = Query("document", f"{turn.question} {turn.document}") if again else Query("question", turn.sought)
+    query = Query("document", f"{turn.question} {turn.document}") if again else Query("question", sought(turn))
     earlier = turn.iterations[-1].passages if turn.iterations else ()
     turn = look(turn, parts, query)
     passages = _found_again(turn.passages, earlier)

@@ -421,11 +421,6 @@ class Turn:
         return " ".join((*self.used_facts, self.question))
 
     @property
-    def sought(self) -> str:
-        """What is searched for: a follow-up both as it was said and as it was meant, since a rewrite may lose words."""
-        return f"{self.utterance} {self.question}" if self.rewritten and self.inner is None else self.question
-
-    @property
     def document(self) -> str:
         """The document of the last iteration, "" where none was written."""
         return self.iterations[-1].document if self.iterations else ""

@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from assistant import turn as flow
+from assistant.retrieve.search import sought
 from assistant.steps.inner import NOT_FOUND, described
 from assistant.types import Choices, Parts, Passage, Turn
 from tests.scripted import FixedRetriever, ScriptedLLM
@@ -70,7 +71,7 @@ def test_a_long_message_is_looked_through_quickly() -> None:
 def test_a_description_is_replaced_by_its_name_and_told_with_its_source(parts: Parts) -> None:
     turn, queries = answered(parts, QUESTION, "India.", DRAFT, "The capital of India is New Delhi.")
     assert queries[0] == INNER
-    assert (turn.question, turn.sought, turn.rewritten) == ("What is the capital of India?",) * 2 + (True,)
+    assert (turn.question, sought(turn), turn.rewritten) == ("What is the capital of India?",) * 2 + (True,)
     assert turn.answer
     assert turn.answer.text == "The capital of India is New Delhi. [1] The country with the most people is India. [2]"
     assert [(one.n, one.passage_id) for one in turn.citations] == [(1, "i"), (2, "r")]

@@ -13,6 +13,7 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import SettingsError, UtteranceError
+from assistant.retrieve.search import sought
 from assistant.settings import TurnSettings
 from assistant.steps.admit import NOT_HELD
 from assistant.steps.clarify import WHICH
@@ -118,8 +119,8 @@ def test_golden_a_follow_up_is_rewritten_and_glanced_for(parts: Parts) -> None:
     assert isinstance(parts.retriever, FixedRetriever)
     assert parts.retriever.queries == [
         "What are good diets? What's so great about the 2nd one?",
-        turn.sought,
-        turn.sought,
+        sought(turn),
+        sought(turn),
         DRAFT,
     ]
     golden("follow_up", turn)
@@ -290,7 +291,21 @@ def test_an_answer_or_a_question_of_before_is_no_rewrite(parts: Parts, written: 
     good = "without meat" in written
     # what goes on with the question before, and was not rewritten, is asked behind it
     question = "What is a good diet without meat?" if good else "What are good diets? And without meat?"
-    assert (turn.question, turn.sought) == (question, f"And without meat? {question}")
+    assert (turn.question, sought(turn)) == (question, question)
+
+
+@pytest.mark.parametrize(
+    ("utterance", "question", "searched"),
+    [
+        ("And how many people live there?", "How many people live in India?", "How many people live in India?"),
+        ("Tell me of its rivers, too.", "What is India?", "Tell me of its rivers, too. What is India?"),
+        ("What is India?", "What is India?", "What is India?"),
+    ],
+)
+def test_what_was_said_is_searched_for_where_the_rewrite_lost_words(
+    utterance: str, question: str, searched: str
+) -> None:
+    assert sought(Turn(utterance, question=question, rewritten=utterance != question)) == searched
 
 
 def test_what_could_stand_alone_is_not_asked_behind_the_question_before(parts: Parts) -> None:

@@ -24,6 +24,7 @@ from assistant.evaluation.gather import side_by_side
 from assistant.evaluation.measures import exact_match, mean, paired_difference
 from assistant.evaluation.ranking import Qrels, scores
 from assistant.evaluation.runs import Row, Run
+from assistant.retrieve.search import sought
 from assistant.steps import rewrite
 from assistant.types import Exchange, Parts, Progress, Retriever, Turn
 
@@ -150,7 +151,7 @@ def _likeness(rows: Sequence[Row], variant: str, seed: int) -> dict[str, Any]:
 def _text(row: Row, variant: str) -> str:
     if variant != "searched":
         return str(row[variant])
-    return Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]).sought
+    return sought(Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]))
 
 
 def _search(retriever: Retriever, query: str) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from threading import Event
 
 from assistant.clock import timed
-from assistant.retrieve.search import look
+from assistant.retrieve.search import look, sought
 from assistant.steps import digest, draft, quality
 from assistant.types import Parts, Query, Turn
 
@@ -22,7 +22,7 @@ SUMMARY = "Writes a first answer from its own knowledge, and searches with it an
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""
-    turn = look(turn, parts, Query("question", turn.sought))
+    turn = look(turn, parts, Query("question", sought(turn)))
     yield turn
     for x in range(turn.choices.loops):
         if x:
@@ -32,7 +32,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn
         if stop.is_set():
             return
-        turn = look(turn, parts, Query("question", turn.sought), Query("draft", turn.draft))
+        turn = look(turn, parts, Query("question", sought(turn)), Query("draft", turn.draft))
         yield turn
 
 

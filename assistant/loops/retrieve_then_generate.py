@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.retrieve.search import look
+from assistant.retrieve.search import look, sought
 from assistant.types import Parts, Query, Turn
 
 TITLE = "With the question alone"
@@ -14,4 +14,4 @@ SUMMARY = "Searches with your question as it stands; the quickest."
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `queries` and `passages`."""
-    yield look(turn, parts, Query("question", turn.sought))
+    yield look(turn, parts, Query("question", sought(turn)))

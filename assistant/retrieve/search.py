@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from assistant.retrieve.fusion import fuse
+from assistant.support import coverage
 from assistant.types import Parts, Query, Turn
+
+
+def sought(turn: Turn) -> str:
+    """What is searched for: a follow-up as it was meant, and as it was said as well where the rewrite lost words.
+
+    Words of both would count twice otherwise, and hide the one that was put in for "there".
+    """
+    lost = turn.rewritten and turn.inner is None and coverage(turn.utterance, turn.question) < 1
+    return f"{turn.utterance} {turn.question}" if lost else turn.question
 
 
 def look(turn: Turn, parts: Parts, *queries: Query) -> Turn:
