@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.clock import timed
-from assistant.figures import Higher, higher, named, subject_of
+from assistant.figures import Higher, higher, spelt_out
 from assistant.retrieve.sides import sides
 from assistant.support import Claim, compares, complete_each_other, coverage, mentions_all, supports
 from assistant.text import quote, sentences
@@ -34,6 +34,7 @@ _LAST_BAR = re.compile(r"\s*\|$")
 # Words of a bare phrase, at most; scripts that put no spaces between words have about two characters a word.
 _PHRASE = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_AS_MANY = re.compile(r"\bas (?:many|much)\b|\b(?:twice|half|double|times) (?:as|the|that)\b", re.IGNORECASE)
 _WEIGHS = re.compile(r"\b(?:compar\w+|differ\w*|better|best|worse|worst|vs|versus|both)\b", re.IGNORECASE)
 # How many passages are asked about one sentence, the nearest first.
 _ASKED = 2
@@ -112,7 +113,7 @@ def _listed(numbers: str) -> tuple[int, ...]:
 def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     marked = read(turn.answer.text if turn.answer else "", most=len(turn.passages))
     spans = _stretches(marked.text)
-    texts = [quote(marked.text, span) for span in spans]
+    texts = spelt_out([quote(marked.text, span) for span in spans], _compared(turn.question))
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
     evidence = gather(_claims(texts), turn.passages, hinted, parts.embedder)
     judged = _judge(texts, _able(texts, evidence, turn), turn.contextual, parts, stop)
@@ -122,7 +123,7 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     threshold = parts.settings.turn.support_threshold
     outcome = _outcome(texts, judged, threshold, turn)
     kept = _kept(texts, judged, threshold, turn, outcome)
-    text, spans = _without(marked.text, spans, kept, _compared(turn.question))
+    text, spans = _without(marked.text, spans, kept, texts)
     judged = [found for found, keep in zip(judged, kept, strict=True) if keep]
     if outcome and not any(compares(quote(text, span)) for span in spans):
         text, spans, judged = _concluded(outcome, text, spans, judged)
@@ -168,35 +169,39 @@ def _concluded(
     return text + said, [*spans, Span(len(text), len(text + said))], [*judged, outcome.judged]
 
 
-def _without(text: str, spans: list[Span], kept: Sequence[bool], names: Sequence[str]) -> tuple[str, list[Span]]:
+def _without(text: str, spans: list[Span], kept: Sequence[bool], spelt: Sequence[str]) -> tuple[str, list[Span]]:
     """The text without the sentences that don't stay, and where the others then are.
 
-    An "it" that goes on with a sentence that is gone is named.
+    One that goes on with a sentence that is gone is `spelt` out.
     """
-    pieces, places, last, subject = "", [], 0, ""
-    for span, keep in zip(spans, kept, strict=True):
-        sentence = quote(text, span)
+    pieces, places, last, gone = "", [], 0, False
+    for span, keep, whole in zip(spans, kept, spelt, strict=True):
         if keep:
             pieces += text[last : span.start] if pieces else ""
-            sentence = named(sentence, subject) if subject else sentence
+            sentence = whole if gone else quote(text, span)
             places.append(Span(len(pieces), len(pieces) + len(sentence)))
             pieces += sentence
-        last, subject = span.end, "" if keep else subject_of(sentence, names)
+        last, gone = span.end, not keep
     return pieces + text[last:], places
 
 
 def _able(texts: Sequence[str], evidence: list[list[Evidence]], turn: Turn) -> list[list[Evidence]]:
-    """The evidence, of a comparison's outcome only what tells of all that is compared.
+    """The evidence, of a comparison's outcome only what compares all that is compared.
 
-    A small model takes a figure of either side for it ("Norway has more people", since Norway has five million).
+    A small model takes a figure of either side for it ("Norway has more people", since Norway has five million), or
+    that one borders on the other.
     """
     names = _compared(turn.question)
     return [
-        [one for one in found if mentions_all(f"{one.passage.title} {one.shown}", names)]
+        [one for one in found if _weighs_up(one.shown) and mentions_all(f"{one.passage.title} {one.shown}", names)]
         if names and compares(text)
         else found
         for text, found in zip(texts, evidence, strict=True)
     ]
+
+
+def _weighs_up(text: str) -> bool:
+    return compares(text) or bool(_AS_MANY.search(text))
 
 
 def _compared(question: str) -> list[str]:

@@ -25,7 +25,7 @@ _FIGURE = re.compile(
 )
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 _ASIDE = re.compile(r"\([^()]*\)")
-_AGAIN = re.compile(r"^(?:it|they)\b", re.IGNORECASE)
+_AGAIN = re.compile(r"(?:it|they)\b", re.IGNORECASE)
 _MORE = re.compile(r"\b(?:more|(?:larg|bigg|long|high|great)er)\b", re.IGNORECASE)
 _LESS = re.compile(r"\b(?:less|fewer|(?:small|short|low)er)\b", re.IGNORECASE)
 
@@ -47,10 +47,10 @@ class Higher:
     def contradicts(self, sentence: str) -> bool:
         """Whether a sentence without figures of its own says that the other has more."""
         less, more = bool(_LESS.search(sentence)), bool(_MORE.search(sentence))
-        subject = subject_of(sentence, (self.name, self.other))
-        if less is more or not subject or _FIGURE.search(sentence):
+        mentioned = _mentions(sentence, (self.name, self.other))
+        if less is more or not mentioned or _FIGURE.search(sentence):
             return False
-        return subject != (self.other if less else self.name)
+        return mentioned[0][1] != (self.other if less else self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,10 @@ class _Figure:
 
 
 def higher(sentences: Sequence[str], names: Sequence[str], usable: Sequence[bool]) -> Higher | None:
-    """Which of two things has the higher figure, as far as the usable sentences give one of one unit for each.
-
-    A sentence that begins with "it" goes on with what the one before, usable or not, begins with.
-    """
+    """Which of two things has the higher figure, as far as the usable sentences give one of one unit for each."""
     found: dict[str, list[_Figure]] = {name: [] for name in names}
-    subject = ""
     for place, (sentence, use) in enumerate(zip(sentences, usable, strict=True)):
-        text = named(sentence, subject) if subject else sentence
-        subject = subject_of(text, names) or subject
-        for name, low, high, unit in _figures(text, names) if use else ():
+        for name, low, high, unit in _figures(sentence, names) if use else ():
             found[name].append(_Figure(place, low, high, unit))
     if len(found) != 2 or any(len(figures) != 1 for figures in found.values()):
         return None
@@ -84,15 +78,16 @@ def higher(sentences: Sequence[str], names: Sequence[str], usable: Sequence[bool
     return Higher(other, one, places) if first.unit == second.unit and second.low > first.high else None
 
 
-def subject_of(sentence: str, names: Sequence[str]) -> str:
-    """The name that a sentence mentions first, "" where it mentions none."""
-    mentioned = _mentions(sentence, names)
-    return mentioned[0][1] if mentioned else ""
-
-
-def named(sentence: str, subject: str) -> str:
-    """The sentence with what it is about instead of the "it" or "they" that it begins with."""
-    return _AGAIN.sub(lambda _: subject[0].upper() + subject[1:], sentence, count=1)
+def spelt_out(sentences: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The sentences, one that begins with "it" or "they" with the name that the one before mentions first instead."""
+    found: list[str] = []
+    subject = ""
+    for sentence in sentences:
+        again = _AGAIN.match(sentence) if subject else None
+        found.append(f"{subject[0].upper()}{subject[1:]}{sentence[again.end() :]}" if again else sentence)
+        mentioned = _mentions(found[-1], names)
+        subject = mentioned[0][1] if mentioned else subject
+    return found
 
 
 def _figures(text: str, names: Sequence[str]) -> Iterator[tuple[str, float, float, str]]:

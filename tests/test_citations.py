@@ -173,11 +173,16 @@ def test_an_outcome_that_the_figures_contradict_is_left_out_though_the_model_thi
     )
 
 
-def test_what_goes_on_with_a_sentence_that_is_left_out_is_named(parts: Parts) -> None:
-    both = Passage("both", "The North", "Sweden has 10,589,835 inhabitants, and Norway has 5,509,733 inhabitants.")
-    text = "Sweden has fewer inhabitants than Norway. It has 10.6 million, and Norway 5.5 million."
-    assert compared(parts, text, 0.9, 0.9, passages=[both]) == (
-        "Sweden has 10.6 million, and Norway 5.5 million. [1] Of the two figures, Sweden's is the higher. [1]"
+def test_who_names_both_and_compares_nothing_is_not_asked_for_the_outcome(parts: Parts) -> None:
+    borders = Passage("borders", "Norway - Geography", "Norway borders on Sweden, Finland and Russia.")
+    text = "Norway has more inhabitants than Sweden."
+    assert compared(parts, text, 0.9, passages=[borders]) == text
+
+
+def test_what_goes_on_with_a_sentence_that_is_left_out_is_spelt_out(parts: Parts) -> None:
+    text = "Sweden has fewer inhabitants. It has 10.6 million, and Norway 5.5 million."
+    assert compared(parts, text, 0.9, 0.9, 0.9) == (
+        "Sweden has 10.6 million, and Norway 5.5 million. [1] [2] Of the two figures, Sweden's is the higher. [1] [2]"
     )
 
 
