@@ -41,6 +41,7 @@ def answered(
         ("who rules the second largest country in the world", "the second largest country in the world"),
         ("Who leads the most populous country in South America?", "the most populous country in South America"),
         ("What is the population of the largest country by area?", "the largest country by area"),
+        ("What is the capital of the largest state in the US?", "the largest state in the US"),
         ("How many people live in Europe’s smallest country?", "Europe’s smallest country"),
         ("How big is the country with the most people?", "the country with the most people"),
         ("In the country with the most people, what do they eat?", "the country with the most people"),

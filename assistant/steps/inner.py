@@ -24,7 +24,7 @@ _CLAUSE = r" (?:with|where|that|which|whose|in which|having) (?:(?! and (?:how|w
 _DESCRIBED = re.compile(
     rf"\bthe {_MOST} {_KIND}{_WHERE}|(?:\bthe )?\b\w+['’]s {_MOST} {_KIND}|\bthe {_KIND}{_CLAUSE}", re.IGNORECASE
 )
-_OWN = re.compile(r"\b(?:i|me|my|mine|we|us|our|you|your)\b", re.IGNORECASE)
+_OWN = re.compile(r"\b(?:i|me|my|mine|we|(?-i:us)|our|you|your)\b", re.IGNORECASE)
 # What leads to a description that is not itself asked for, as in "What is the largest country?".
 _LEADS = re.compile(
     r"\b(?:of|in|for|from|to|at|by|with|about|near|than|like|into|speak|rules?|leads?|runs?|governs?|borders?|bordering)$"
