@@ -20,7 +20,7 @@ from assistant.clock import timed
 from assistant.figures import Higher, higher, spelt_out
 from assistant.retrieve.sides import sides
 from assistant.support import Claim, compares, complete_each_other, coverage, mentions_all, supports
-from assistant.text import quote, sentences
+from assistant.text import appended, quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
 # [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, not [0] or x[1].
@@ -69,14 +69,6 @@ class Judged:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Which of two compared things has the higher figure, and what backs the two."""
-
-    higher: Higher
-    judged: list[Judged]
-
-
 def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `sentences` and `citations` to a chat answer that claims to know; without support it becomes unknown."""
     if turn.choices.form == "factoid" or turn.answer is None or turn.answer.unknown or stop.is_set():
@@ -112,21 +104,24 @@ def _listed(numbers: str) -> tuple[int, ...]:
 
 def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     marked = read(turn.answer.text if turn.answer else "", most=len(turn.passages))
-    spans = _stretches(marked.text)
-    texts = spelt_out([quote(marked.text, span) for span in spans], _compared(turn.question))
+    spans, names = _stretches(marked.text), _compared(turn.question)
+    texts = spelt_out([quote(marked.text, span) for span in spans], names)
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
     evidence = gather(_claims(texts), turn.passages, hinted, parts.embedder)
-    judged = _judge(texts, _able(texts, evidence, turn), turn.contextual, parts, stop)
+    judged = _judge(texts, _able(texts, evidence, names), turn.contextual, parts, stop)
     if stop.is_set():
         yield turn
         return
     threshold = parts.settings.turn.support_threshold
-    outcome = _outcome(texts, judged, threshold, turn)
-    kept = _kept(texts, judged, threshold, turn, outcome)
+    backed = [_best(found) >= threshold for found in judged]
+    outcome = higher(texts, names, backed)
+    kept = _kept(texts, backed, names, outcome)
     text, spans = _without(marked.text, spans, kept, texts)
+    behind = _behind(outcome, judged, threshold) if outcome else []
     judged = [found for found, keep in zip(judged, kept, strict=True) if keep]
     if outcome and not any(compares(quote(text, span)) for span in spans):
-        text, spans, judged = _concluded(outcome, text, spans, judged)
+        text, span = appended(text.rstrip(), str(outcome))
+        spans, judged = [*spans, span], [*judged, behind]
     yield written(turn, text, spans, judged, threshold)
 
 
@@ -137,36 +132,21 @@ def _stretches(text: str) -> list[Span]:
     return sorted((*blocks, *outside), key=lambda span: span.start)
 
 
-def _outcome(texts: Sequence[str], judged: list[list[Judged]], threshold: float, turn: Turn) -> Outcome | None:
-    """Which of two compared things has the higher figure, where sentences with support give one for each."""
-    found = higher(texts, _compared(turn.question), [_best(one) >= threshold for one in judged])
-    if found is None:
-        return None
-    behind = {one.evidence.passage.id: one for place in found.places for one in judged[place] if one.score >= threshold}
-    return Outcome(found, list(behind.values()))
-
-
-def _kept(
-    texts: Sequence[str], judged: list[list[Judged]], threshold: float, turn: Turn, outcome: Outcome | None
-) -> list[bool]:
+def _kept(texts: Sequence[str], backed: Sequence[bool], names: Sequence[str], outcome: Higher | None) -> list[bool]:
     """Whether each sentence stays: all but the outcome of a comparison that no passage tells, beside what some tell.
 
     Nor does one stay that the figures contradict: small models get it wrong, and don't notice it in what they check.
     """
-    supported = [_best(found) >= threshold for found in judged]
-    if not any(supported) or not _compared(turn.question):
+    if not any(backed) or not names:
         return [True for _ in texts]
-    told = [backed or not compares(text) for text, backed in zip(texts, supported, strict=True)]
-    return [keep and not (outcome and outcome.higher.contradicts(text)) for text, keep in zip(texts, told, strict=True)]
+    told = [known or not compares(text) for text, known in zip(texts, backed, strict=True)]
+    return [keep and not (outcome and outcome.contradicts(text)) for text, keep in zip(texts, told, strict=True)]
 
 
-def _concluded(
-    outcome: Outcome, text: str, spans: list[Span], judged: list[list[Judged]]
-) -> tuple[str, list[Span], list[list[Judged]]]:
-    """The text with its outcome as the last sentence, backed by what backs the figures."""
-    said = str(outcome.higher)
-    text = text.rstrip() + ("\n\n" if "\n" in text.strip() else " ")
-    return text + said, [*spans, Span(len(text), len(text + said))], [*judged, outcome.judged]
+def _behind(outcome: Higher, judged: list[list[Judged]], threshold: float) -> list[Judged]:
+    """What the sentences with the two figures rest on, a passage once."""
+    found = [one for place in outcome.places for one in judged[place] if one.score >= threshold]
+    return list({one.evidence.passage.id: one for one in found}.values())
 
 
 def _without(text: str, spans: list[Span], kept: Sequence[bool], spelt: Sequence[str]) -> tuple[str, list[Span]]:
@@ -185,13 +165,12 @@ def _without(text: str, spans: list[Span], kept: Sequence[bool], spelt: Sequence
     return pieces + text[last:], places
 
 
-def _able(texts: Sequence[str], evidence: list[list[Evidence]], turn: Turn) -> list[list[Evidence]]:
+def _able(texts: Sequence[str], evidence: list[list[Evidence]], names: Sequence[str]) -> list[list[Evidence]]:
     """The evidence, of a comparison's outcome only what compares all that is compared.
 
     A small model takes a figure of either side for it ("Norway has more people", since Norway has five million), or
     that one borders on the other.
     """
-    names = _compared(turn.question)
     return [
         [one for one in found if _weighs_up(one.shown) and mentions_all(f"{one.passage.title} {one.shown}", names)]
         if names and compares(text)

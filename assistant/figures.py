@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 
 _SCALE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _LENGTH = r"(?:(?:kilo)?met(?:er|re)s?|km|miles?|feet)"
@@ -17,15 +18,17 @@ _UNIT = (
     "lit(?:er|re)s?|calories|degrees|dollars|euros"
 )
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?(?![\d,]*\d)"
-# "10.6 million", "100 to 140 mg"; what is said per 100 grams is no figure of its own.
+# "10.6 million", "100 to 140 mg", "over 5"; what is said per 100 grams is no figure of its own.
 _FIGURE = re.compile(
-    rf"(?<![\w.,-])(?<!per )[$€£]?(?P<low>{_NUMBER})(?:(?: to |[-–])(?P<high>{_NUMBER}))?"
+    rf"(?:\b(?:(?P<above>over|above|more than|at least)|(?P<below>under|below|less than|fewer than|at most|up to)) )?"
+    rf"(?<![\w.,−-])(?<!per )(?<!minus )[$€£]?(?P<low>{_NUMBER})(?:(?: to |[-–])(?P<high>{_NUMBER}))?"
     rf"(?:[ -](?P<scale>{'|'.join(_SCALE)})\b)?(?:[ -]?(?P<unit>{_UNIT})(?!\w))?",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 _ASIDE = re.compile(r"\([^()]*\)")
-_AGAIN = re.compile(r"(?:it|they)\b", re.IGNORECASE)
+_AGAIN = re.compile(r"it\b", re.IGNORECASE)
+_UNSAID = re.compile(r"\b(?:not|never|neither|nor)\b|n['’]t\b", re.IGNORECASE)
 _MORE = re.compile(r"\b(?:more|(?:larg|bigg|long|high|great)er)\b", re.IGNORECASE)
 _LESS = re.compile(r"\b(?:less|fewer|(?:small|short|low)er)\b", re.IGNORECASE)
 
@@ -45,17 +48,18 @@ class Higher:
         return f"Of the two figures, {self.name}'s is the higher."
 
     def contradicts(self, sentence: str) -> bool:
-        """Whether a sentence without figures of its own says that the other has more."""
+        """Whether a plain sentence without figures says that the other has more: "Malta is smaller (than Monaco)"."""
         less, more = bool(_LESS.search(sentence)), bool(_MORE.search(sentence))
-        mentioned = _mentions(sentence, (self.name, self.other))
-        if less is more or not mentioned or _FIGURE.search(sentence):
+        head = sentence.partition(" than ")[0]
+        subjects = [name for _, name in _mentions(head, (self.name, self.other))]
+        if less is more or len(subjects) != 1 or _UNSAID.search(sentence) or _FIGURE.search(sentence):
             return False
-        return mentioned[0][1] != (self.other if less else self.name)
+        return subjects[0] != (self.other if less else self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """From `low` to `high`, the same but for a range, of this unit; `place` is that of its sentence."""
+    """From `low` to `high`, the same but for a range or a bound, of this unit; `place` is that of its sentence."""
 
     place: int
     low: float
@@ -79,7 +83,7 @@ def higher(sentences: Sequence[str], names: Sequence[str], usable: Sequence[bool
 
 
 def spelt_out(sentences: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The sentences, one that begins with "it" or "they" with the name that the one before mentions first instead."""
+    """The sentences, one that begins with "it" with the name that the one before mentions first instead."""
     found: list[str] = []
     subject = ""
     for sentence in sentences:
@@ -115,7 +119,8 @@ def _read(found: re.Match[str]) -> tuple[float, float, str] | None:
         return None
     unit = re.sub(r"sq(?!uare)\.? ?", "square ", unit).replace("km", "kilometer").replace("metre", "meter").rstrip("s")
     times = _SCALE.get((scale or "").lower(), 1.0)
-    return _value(low) * times, _value(high or low) * times, unit
+    least, most = _value(low) * times, _value(high or low) * times
+    return -inf if found["below"] else least, inf if found["above"] else most, unit
 
 
 def _value(number: str) -> float:

@@ -33,6 +33,12 @@ def quote(text: str, span: Span) -> str:
     return text[span.start : span.end]
 
 
+def appended(text: str, sentence: str) -> tuple[str, Span]:
+    """The text with one more sentence and where that stands; a paragraph of its own behind lines, such as a list's."""
+    start = text + ("\n\n" if "\n" in text else " ")
+    return start + sentence, Span(len(start), len(start) + len(sentence))
+
+
 def shorten(text: str, limit: int) -> str:
     """`text` cut to at most `limit` characters, at the end of a sentence where one fits, else of a word."""
     if len(text) <= limit:

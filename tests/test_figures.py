@@ -32,6 +32,7 @@ def higher(texts: Sequence[str], names: Sequence[str]) -> figures.Higher | None:
             "Malta",
         ),
         (["A cup of tea has 47 mg of caffeine.", "A cup of coffee has 95 mg."], ("coffee", "tea"), "coffee"),
+        (["Norway has over 9 million people, Sweden 8.1 million."], NORDIC, "Norway"),
         (["Tea has 75-110 mg.", "Coffee has 100–140 mg."], ("tea", "coffee"), None),
         (["Lentils have 9 grams per 100 grams, tofu 12 to 15 grams."], ("lentils", "tofu"), "tofu"),
         (["Unemployment is 4.1% in Norway and 8.4 % in Sweden."], NORDIC, None),  # which is whose can't be seen
@@ -54,6 +55,11 @@ def test_the_higher_figure(texts: Sequence[str], names: tuple[str, str], first: 
         ["Norway has 5.5 million people.", "Norway has 385,207 of them.", "Sweden has 10.6 million people."],
         ["Norway has 323,802 square kilometers and Sweden 10.6 million."],
         ["Sweden is larger than Norway, with 10.6 million compared to 5.5 million."],
+        ["Norway has over 5 million people, Sweden has under 6 million."],
+        ["Norway has up to 9 lakes and Sweden 8."],
+        ["It is minus 5 degrees in Norway."],
+        ["Norway has minus 5 degrees and Sweden has 3 degrees."],
+        ["Norway has −5 degrees and Sweden has 3 degrees."],
         ["Of 4.1% in Norway and 8.4 % in Sweden, half a million and 3% more."],
         ["Norway was free in 1905 and Sweden in 1523."],
     ],
@@ -72,7 +78,7 @@ def test_only_what_can_be_used_counts() -> None:
 def test_what_it_is_is_spelt_out() -> None:
     sentences = ["It is hot.", "Tea has more.", "It has 75 mg, coffee 100.", "They say so.", "Its cups are small."]
     assert figures.spelt_out(sentences, ("coffee", "tea")) == [
-        "It is hot.", "Tea has more.", "Tea has 75 mg, coffee 100.", "Tea say so.", "Its cups are small."
+        "It is hot.", "Tea has more.", "Tea has 75 mg, coffee 100.", "They say so.", "Its cups are small."
     ]  # fmt: skip
     assert figures.spelt_out(sentences, ()) == sentences
 
@@ -95,6 +101,11 @@ def test_only_two_things_are_compared() -> None:
         ("Malta is smaller, and Monaco larger.", False),
         ("Malta is smaller than Monaco, with 316.", False),
         ("It is smaller.", False),
+        ("Malta is not smaller than Monaco.", False),
+        ("Malta isn't larger than Monaco.", False),
+        ("Compared to Monaco, Malta is larger.", False),
+        ("The one that is smaller than Monaco is hot.", False),
+        ("There are more people in Monaco than in Malta.", True),
     ],
 )
 def test_an_outcome_that_the_figures_contradict(sentence: str, contradicted: bool) -> None:

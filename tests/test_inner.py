@@ -81,6 +81,14 @@ def test_a_description_is_replaced_by_its_name_and_told_with_its_source(parts: P
     assert Turn.from_json(turn.to_json()) == turn
 
 
+def test_it_is_told_in_a_paragraph_of_its_own_behind_a_list(parts: Parts) -> None:
+    turn, _ = answered(parts, QUESTION, "India", DRAFT, "In short:\n- The capital of India is New Delhi.")
+    assert turn.answer
+    assert turn.answer.text.splitlines()[1:] == [
+        "- The capital of India is New Delhi. [1]", "", "The country with the most people is India. [2]"
+    ]  # fmt: skip
+
+
 def test_the_source_of_the_name_is_shown_where_the_answer_is_from_others(parts: Parts) -> None:
     retriever = FixedRetriever([])
     retriever.search = lambda query, k: [RANKING] if query == INNER else [INDIA]  # type: ignore[method-assign]

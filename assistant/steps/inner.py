@@ -14,6 +14,7 @@ from threading import Event
 
 from assistant import citations, variants
 from assistant.steps import digest, relevance
+from assistant.text import appended
 from assistant.types import Answer, Inner, Parts, Turn
 
 _KIND = r"(?:country|nation|state|continent)\b"
@@ -70,7 +71,8 @@ def tell(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG0
     sentence = replace(turn.inner.sentence, citations=(n,))
     others = [one for one in turn.passages if one.id != turn.inner.passage.id]
     passages = turn.passages if len(others) < len(turn.passages) else (*others, turn.inner.passage)
-    answer = replace(turn.answer, text=f"{turn.answer.text.rstrip()} {sentence.text} [{n}]")
+    text, _ = appended(turn.answer.text.rstrip(), f"{sentence.text} [{n}]")
+    answer = replace(turn.answer, text=text)
     yield turn.grow(
         answer=answer, passages=passages, sentences=(*turn.sentences, sentence), citations=(*turn.citations, here)
     )

@@ -200,6 +200,7 @@ def test_a_loop_in_rounds_brings_its_number_of_passages_until_one_is_chosen(page
     page.get_by_label("How passages are found").click()
     page.get_by_role("option", name="In rounds, writing anew", exact=True).click()
     expect_preferences(page, site, {"loop": "itrg_refresh", "k": 2})
+    expect(page.locator("#loop")).to_contain_text("(itrg_refresh)")  # which is shown together with the number
     expect(number).to_have_value("2")
     number.fill("3")  # a menu tells of a choice twice; what comes behind it has to be over before the next test begins
     number.press("Enter")
