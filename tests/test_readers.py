@@ -251,6 +251,18 @@ def test_a_word_tables_merged_cells_are_read_once(tmp_path):
     assert [block.text for block in read(file)] == ["Prices | Notes", "5 | 5 | 5"]
 
 
+def test_a_word_table_in_a_tables_cell_follows_its_row(tmp_path):
+    document = docx.Document()
+    outer = document.add_table(rows=2, cols=2)
+    for cell, text in zip([*outer.rows[0].cells, *outer.rows[1].cells], ["Room", "Prices", "Kitchen", ""], strict=True):
+        cell.text = text
+    inner = outer.cell(0, 1).add_table(rows=1, cols=2)
+    inner.cell(0, 0).text, inner.cell(0, 1).text = "Day", "40 kroner"
+    document.save(str(tmp_path / "a.docx"))
+    texts = [block.text for block in read(tmp_path / "a.docx")]
+    assert texts == ["Room | Prices", "Day | 40 kroner", "Kitchen |"]
+
+
 def test_a_word_heading_without_a_paragraph_is_kept(tmp_path):
     document = docx.Document()
     for text, level in [("Handbook", 0), ("Closed on Mondays", 1), ("Rules", 1)]:
@@ -344,6 +356,18 @@ def test_a_quotation_mark_that_never_closes_doesnt_swallow_the_title(tmp_path):
 def test_a_long_tab_separated_text_is_read_whole(tmp_path, quote):
     (tmp_path / "a.tsv").write_text(f"1\t{quote}{'x' * 200_000}{quote}\tT\n")
     assert read(tmp_path / "a.tsv") == [Block("x" * 200_000, "T", id="1")]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("a.jsonl", '{"id": "1", "title": "%s", "contents": "Oats."}'), ("a.tsv", "1\tOats.\t%s")],
+)
+def test_a_records_title_that_is_none_is_cut(tmp_path, name, line):
+    (tmp_path / name).write_text(line % ("all about oats " * 1000))
+    [block] = read(tmp_path / name)
+    assert block.title.startswith("all about oats all")
+    assert block.title.endswith("…")
+    assert len(block.title) <= _text.TITLE_CHARS
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.tsv.gz"])

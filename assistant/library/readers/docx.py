@@ -71,3 +71,6 @@ def _rows(table: Table) -> Iterator[str]:
         # A merged cell is given once for each column that it spans; it is the same element of the file.
         cells = {cell._tc: cell for cell in row.cells}
         yield row_line(tidy(cell.text) for cell in cells.values())
+        # What a cell says is its paragraphs; a table in it follows the row.
+        for inner in (inner for cell in cells.values() for inner in cell.tables):
+            yield from _rows(inner)

@@ -12,7 +12,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block
-from assistant.library.readers._text import load_lines
+from assistant.library.readers._text import load_lines, title_line
 from assistant.text import clean
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
@@ -50,4 +50,4 @@ def _record(line: str, number: int) -> Block:
         raise LibraryError(f"line {number}: 'contents' is missing or empty")
     if not isinstance(title, str):
         raise LibraryError(f"line {number}: 'title' is not text")
-    return Block(clean(contents), " ".join(clean(title).split()), id=clean(str(identifier)))
+    return Block(clean(contents), title_line(title), id=clean(str(identifier)))

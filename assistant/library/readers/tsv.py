@@ -13,7 +13,7 @@ from pathlib import Path
 
 from assistant.errors import LibraryError
 from assistant.library.chunks import Block
-from assistant.library.readers._text import LINE_CHARS, load_lines, tidy
+from assistant.library.readers._text import LINE_CHARS, load_lines, tidy, title_line
 
 SUFFIXES = (".tsv", ".tsv.gz")
 RECORDS = True
@@ -52,7 +52,7 @@ def _columns(line: str) -> list[str]:
 def _passage(row: list[str], number: int) -> Block:
     if len(row) != COLUMNS:
         raise LibraryError(f"line {number}: {len(row)} columns where id, text and title are expected")
-    identifier, text, title = map(tidy, row)
+    identifier, text = map(tidy, row[:2])
     if not identifier or not text:
         raise LibraryError(f"line {number}: the id or the text is empty")
-    return Block(text, title, id=identifier)
+    return Block(text, title_line(row[2]), id=identifier)
