@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from assistant.clock import timed
 from assistant.figures import Higher, higher, spelt_out
 from assistant.retrieve.sides import sides
-from assistant.support import Claim, compares, complete_each_other, coverage, mentions_all, supports
+from assistant.support import Claim, Shown, compares, complete_each_other, coverage, mentions_all, mixes_up, supports
 from assistant.text import appended, quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
@@ -280,9 +280,16 @@ def _together(
 
 
 def _pair(text: str, evidence: Sequence[Evidence]) -> tuple[Evidence, Evidence] | None:
-    """The nearest two whose titles each name something of the text that the other's does not."""
-    pairs = combinations(evidence, 2)
-    return next((pair for pair in pairs if complete_each_other(text, *(one.passage.title for one in pair))), None)
+    """The nearest two whose titles each name something of the text that the other's does not, and whose numbers it has.
+
+    A number counts for what it is told of, so that what Portugal imports is not taken for Spain's exports.
+    """
+    shown = {one.passage.id: Shown(one.passage.title, one.shown) for one in evidence}
+    for one, other in combinations(evidence, 2):
+        first, second = shown[one.passage.id], shown[other.passage.id]
+        if complete_each_other(text, first.title, second.title) and not mixes_up(text, first, second):
+            return one, other
+    return None
 
 
 def _best(found: Sequence[Judged]) -> float:

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from threading import Event
+from typing import NamedTuple
 
 from assistant.prompt import render
+from assistant.text import quote, sentences
 from assistant.types import LLM
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -58,6 +60,13 @@ class Claim:
     title: str
     evidence: str
     given: str = ""
+
+
+class Shown(NamedTuple):
+    """A passage's title, and what the model is shown of its text."""
+
+    title: str
+    text: str
 
 
 def supports(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:
@@ -126,6 +135,40 @@ def complete_each_other(sentence: str, one: str, other: str) -> bool:
         any(_mentions(a, name, names) and not _mentions(b, name, names) for name in names)
         for a, b in ((one, other), (other, one))
     )
+
+
+def mixes_up(sentence: str, one: Shown, other: Shown) -> bool:
+    """Whether a number that the sentence tells of what one text is about stands in the other alone.
+
+    A number is told of the name before it: "Portugal exports 144 billion, Spain 136", where 136 is what Portugal
+    imports. Where numbers stand before the names, or one name has none, that can't be told.
+    """
+    told = _told_of(sentence, one.title, other.title)
+    return any(
+        not any(_is_about(number, known) for known in _numbers(_about(name, mine, others)))
+        for mine, others, found in ((one, other, told[0]), (other, one, told[1]))
+        for name, number in found
+    )
+
+
+def _told_of(sentence: str, one: str, other: str) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """The numbers that a sentence tells of what only one of two titles names, and of what only the other does."""
+    found = _WORD.finditer(sentence)
+    words = [word for word in found if word.group()[0].isupper() and word.group().lower() not in _COMMON]
+    sides = [(_mentions(one, word.group()), _mentions(other, word.group())) for word in words]
+    places = [(word.start(), word.group(), side) for word, side in zip(words, sides, strict=True) if sum(side) == 1]
+    ends = [place for place, _, _ in places[1:]] + [len(sentence)]
+    told: tuple[list[tuple[str, float]], list[tuple[str, float]]] = ([], [])
+    for (start, name, (first, _)), end in zip(places, ends, strict=True):
+        told[0 if first else 1].extend((name, number) for number in _numbers(sentence[start:end]))
+    before = _numbers(sentence[: places[0][0]]) if places else set()
+    return told if all(told) and not before else ([], [])
+
+
+def _about(name: str, own: Shown, other: Shown) -> str:
+    """What is shown of the name's own passage, and the sentences of the other that mention it."""
+    quotes = (quote(other.text, span) for span in sentences(other.text))
+    return " ".join([own.title, own.text, *(one for one in quotes if _mentions(one, name))])
 
 
 def _lacks(said: str, there: str) -> bool:

@@ -131,6 +131,39 @@ def test_a_sentence_may_rest_on_two_passages_but_a_comparison_only_on_one(
     assert turn.answer.unknown is not bool(cites)
 
 
+TRADE = (
+    Passage(
+        "pt", "Portugal - Trade", "The exports of Portugal are 144 billion. The imports of Portugal are 136 billion."
+    ),
+    Passage(
+        "es", "Spain", "The Ebro, a river of Spain, is 930 kilometers long. Portugal sells goods of 36 billion there."
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "cites"),
+    [
+        # 136 is in what the two passages say, but not of Spain
+        ("Portugal's exports are 144 billion, while Spain's exports are 136 billion.", []),
+        ("Portugal has exports of 144 billion, and Spain has a river of 930 kilometers.", ["es", "pt"]),
+        # what is told of the one in the other's passage is told of it
+        (
+            "Portugal has exports of 144 billion, 36 billion there, and Spain has a river of 930 kilometers.",
+            ["es", "pt"],
+        ),
+        # which number is whose can't be told
+        ("Exports of 144 billion has Portugal, and 136 billion Spain.", ["es", "pt"]),
+        ("Portugal and Spain have exports of 144 billion and of 136 billion.", ["es", "pt"]),
+    ],
+)
+def test_of_two_passages_a_number_counts_for_what_it_is_told_of(parts: Parts, text: str, cites: list[str]) -> None:
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.9, 0.9, 0.9)])
+    turn = Turn("What do they export?", question="What do they export?", passages=TRADE, answer=Answer(text))
+    *_, turn = settle(turn, replace(parts, llm=llm), Event())
+    assert sorted(one.passage_id for one in turn.citations) == cites
+
+
 def test_the_outcome_of_a_comparison_that_nobody_tells_is_left_out_beside_the_figures(parts: Parts) -> None:
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.1, 0.9)])
     question, figures = (
