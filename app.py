@@ -30,7 +30,7 @@ def main(
 ) -> None:
     """Serve Sequitur's page, and load the models meanwhile."""
     asked = {"host": LAN if share_lan else host, "port": port}
-    given = {name: value for name, value in asked.items() if value is not None}
+    given: dict[str, object] = {name: value for name, value in asked.items() if value is not None}
     _serve(_with_web(settings_of(settings, data_dir, model=model, backend=backend), given))
 
 

@@ -20,6 +20,7 @@ _ENDING = 12  # characters that an ending has at most, with quotes, brackets and
 _CJK = re.compile(r"[^。！？]+[。！？]*")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
+_US = re.compile(r"(?<![\w.$])(?:US\b|U\.S\.(?:A\.)?)(?![\w$]|\.\w| dollars?\b| Virgin\b)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -31,6 +32,11 @@ def sentences(text: str) -> list[Span]:
 def quote(text: str, span: Span) -> str:
     """The characters of `text` that `span` names."""
     return text[span.start : span.end]
+
+
+def in_full(text: str) -> str:
+    """The text with "US" as "USA", which no search takes for "us"; of a text in capitals it may be that."""
+    return text if text.isupper() else _US.sub("USA", text)
 
 
 def appended(text: str, sentence: str) -> tuple[str, Span]:

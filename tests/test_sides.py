@@ -83,9 +83,35 @@ def test_a_long_message_is_no_comparison() -> None:
     assert sides(question + " " * (401 - len(question))) == ()
 
 
-def test_each_side_is_asked_for_without_the_others() -> None:
-    one, other = sides("Does Norway have more people than Sweden?")
-    assert (one.text, other.text) == ("Does Norway have more people than ?", "Does have more people than Sweden?")
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (
+            "Does Norway have more people than Sweden?",
+            ["Does Norway have more people?", "Does Sweden have more people?"],
+        ),
+        (
+            "Is the coast of Norway longer than that of Chile?",
+            ["Is the coast of Norway longer?", "Is the coast of Chile longer?"],
+        ),
+        (
+            "Are there more doctors in Cuba than in Italy?",
+            ["Are there more doctors in Cuba?", "Are there more doctors in Italy?"],
+        ),
+        (
+            "Which has more people, the UK or the USA?",
+            ["Which has more people, the UK?", "Which has more people, the USA?"],
+        ),
+        (
+            "Norway, Sweden or Peru: which is old?",
+            ["Norway: which is old?", "Sweden: which is old?", "Peru: which is old?"],
+        ),
+        ("Compare the size of Peru and that of Chile.", ["Compare the size of Peru.", "Compare the size of Chile."]),
+        ("How do Peru and Chile differ?", ["How do Peru differ?", "How do Chile differ?"]),
+    ],
+)
+def test_each_side_is_asked_for_without_the_others(question: str, asked: list[str]) -> None:
+    assert [side.text for side in sides(question)] == asked
 
 
 @pytest.mark.parametrize(

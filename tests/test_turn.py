@@ -207,6 +207,24 @@ def test_a_first_utterance_is_not_rewritten(parts: Parts) -> None:
     assert not turn.rewritten
 
 
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("How many people live in the US?", "How many people live in the USA?"),
+        ("Who leads the U.S.?", "Who leads the USA?"),
+        ("Is the U.S.A. large?", "Is the USA large?"),
+        ("TELL US MORE", "TELL US MORE"),
+        ("Tell us more", "Tell us more"),
+        ("How many US dollars are US$5?", "How many US dollars are US$5?"),
+        ("Where are the US Virgin Islands?", "Where are the US Virgin Islands?"),
+        ("What does the USB port do?", "What does the USB port do?"),
+    ],
+)
+def test_the_us_is_named_in_full(parts: Parts, said: str, question: str) -> None:
+    turn = asked(scripted(parts, DRAFT, "Lentils are rich in protein."), Turn(said))
+    assert (turn.question, turn.rewritten) == (question, question != said)
+
+
 def test_a_rewrite_that_was_cut_off_is_not_used(parts: Parts) -> None:
     said = "What should I cook tonight? I only have rice, eggs and spinach, and no more than half an hour."
     cut = OutOfRoom(["What should I cook tonight? I only have rice, eggs and", DRAFT, "Lentils are rich in protein."])
@@ -300,6 +318,9 @@ def test_an_answer_or_a_question_of_before_is_no_rewrite(parts: Parts, written: 
         ("And how many people live there?", "How many people live in India?", "How many people live in India?"),
         ("Tell me of its rivers, too.", "What is India?", "Tell me of its rivers, too. What is India?"),
         ("What is India?", "What is India?", "What is India?"),
+        # "us" would find the US in every country's passages; of "the US" no word is lost
+        ("Tell us of India.", "Tell us of India.", "Tell of India."),
+        ("Is the US big?", "Is the USA big?", "Is the USA big?"),
     ],
 )
 def test_what_was_said_is_searched_for_where_the_rewrite_lost_words(

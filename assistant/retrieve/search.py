@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 from assistant.retrieve.fusion import fuse
 from assistant.support import coverage
+from assistant.text import in_full
 from assistant.types import Parts, Query, Turn
+
+_PRONOUN = re.compile(r" us\b")
 
 
 def sought(turn: Turn) -> str:
     """What is searched for: a follow-up as it was meant, and as it was said as well where the rewrite lost words.
 
-    Words of both would count twice otherwise, and hide the one that was put in for "there".
+    Words of both would count twice otherwise, and hide the one that was put in for "there". To Lucene "us" is the US.
     """
-    lost = turn.rewritten and turn.inner is None and coverage(turn.utterance, turn.question) < 1
-    return f"{turn.utterance} {turn.question}" if lost else turn.question
+    lost = turn.rewritten and turn.inner is None and coverage(in_full(turn.utterance), turn.question) < 1
+    text = f"{turn.utterance} {turn.question}" if lost else turn.question
+    return _PRONOUN.sub("", text)
 
 
 def look(turn: Turn, parts: Parts, *queries: Query) -> Turn:

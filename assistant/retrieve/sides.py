@@ -28,6 +28,11 @@ _PAIRS = (
     ),
     re.compile(rf"(?P<one>{_NAME}){_AND}(?P<other>{_WHOLE}).*\b(?:differ|compare|common|same|alike|similar)\b"),
 )
+# What leads to the second thing of two, up to where that begins.
+_JOINS = re.compile(
+    r"(?:,|,? (?:or|vs\.?|versus|and|with|to|from|than|compared (?:to|with))) "
+    r"(?:(?:in|on|of|for|the|an?|that|those) )*\Z"
+)
 # Words that questions begin with, which a capital makes no names.
 _FIRST = re.compile(
     r"(?:which|what|who|when|where|why|how|is|are|was|were|do|does|did|has|have|had|can|could|should|would|will|may|of|in|"
@@ -48,16 +53,14 @@ _LONGEST = 400
 
 
 def sides(question: str) -> tuple[Query, ...]:
-    """The question for each thing that it compares, the others left out; none where it compares nothing."""
+    """The question asked of each thing that it compares alone; none where it compares nothing."""
     if len(question) > _LONGEST:
         return ()
     places = _places(question[:1].lower() + question[1:] if _FIRST.match(question) else question)
-    if len({question[start:end].lower() for start, end in places}) < 2:
+    things = [question[start:end] for start, end in places]
+    if len({thing.lower() for thing in things}) < 2:
         return ()
-    return tuple(
-        Query(question[start:end], _without(question, [place for place in places if place != (start, end)]))
-        for start, end in places[:_MOST]
-    )
+    return tuple(Query(thing, _asked_of(thing, question, places)) for thing in things[:_MOST])
 
 
 def _places(question: str) -> list[tuple[int, int]]:
@@ -84,7 +87,10 @@ def _starts(text: str, things: list[str]) -> list[int]:
     return starts
 
 
-def _without(question: str, places: list[tuple[int, int]]) -> str:
-    for start, end in reversed(places):
-        question = question[:start] + question[end:]
-    return " ".join(question.split())
+def _asked_of(thing: str, question: str, places: list[tuple[int, int]]) -> str:
+    """The question with `thing` at the first of the places, and without the others and what joins them to it."""
+    (start, end), *others = places
+    for other_start, other_end in reversed(others):
+        joint = _JOINS.search(question, end, other_start)
+        question = question[: joint.start() if joint else other_start] + question[other_end:]
+    return " ".join((question[:start] + thing + question[end:]).split())

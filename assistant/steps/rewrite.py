@@ -1,4 +1,4 @@
-"""Makes a message stand alone: "the 3rd one" is named in full, and "my country" by its name."""
+"""Makes a message stand alone: "the 3rd one" is named in full, "my country" by its name, and the US as USA."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assistant.budget import fit
 from assistant.steps.clarify import speaks_of_own_place, told
 from assistant.steps.history import recent
 from assistant.steps.ordinals import spelt_out
-from assistant.text import normalise
+from assistant.text import in_full, normalise
 from assistant.types import Exchange, Options, Parts, Turn
 from ptkb.rank import SAME_AGAIN
 
@@ -31,14 +31,15 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     history, utterance = _conversation(turn)
     if not history:
-        yield turn.grow(question=turn.utterance)
+        question = in_full(turn.utterance)
+        yield turn.grow(question=question, rewritten=question != turn.utterance)
         return
     # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
     said = SAME_AGAIN.sub("And", " ".join(utterance.split()))
     messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, utterance=said)
     [completion] = parts.llm.complete([messages], Options(max_tokens=_ROOM, stop=("\n",)), stop)
     # what has no room is cut off, and a question would lose its end
-    question = utterance if completion.finish == "length" else _question(completion.text, utterance, turn)
+    question = in_full(utterance if completion.finish == "length" else _question(completion.text, utterance, turn))
     yield turn.grow(question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
