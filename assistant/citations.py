@@ -8,7 +8,7 @@ sentence counts as unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 from threading import Event
@@ -20,7 +20,7 @@ from assistant.clock import timed
 from assistant.figures import Higher, higher, spelt_out
 from assistant.retrieve.sides import sides
 from assistant.support import Claim, Shown, compares, complete_each_other, coverage, mentions_all, mixes_up, supports
-from assistant.text import appended, quote, sentences
+from assistant.text import appended, normalise, quote, sentences
 from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
 
 # [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, not [0] or x[1].
@@ -108,7 +108,8 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     texts = spelt_out([quote(marked.text, span) for span in spans], names)
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
     evidence = gather(_claims(texts), turn.passages, hinted, parts.embedder)
-    judged = _judge(texts, _able(texts, evidence, names), turn.contextual, parts, stop)
+    outcomes = {*map(normalise, names), "yes", "no"} if compares(turn.question) else set()
+    judged = _judge(texts, _able(texts, evidence, names, outcomes), turn.contextual, parts, stop)
     if stop.is_set():
         yield turn
         return
@@ -119,7 +120,7 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     text, spans = _without(marked.text, spans, kept, texts)
     behind = _behind(outcome, judged, threshold) if outcome else []
     judged = [found for found, keep in zip(judged, kept, strict=True) if keep]
-    if outcome and not any(compares(quote(text, span)) for span in spans):
+    if outcome and not any(_decides(quote(text, span), _of(found)) for span, found in zip(spans, judged, strict=True)):
         text, span = appended(text.rstrip(), str(outcome))
         spans, judged = [*spans, span], [*judged, behind]
     yield written(turn, text, spans, judged, threshold)
@@ -165,18 +166,29 @@ def _without(text: str, spans: list[Span], kept: Sequence[bool], spelt: Sequence
     return pieces + text[last:], places
 
 
-def _able(texts: Sequence[str], evidence: list[list[Evidence]], names: Sequence[str]) -> list[list[Evidence]]:
-    """The evidence, of a comparison's outcome only what compares all that is compared.
+def _able(
+    texts: Sequence[str], evidence: list[list[Evidence]], names: Sequence[str], outcomes: Set[str]
+) -> list[list[Evidence]]:
+    """The evidence, of a comparison's outcome, or one of the `outcomes`, only what compares all that is compared.
 
-    A small model takes a figure of either side for it ("Norway has more people", since Norway has five million), or
-    that one borders on the other.
+    A small model takes a figure of either side for it ("Norway has more people", or "Norway", since Norway has five
+    million), or that one borders on the other.
     """
     return [
         [one for one in found if _weighs_up(one.shown) and mentions_all(f"{one.passage.title} {one.shown}", names)]
-        if names and compares(text)
+        if names and (_decides(text, found) or normalise(text) in outcomes)
         else found
         for text, found in zip(texts, evidence, strict=True)
     ]
+
+
+def _decides(text: str, evidence: Sequence[Evidence]) -> bool:
+    """Whether a sentence says which has more; one that a passage has word for word says what it says of one thing."""
+    return compares(text) and not any(text in one.shown for one in evidence)
+
+
+def _of(judged: Sequence[Judged]) -> list[Evidence]:
+    return [one.evidence for one in judged]
 
 
 def _weighs_up(text: str) -> bool:

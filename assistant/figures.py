@@ -82,6 +82,11 @@ def higher(sentences: Sequence[str], names: Sequence[str], usable: Sequence[bool
     return Higher(other, one, places) if first.unit == second.unit and second.low > first.high else None
 
 
+def figures_in(sentence: str) -> int:
+    """How many figures a sentence gives, of whatever it may be; what stands in brackets is left out."""
+    return sum(1 for found in _FIGURE.finditer(_ASIDE.sub(" ", sentence)) if _read(found))
+
+
 def spelt_out(sentences: Sequence[str], names: Sequence[str]) -> list[str]:
     """The sentences, one that begins with "it" with the name that the one before mentions first instead."""
     found: list[str] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from threading import Event
 from typing import NamedTuple
 
@@ -43,6 +43,11 @@ _COMPARING = re.compile(
     r"warm|cold|fast|slow|deep|wide|tall|cheap)\w*(?:er|est))\b",
     re.IGNORECASE,
 )
+# Of what something is so much, as the Factbook tells sizes.
+_RATIO = re.compile(
+    r"\b(?:half|twice|double|thrice|triple|\w+ times|(?:\w+-)?(?:third|quarter|fifth|tenth)s?)\b", re.IGNORECASE
+)
+_CLAUSE = re.compile(r"[;.]\s")
 _HUNG = re.compile(r"(?<=[^\W\d_]{2})(?:'|-[a-z]).*$")
 _COMMON = frozenset(
     "a an the and or but of to in on at by for with from as is are was were be been being it its this that these those "
@@ -108,7 +113,11 @@ def contradiction(claim: Claim) -> str | None:
     if numbers:
         return f"number {min(numbers):g}"
     names = [name for name in _names(claim.sentence) if not _mentions(there, name)]
-    return f"name {names[0]}" if names else None
+    if names:
+        return f"name {names[0]}"
+    return next(
+        (f"{ratio} of {name}" for ratio, name in _ratios(claim.sentence) if _is_other(ratio, name, claim)), None
+    )
 
 
 def disagree(one: str, other: str) -> bool:
@@ -169,6 +178,21 @@ def _about(name: str, own: Shown, other: Shown) -> str:
     """What is shown of the name's own passage, and the sentences of the other that mention it."""
     quotes = (quote(other.text, span) for span in sentences(other.text))
     return " ".join([own.title, own.text, *(one for one in quotes if _mentions(one, name))])
+
+
+def _ratios(sentence: str) -> list[tuple[str, str]]:
+    """Each ratio of a sentence with the name behind it: ("twice", "China") of "twice the size of China"."""
+    places = [*_RATIO.finditer(sentence)]
+    bounds = [*(place.start() for place in places), len(sentence)]
+    behind = (_names(sentence[start:end]) for start, end in pairwise(bounds))
+    return [(place.group().lower(), names[0]) for place, names in zip(places, behind, strict=True) if names]
+
+
+def _is_other(ratio: str, name: str, claim: Claim) -> bool:
+    """Whether what is told has this ratio of something else: "larger than China; twice the size of Peru"."""
+    clauses = _CLAUSE.split(claim.evidence)
+    told = [other for clause in clauses for one, other in _ratios(clause) if one == ratio]
+    return bool(told) and not _mentions(claim.title, name) and not any(_mentions(other, name) for other in told)
 
 
 def _lacks(said: str, there: str) -> bool:

@@ -347,6 +347,23 @@ def test_years_are_exact_and_names_are_without_what_hangs_on_them(
     assert contradiction(Claim(sentence, "", evidence)) == missing
 
 
+@pytest.mark.parametrize(
+    ("sentence", "missing"),
+    [
+        ("The USA is about twice the size of China.", "twice of China"),
+        ("It is half the size of Russia and twice the size of China.", "twice of China"),
+        ("It is half the size of China.", "half of China"),
+        ("It is about half the size of Russia.", None),
+        ("It is slightly larger than China and more than twice the size of the European Union.", None),
+        ("Half of the USA is farmland.", None),
+        ("It is twice as large.", None),
+    ],
+)
+def test_a_ratio_is_that_to_the_thing_it_is_told_of(sentence: str, missing: str | None) -> None:
+    evidence = "It is about half the size of Russia; slightly larger than China; twice the size of the European Union."
+    assert contradiction(Claim(sentence, "USA - Geography", evidence)) == missing
+
+
 def test_answers_that_give_other_years_disagree() -> None:
     assert disagree("It was opened in 1905.", "It was opened in 1945.")
     assert not disagree("It was opened in 1905.", "It was opened on 3 May 1905.")

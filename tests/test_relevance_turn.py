@@ -16,6 +16,7 @@ from assistant.relevance.by_llm import LlmEstimator
 from assistant.settings import RelevanceSettings
 from assistant.steps.abstain import ASK, OWN
 from assistant.steps.admit import NOT_HELD
+from assistant.steps.compare import QUOTED
 from assistant.steps.relevance import NOT_JUDGED, estimated
 from assistant.strategies import re_rag
 from assistant.strategies.concat_pf import FELL_BACK
@@ -620,3 +621,84 @@ def test_the_queries_are_searched_deeper_and_what_was_found_stays(parts: Parts) 
     [judged] = relevance.run(turn, parts, Event())
     assert estimator.asked == [["own", "p1", "p2", "p3"]]
     assert [one.id for one in judged.passages] == ["own", "p1"]
+
+
+# --- the figures of a comparison that got no answer ---------------------------------------------------------------
+
+NORDIC = (
+    Passage("no", "Norway - People", "Norway has 5,509,733 inhabitants. The median age in Norway is 40.8 years."),
+    Passage("se", "Sweden - People", "Sweden has 10,589,835 inhabitants. The median age in Sweden is 47.1 years."),
+)
+OLDER = "Which has the older people, Norway or Sweden?"
+
+
+def compared(parts: Parts, estimator: object, *replies: object, passages: Sequence[Passage] = NORDIC) -> Turn:
+    made = replace(sure(parts, estimator, *replies), retriever=FixedRetriever(list(passages)))
+    llm = made.llm
+    assert isinstance(llm, ScriptedLLM)
+    llm.choices.extend([{"yes": 0.9, "no": 0.1}] * 4)
+    return asked(made, Turn(OLDER, choices=choices()))
+
+
+class OfAges(Sure):
+    """Finds that what is said of ages answers."""
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        return [Relevance.of_confidence(0.9 if "age" in passage.text else 0.01) for passage in passages]
+
+
+def test_a_comparison_without_an_answer_gets_what_is_told_of_each(parts: Parts) -> None:
+    turn = compared(parts, OfAges({}), "unknown")
+    assert turn.answer
+    assert turn.answer.text == (
+        "The median age in Norway is 40.8 years. [1] The median age in Sweden is 47.1 years. [2] "
+        "Of the two figures, Sweden's is the higher. [1] [2]"
+    )
+    assert QUOTED in turn.events
+    assert "compared" in turn.timings
+
+
+def test_a_side_for_an_answer_is_none_where_no_passage_compares(parts: Parts) -> None:
+    turn = compared(parts, OfAges({}), "Norway")
+    assert turn.answer
+    assert turn.answer.text.startswith("The median age in Norway is 40.8 years. [1] The median age in Sweden")
+
+
+def test_who_tells_of_one_side_only_is_helped_out(parts: Parts) -> None:
+    turn = compared(parts, OfAges({}), "The median age in Norway is 40.8 years.")
+    assert turn.answer
+    assert turn.answer.text.endswith("Of the two figures, Sweden's is the higher. [1] [2]")
+
+
+def test_an_estimator_that_fails_now_leaves_the_answer(parts: Parts) -> None:
+    class Tired(Sure):
+        def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+            if len(self.asked) == len(NORDIC):
+                raise ModelError("It is tired.")
+            return super().estimate(question, passages, stop)
+
+    turn = compared(parts, Tired({"no": 0.9, "se": 0.9}), "The median age in Norway is 40.8 years.")
+    assert turn.answer
+    assert turn.answer.text == "The median age in Norway is 40.8 years. [1]"
+    assert turn.status == "done"
+
+
+def test_what_answers_stays(parts: Parts) -> None:
+    turn = compared(parts, OfAges({}), "The median age in Norway is 40.8 years, in Sweden 47.1.")
+    assert turn.answer
+    assert turn.answer.text.startswith("The median age in Norway is 40.8 years, in Sweden 47.1. [1]")
+    assert QUOTED not in turn.events
+
+
+def test_figures_that_answer_nothing_are_not_quoted(parts: Parts) -> None:
+    people = [replace(one, text=one.text.partition(". ")[0] + ". The mean age there is high.") for one in NORDIC]
+    turn = compared(parts, OfAges({}), "unknown", passages=people)
+    assert turn.answer
+    assert turn.answer.text == NOT_HELD
+    assert turn.citations == ()
+
+
+def test_what_is_told_of_one_side_only_is_not_quoted(parts: Parts) -> None:
+    turn = compared(parts, OfAges({}), "unknown", passages=[NORDIC[0], replace(NORDIC[1], text="Swedes age well.")])
+    assert turn.answer
+    assert turn.answer.text == NOT_HELD

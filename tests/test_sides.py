@@ -87,21 +87,10 @@ def test_a_long_message_is_no_comparison() -> None:
     ("question", "asked"),
     [
         (
-            "Does Norway have more people than Sweden?",
-            ["Does Norway have more people?", "Does Sweden have more people?"],
-        ),
-        (
             "Is the coast of Norway longer than that of Chile?",
             ["Is the coast of Norway longer?", "Is the coast of Chile longer?"],
         ),
-        (
-            "Are there more doctors in Cuba than in Italy?",
-            ["Are there more doctors in Cuba?", "Are there more doctors in Italy?"],
-        ),
-        (
-            "Which has more people, the UK or the USA?",
-            ["Which has more people, the UK?", "Which has more people, the USA?"],
-        ),
+        ("Which has more, the UK or the USA?", ["Which has more, the UK?", "Which has more, the USA?"]),
         (
             "Norway, Sweden or Peru: which is old?",
             ["Norway: which is old?", "Sweden: which is old?", "Peru: which is old?"],
@@ -112,6 +101,24 @@ def test_a_long_message_is_no_comparison() -> None:
 )
 def test_each_side_is_asked_for_without_the_others(question: str, asked: list[str]) -> None:
     assert [side.text for side in sides(question)] == asked
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Which has more people, the UK or the USA?", "How many people does the UK have?"),
+        ("Norway, Sweden or Peru: which country has the most people?", "How many people does Norway have?"),
+        ("Which of them have less protein, lentils or beans?", "How much protein do lentils have?"),
+        ("Does Norway have more people than Sweden?", "How many people does Norway have?"),
+        ("Does Finland have fewer lakes per person than Sweden?", "How many lakes per person does Finland have?"),
+        ("Are there more doctors in Cuba than in Italy?", "How many doctors are there in Cuba?"),
+        ("Is there more caffeine in tea or in coffee?", "How much caffeine is there in tea?"),
+        ("Where are there more doctors, in Cuba or in Italy?", "How many doctors are there in Cuba?"),
+        ("Does Norway have more than 5 lakes, or Peru?", "Does Norway have more than 5 lakes?"),
+    ],
+)
+def test_for_more_of_something_it_is_asked_how_much_there_is(question: str, asked: str) -> None:
+    assert sides(question)[0].text == asked
 
 
 @pytest.mark.parametrize(
