@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.text import quote, sentences
 from assistant.types import Embedder, Fact, FactOffer
 from ptkb.rank import VectorCache
 from ptkb.statements import statements
@@ -29,6 +30,10 @@ NEAREST = 3
 SAME = 0.95
 
 _WORD = re.compile(r"\w+(?:'\w+)?")
+# What may be a question put as a statement: "I'm interested in the economy of Ghana".
+_WISH = re.compile(
+    r"I(?:'[dm])? (?:want|like to|wish|hope|need|plan|interested|looking|trying|going|wonder)", re.IGNORECASE
+)
 _WHEN = re.compile(r"\b(?:last|this|in|since|(?:an?|one|two|three|\d+)) (?:week|month|year)s?(?: ago)?(?= *\W*$)")
 _EMPTY = frozenset(
     "i i'm i've i'd my a an the am is are was be have has own got do does did to of in on at as with for and or we our "
@@ -80,6 +85,22 @@ def offers(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> tuple[F
     lasting = [text for text, lasts in zip(stated, _lasts(stated, embedder), strict=True) if lasts]
     new = [text for text in lasting if not _is_known(text, facts, embedder)]
     return tuple(dict.fromkeys(_offer(text, new, lasting, facts) for text in new))[:MOST]
+
+
+def only_tells(utterance: str, embedder: Embedder) -> bool:
+    """Whether an utterance says nothing but what lasts of its writer ("I'm from Kenya and I'm vegetarian"), no wish."""
+    said = [quote(utterance, span) for span in sentences(utterance)]
+    stated = [statements(sentence) for sentence in said]
+    texts = [text for of_one in stated for text in of_one]
+    if "?" in utterance or not texts or any(map(_WISH.match, texts)):
+        return False
+    told = (_words(" ".join(of_one)) | _EMPTY for of_one in stated)
+    whole = all(_words(sentence) <= words for sentence, words in zip(said, told, strict=True))
+    return whole and all(_lasts(texts, embedder))
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower().replace("’", "'")))
 
 
 def _lasts(texts: Sequence[str], embedder: Embedder) -> list[bool]:

@@ -72,8 +72,8 @@ def test_passages_read_as_sentences(passages):
     [
         (
             "no-population",
-            "The population of Norway, or how many people live there and how many inhabitants it has, is 5,509,733 (2024 "
-            "estimate).",
+            "The population of Norway, or how many people live there and how many inhabitants it has, is 5,509,733 "
+            "(2024 estimate).",
         ),
         ("no-population", "The largest cities of Norway by population are Oslo (capital; 1.086 million) (2023)."),
         ("no-geography", "The coastline of Norway is 25,148 kilometers."),

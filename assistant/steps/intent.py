@@ -23,6 +23,7 @@ from assistant.steps.abstain import consents
 from assistant.steps.clarify import told, unclear
 from assistant.text import quote, sentences
 from assistant.types import Embedder, Intent, Parts, Turn
+from ptkb.extract import only_tells
 
 # What asks about a piece of writing: how to do it, who did it, what it says; not "How about a poem?".
 _ABOUT = re.compile(r"\W*(?:(?:what|how)(?! about)|which|who|whose|where|when|why)\b", re.IGNORECASE)
@@ -46,7 +47,8 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
 
     A sentence is small talk or about the conversation where their probabilities together reach `intent_threshold`, and
     asks for a piece of writing from `writing_threshold` on. That may go on with what is to stand in it: only a question
-    mark makes a question of it, and none does behind a colon ("Translate this: Where is the station?").
+    mark makes a question of it, and none does behind a colon ("Translate this: Where is the station?"). What only tells
+    of its writer asks for nothing.
     """
     pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
     learned, vectors = _learned(embedder), embedder.encode(pieces)
@@ -54,7 +56,7 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
         return "writing"
     found = {_of_one(odds, knobs.intent_threshold) for odds in learned.talk(vectors)}
     if "question" in found:
-        return "question"
+        return "small_talk" if only_tells(utterance, embedder) else "question"
     return "conversation" if "conversation" in found else "small_talk"
 
 
