@@ -1,11 +1,16 @@
 import json
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.settings import TurnSettings
+from assistant.steps import converse
 from assistant.steps.intent import intent_of
+from assistant.types import Answer, Parts, Turn
+from tests.scripted import ScriptedLLM
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "data/intents.jsonl").read_text("utf-8").splitlines()]
 KNOBS = TurnSettings()
@@ -52,3 +57,12 @@ def test_the_gate_holds_on_labelled_messages(embedder: SentenceEmbedder) -> None
 )
 def test_what_must_not_go_wrong(embedder: SentenceEmbedder, text: str, intent: str) -> None:
     assert intent_of(text, embedder, KNOBS) == intent
+
+
+@pytest.mark.model
+def test_what_is_told_is_thanked_for_without_asking_the_model(parts: Parts, embedder: SentenceEmbedder) -> None:
+    llm = ScriptedLLM()
+    turn = Turn("I'm from Kenya and I have diabetes.")
+    *_, turn = converse.run(turn, replace(parts, llm=llm, embedder=embedder), Event())
+    assert turn.answer == Answer(converse.TOLD, origin="conversation")
+    assert llm.prompts == []

@@ -1,4 +1,8 @@
-"""Small talk and talk about the conversation: a reply without retrieval, draft or sources."""
+"""Small talk and talk about the conversation: a reply without retrieval, draft or sources.
+
+What somebody tells of themselves is thanked for, and that by code: asked to reply to an illness or an allergy, a small
+model gives advice that no source backs.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,18 @@ from assistant.budget import fit
 from assistant.steps.history import recent
 from assistant.text import finished
 from assistant.types import Answer, Options, Parts, Turn
+from ptkb.extract import only_tells
 
+TOLD = "Thanks for telling me. Once that is among your facts, my answers take it into account."
 _ROOM = 120
 _MOST = 20
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`. The facts nearest to the utterance are told, since the talk may be about them."""
+    if only_tells(turn.utterance, parts.embedder):
+        yield turn.grow(question=turn.utterance, answer=Answer(TOLD, origin="conversation"))
+        return
     facts = tuple(fact.text for fact in turn.facts[:_MOST])
     history = recent(turn.history, exchanges=4, chars=600)
     messages, cuts = fit("converse", parts.llm, _ROOM, history=history, facts=facts, utterance=turn.utterance)
