@@ -1,7 +1,7 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
     facts -> intent -> glance -> question -> inner (question inside it) -> passages (draft inside)
-    -> relevance (if set) -> quality (if set) -> digests -> answer (citations inside)
+    -> relevance (if set) -> quality (if set) -> digests -> answer (citations inside) -> compared (if relevance is set)
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
