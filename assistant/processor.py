@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 
-@cache
 def has_bf16() -> bool:
     """Whether it has units that multiply bf16; without them half precision is slower than single."""
+    return bool(_units().get("avx512_bf16") or _units().get("amx_bf16"))
+
+
+def has_wide_vectors() -> bool:
+    """Whether it has vectors of 512 bits or units for matrices (Intel since 2017 on servers, AMD since Zen 4)."""
+    return bool(_units().get("avx512_f") or has_matrix_units())
+
+
+def has_matrix_units() -> bool:
+    """Whether it has units that multiply matrices (Intel's AMX)."""
+    return bool(_units().get("amx_int8"))
+
+
+def has_avx2() -> bool:
+    """Whether it has vectors of 256 bits with whole numbers, as nearly all x86 since 2013."""
+    return bool(_units().get("avx2"))
+
+
+@cache
+def _units() -> Mapping[str, object]:
     import torch  # noqa: PLC0415
 
-    units = torch.cpu.get_capabilities()
-    return bool(units.get("avx512_bf16") or units.get("amx_bf16"))
+    units: Mapping[str, object] = torch.cpu.get_capabilities()
+    return units

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import ModelError
+from assistant.llm._openvino_model import converted
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.dequantise import dequantised
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.llm.llama_cpp import LlamaCpp
+from assistant.llm.openvino import OpenVino
 from assistant.settings import LLMSettings, load
+from assistant.types import silent
 
 pytest.register_assert_rewrite("llm_contract")
 
@@ -57,3 +60,12 @@ def embedder() -> SentenceEmbedder:
 def smollm_folder(smollm_path: Path) -> Path:
     """SmolLM2-135M dequantised to bf16, as a folder that transformers loads."""
     return dequantised(smollm_path, load())
+
+
+@pytest.fixture(scope="session")
+def smollm_openvino(smollm_path: Path) -> Iterator[OpenVino]:
+    """SmolLM2-135M on OpenVINO, where its package runs."""
+    pytest.importorskip("openvino_genai")
+    llm = OpenVino(converted(smollm_path, load(), silent), LLMSettings(context=2048), "smollm2-135m")
+    yield llm
+    llm.close()

@@ -44,6 +44,14 @@ class LLMContract:
         assert [piece.finish for piece in pieces[:-1]] == [""] * (len(pieces) - 1)
         assert pieces[-1].finish in ("stop", "length")
 
+    def test_what_is_read_is_told_before_there_is_any_text(self, llm: LLM) -> None:
+        """An engine may tell it or not."""
+        pieces = run(llm, "A story of a ship. " * 40, max_tokens=4)
+        reading = [piece for piece in pieces if piece.read]
+        assert pieces[: len(reading)] == reading
+        assert all(piece.read <= piece.prompt_tokens == pieces[-1].prompt_tokens for piece in reading)
+        assert not any(piece.text or piece.completion_tokens or piece.finish for piece in reading)
+
     def test_streaming_equals_completion(self, llm: LLM) -> None:
         streamed = run(llm, "Why is the sky blue?", max_tokens=24)[-1]
         (completed,) = llm.complete([ask("Why is the sky blue?")], Options(24), Event())

@@ -13,7 +13,7 @@ from assistant.settings import LLMSettings, Settings
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("backend", ["llama.cpp", "transformers"])
+@pytest.mark.parametrize("backend", ["llama.cpp", "openvino", "transformers"])
 def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: bench_llm.Backend, monkeypatch) -> None:
     monkeypatch.setattr(bench_llm, "_BATCHES", (1, 2))
     monkeypatch.setattr(bench_llm, "_WRITTEN", 8)
@@ -36,3 +36,9 @@ def test_a_folder_that_takes_no_results_is_told_before_the_model_is_loaded(tmp_p
     file.write_text("mine")
     with pytest.raises(DataError, match=r"The results can't be written to .*file .*; choose another"):
         bench_llm.llm(model="no-such-model", into=file, data_dir=tmp_path / "data")
+
+
+def test_the_fastest_engine_is_named_for_chat_and_for_evaluation() -> None:
+    writer = {"backend": "writer", "read": 60, "written": 30, "batches": {16: 30}}
+    reader = {"backend": "reader", "read": 85, "written": 4, "batches": {16: 20}}
+    assert bench_llm.fastest([writer, reader]) == "Fastest here: writer for chat, reader for evaluation."

@@ -13,10 +13,11 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from assistant.commands import bench as command
-from assistant.errors import DataError
-from assistant.evaluation import peak
-from assistant.evaluation.bench_turn import QUESTIONS, Timing, bench, medians, peak_memory
+from assistant.commands import bench
+from assistant.commands import bench_turn as command
+from assistant.errors import DataError, SettingsError
+from assistant.evaluation import bench_turn, peak
+from assistant.evaluation.bench_turn import QUESTIONS, Timing, medians, peak_memory
 from assistant.types import Choices, Parts
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -32,7 +33,7 @@ class Talker(ScriptedLLM):
 
 def test_every_question_is_timed_with_what_it_took(parts: Parts) -> None:
     seen: list[Timing] = []
-    timings = bench(replace(parts, llm=Talker()), Choices(), seen.append)
+    timings = bench_turn.bench(replace(parts, llm=Talker()), Choices(), seen.append)
     assert timings == seen
     assert [timing.question for timing in timings] == [question for question, _ in QUESTIONS]
     for timing in timings:
@@ -57,10 +58,10 @@ def test_turns_without_a_source_are_told_as_such(parts: Parts, tmp_path: Path, m
     loader = SimpleNamespace(settings=parts.settings, parts=lambda _user, _choices: without)
     monkeypatch.setattr(command, "ready", lambda _: loader)
     words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
-    result = CliRunner().invoke(command.app, words, catch_exceptions=False, env={"COLUMNS": "160"})
+    result = CliRunner().invoke(bench.app, words, catch_exceptions=False, env={"COLUMNS": "160"})
     [row] = [line for line in result.stdout.splitlines() if "median" in line]
     assert row.split("│")[2].strip() == "-"
-    report = json.loads((tmp_path / "b" / "turn.json").read_text())
+    report = json.loads((tmp_path / "b" / "turn.json").read_text())["auto"]
     assert len(report["runs"][0]) == len(QUESTIONS)
     assert report["medians"][0]["first_source"] == -1
 
@@ -71,7 +72,7 @@ def test_a_folder_that_takes_no_results_is_told_before_anything_is_loaded(tmp_pa
     for into in (file, file / "below"):
         words = ["turn", "--out", str(into), "--data-dir", str(tmp_path / "data")]
         with pytest.raises(DataError, match=r"The results can't be written to .*; choose another"):
-            CliRunner().invoke(command.app, words, catch_exceptions=False)
+            CliRunner().invoke(bench.app, words, catch_exceptions=False)
     assert file.read_text() == "mine"
 
 
@@ -84,7 +85,7 @@ def test_results_that_can_not_be_written_are_told(
     (tmp_path / "b" / "turn.json").mkdir(parents=True)
     words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
     with pytest.raises(DataError, match=r"The results can't be written to .*; choose another"):
-        CliRunner().invoke(command.app, words, catch_exceptions=False)
+        CliRunner().invoke(bench.app, words, catch_exceptions=False)
 
 
 def test_the_command_line_starts_where_there_is_no_resource_module() -> None:
@@ -100,6 +101,7 @@ def test_the_command_line_starts_where_there_is_no_resource_module() -> None:
 def test_peak_memory_is_told_in_bytes_whatever_the_system_counts(
     system: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(peak, "_held_by_children", lambda: 0)
     resource = SimpleNamespace(RUSAGE_SELF=0, getrusage=lambda _: SimpleNamespace(ru_maxrss=count))
     monkeypatch.setitem(sys.modules, "resource", resource)
     monkeypatch.setattr(sys, "platform", system)
@@ -107,8 +109,50 @@ def test_peak_memory_is_told_in_bytes_whatever_the_system_counts(
     assert peak_memory() == pytest.approx(2.048)
 
 
+def test_what_an_engine_holds_in_a_process_of_its_own_counts() -> None:
+    before = peak.peak_bytes()
+    code = "held = bytes(range(256)) * 400_000; print(flush=True); input()"  # 102 MB
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as engine:  # type: ignore[call-overload]
+        engine.stdout.readline()
+        assert peak.peak_bytes() > before + 90_000_000
+        engine.communicate(b"\n")
+
+
 def test_peak_memory_is_told_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    process = SimpleNamespace(memory_info=lambda: SimpleNamespace(peak_wset=7))
+    process = SimpleNamespace(memory_info=lambda: SimpleNamespace(peak_wset=7), children=lambda **_: [])
     monkeypatch.setattr(psutil, "Process", lambda: process)
     monkeypatch.setattr(sys, "platform", "win32")
     assert peak.peak_bytes() == 7
+
+
+@pytest.mark.model
+@pytest.mark.lucene
+def test_engines_are_asked_in_turns_and_told_apart(smollm_path: Path) -> None:
+    pytest.importorskip("openvino_genai")
+    words = [
+        "turn",
+        "--engines",
+        "llama.cpp,openvino",
+        "--limit",
+        "1",
+        "--runs",
+        "1",
+        "--model",
+        "smollm2-135m",
+        "--json",
+    ]
+    command_line = [sys.executable, "-m", "assistant", "bench", *words]
+    result = subprocess.run(command_line, capture_output=True, text=True, timeout=280, check=True)
+    found = json.loads(result.stdout)["engines"]
+    assert set(found) == {"llama.cpp", "openvino"}
+    for one in found.values():
+        assert 0 < one["first_word"] <= one["whole"]
+        assert one["read"] > 0
+        assert one["written"] > 0
+        assert 0.3 < one["memory_gb"] < 20
+
+
+def test_an_engine_that_does_not_exist_is_told() -> None:
+    with pytest.raises(SettingsError, match=r"no engine vllm; give some of llama\.cpp, openvino, transformers"):
+        CliRunner().invoke(bench.app, ["turn", "--engines", "vllm"], catch_exceptions=False)

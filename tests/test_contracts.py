@@ -21,7 +21,7 @@ from assistant.settings import Settings
 from assistant.types import Choices, Digest, Parts, Passage, Retriever, Turn
 from assistant.web.library import Documents, OwnDocuments
 from tests.browser.fake import Loaded, Shelf
-from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordEmbedder
+from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordEmbedder, WordJudge
 
 PASSAGES = [
     Passage("oats", "Oat milk", "Oat milk is made from oats and water.", source="kitchen.txt"),
@@ -117,7 +117,7 @@ class TestStep:
     @pytest.fixture
     def parts(self, settings: Settings) -> Parts:
         llm = ScriptedLLM(replies=["Milk holds lactose."] * 60)
-        return Parts(settings, llm, WORDS, FixedRetriever(PASSAGES))
+        return Parts(settings, llm, WORDS, FixedRetriever(PASSAGES), support=lambda _: WordJudge())
 
     @pytest.fixture
     def turn(self, kind: variants.Kind) -> Turn:

@@ -45,6 +45,16 @@ def test_a_prompt_that_begins_like_the_last_is_read_from_where_it_differs(smollm
 
 
 @pytest.mark.model
+def test_how_far_a_long_prompt_is_read_is_told(smollm: LlamaCpp) -> None:
+    prompt = ask("A story of a ship that sailed far away. " * 40)
+    pieces = list(smollm.stream(prompt, Options(4), Event()))
+    reads = [piece.read for piece in pieces if piece.read]
+    assert len(reads) >= 4
+    assert reads == sorted(reads)
+    assert reads[-1] == smollm.count(prompt)
+
+
+@pytest.mark.model
 def test_the_engines_port_wants_a_key(smollm: LlamaCpp) -> None:
     from http.client import HTTPConnection
     from urllib.parse import urlsplit
@@ -74,7 +84,7 @@ def test_the_process_ends_cleanly_while_the_model_writes(smollm_path: Path) -> N
         "from assistant.types import Message, Options\n"
         f"llm = LlamaCpp(Path({str(smollm_path)!r}), LLMSettings(context=2048, slots=1))\n"
         "stream = llm.stream((Message('user', 'Tell a story.'),), Options(1500), Event())\n"
-        "print(next(stream).completion_tokens)\n"
+        "print(next(piece for piece in stream if piece.text).completion_tokens)\n"
     )
     since = time.perf_counter()
     command = [sys.executable, "-c", code]

@@ -10,9 +10,9 @@ import torch
 
 from assistant.errors import ModelError
 from assistant.llm import load as choice
-from assistant.llm.llama_cpp import LlamaCpp
+from assistant.llm.apart import Apart
 from assistant.settings import LLMSettings, Settings
-from assistant.types import silent
+from assistant.types import Message, silent
 
 pytestmark = pytest.mark.model
 
@@ -27,9 +27,9 @@ def small_default(smollm_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "CPU_DEFAULT", str(smollm_path))
 
 
-def test_a_gguf_runs_on_llama_cpp(smollm_path: Path, tmp_path: Path) -> None:
+def test_a_gguf_runs_in_a_process_of_its_own(smollm_path: Path, tmp_path: Path) -> None:
     llm = choice.load(settings_for(tmp_path, model=str(smollm_path)), silent)
-    assert isinstance(llm, LlamaCpp)
+    assert isinstance(llm, Apart)
     llm.close()
 
 
@@ -50,7 +50,7 @@ def test_a_gguf_runs_on_transformers_where_asked(smollm_path: Path, tmp_path: Pa
         (True, {}, "llama-3.1-8b-instruct could not be had"),
         (False, {"model": "meta-llama/Llama-2-13b-chat-hf"}, "Llama-2-13b-chat-hf could not be had"),
         (False, {"model": "llama-2-13b-chat"}, "llama-2-13b-chat could not be had"),
-        (False, {"model": "/nowhere/model"}, "There is no model '/nowhere/model'"),
+        (False, {"model": "/nowhere/model"}, "There is no model at /nowhere/model"),
     ],
 )
 def test_the_cpus_default_answers_where_another_cannot_be_had(
@@ -60,7 +60,7 @@ def test_the_cpus_default_answers_where_another_cannot_be_had(
     told: list[str] = []
     settings = settings_for(tmp_path, **{"model": choice.CPU_DEFAULT, **asked})
     llm = choice.load_or_fall_back(settings, silent, told.append)
-    assert isinstance(llm, LlamaCpp)
+    assert isinstance(llm, Apart)
     assert why in told[0]
     assert "the CPU's default model answers" in told[0]
     llm.close()
@@ -86,3 +86,27 @@ def test_a_torch_without_cuda_beside_a_gpu_is_told(tmp_path: Path, monkeypatch: 
     told: list[str] = []
     choice.load_or_fall_back(settings_for(tmp_path, model=choice.CPU_DEFAULT), silent, told.append)
     assert told == [choice.NO_CUDA]
+
+
+@pytest.mark.parametrize(("wide", "engine"), [(True, "openvino"), (False, "llama.cpp")])
+def test_the_processor_decides_what_runs_a_gguf(wide: bool, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openvino_genai")
+    monkeypatch.setattr(choice, "has_wide_vectors", lambda: wide)
+    monkeypatch.setattr(choice, "sees_gpu", lambda: False)
+    assert choice.backend_of(LLMSettings()) == engine
+    assert choice.backend_of(LLMSettings(model="/models/own.gguf")) == engine
+    assert choice.backend_of(LLMSettings(model="someone/a-folder")) == "transformers"
+
+
+def test_without_avx2_llama_cpp_runs_it_instead_of_openvino(
+    smollm_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "has_avx2", lambda: False)
+    settings = settings_for(tmp_path, model=str(smollm_path), backend="openvino")
+    with pytest.raises(ModelError, match="needs a processor with AVX2; set"):
+        choice.load(settings, silent)
+    told: list[str] = []
+    llm = choice.load_or_fall_back(settings, silent, told.append)
+    assert told == ["OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp. llama.cpp runs it instead."]
+    assert llm.count((Message("user", "Hi"),)) > 0
+    llm.close()

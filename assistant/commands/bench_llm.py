@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from threading import Event
 from time import perf_counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_args
 
 import psutil
 import typer
 from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, results_folder, settings_of, writing
+from assistant.commands.common import DataDir, SettingsFile, out, results_folder, settings_of, talk, writing
+from assistant.commands.ending import at_end
+from assistant.errors import ModelError
+from assistant.evaluation.peak import held_bytes
 from assistant.llm.catalogue import Catalogue
-from assistant.settings import Quantisation, Settings
-from assistant.types import LLM, Message, Messages, Options
-
-Backend = Literal["llama.cpp", "transformers"]
+from assistant.llm.load import load
+from assistant.settings import Backend, Quantisation, Settings
+from assistant.types import LLM, Message, Messages, Options, silent
 
 _GIB = 1 << 30
 _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
@@ -32,6 +37,8 @@ _PEOPLE = (1, 4)
 _READERS = (1, 8)
 # so low that the replies are those of greedy decoding, or nearly
 _SAMPLING = 0.01
+# Tokens of a turn, by which engines are compared: read, written in chat, written for a short answer; and batch size.
+_READ, _CHAT, _SHORT, _SIDE_BY_SIDE = 600, 75, 8, 16
 
 
 @dataclass(frozen=True)
@@ -67,21 +74,57 @@ def llm(
     ] = "default",
     backend: Annotated[Backend, typer.Option(help="What runs it.")] = "llama.cpp",
     quantisation: Annotated[Quantisation, typer.Option(help="Of transformers' weights.")] = "none",
+    every: Annotated[
+        bool, typer.Option("--all", help="Measure every engine, one after the other, and name the fastest.")
+    ] = False,
     into: Annotated[Path | None, typer.Option("--out", help="A folder for llm.jsonl.", show_default=False)] = None,
     settings_file: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Measure loading, memory, reading and writing of one model. Run once for each model and backend to compare."""
+    """Measure loading, memory, reading and writing of one model, on one engine or on all of them."""
     settings = settings_of(settings_file, data_dir)
     results_folder(into)
-    cost = measure(model, backend, quantisation, settings)
+    if every:
+        costs = [_measured_apart(model, one, quantisation, settings_file, data_dir) for one in get_args(Backend)]
+    else:
+        costs = [asdict(measure(model, backend, quantisation, settings))]
     table = Table(show_header=False, box=None)
-    for name, value in asdict(cost).items():
-        table.add_row(name.replace("_", " "), _shown(value))
+    for name in costs[0]:
+        table.add_row(name.replace("_", " "), *(_shown(cost[name]) for cost in costs))
     out.print(table)
+    if every:
+        out.print(fastest(costs))
     if into:
         with writing(into), (into / "llm.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(cost)) + "\n")
+            file.writelines(json.dumps(cost) + "\n" for cost in costs)
+
+
+def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
+    """Which engine takes the least time for a reply in chat, and for short answers to many questions.
+
+    Chat reads some 600 tokens and writes some 75 for one person; an evaluation reads as many and writes 8, for 16
+    questions side by side.
+    """
+    chat = min(costs, key=lambda cost: _READ / cost["read"] + _CHAT / cost["written"])
+    many = min(costs, key=lambda cost: _READ / cost["read"] + _SHORT / cost["batches"][_SIDE_BY_SIDE])
+    return f"Fastest here: {chat['backend']} for chat, {many['backend']} for evaluation."
+
+
+def _measured_apart(
+    model: str, backend: str, quantisation: str, settings_file: Path | None, data_dir: Path | None
+) -> dict[str, Any]:
+    """The costs of one engine, measured in a process of its own, so that no other engine's memory counts."""
+    with TemporaryDirectory() as folder:
+        options = {"--model": model, "--backend": backend, "--quantisation": quantisation, "--out": folder,
+                   "--settings": settings_file, "--data-dir": data_dir}  # fmt: skip
+        given = [str(word) for option in options.items() if option[1] for word in option]
+        talk.print(f"Measuring {backend} ...", style="dim")
+        command = [sys.executable, "-m", "assistant", "bench", "llm", *given]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise ModelError(f"{backend} could not be measured: {done.stderr.strip()[-500:]}")
+        cost = json.loads((Path(folder) / "llm.jsonl").read_text(encoding="utf-8"))
+    return {**cost, "batches": {int(size): speed for size, speed in cost["batches"].items()}}
 
 
 def measure(model: str, backend: Backend, quantisation: Quantisation, settings: Settings) -> Cost:
@@ -91,10 +134,14 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         ModelError: the model can't be had or loaded.
     """
     path = Catalogue.load().resolve(model, settings)
-    before = psutil.Process().memory_info().rss
+    chosen = settings.llm.model_copy(update={"model": model, "backend": backend, "quantisation": quantisation})
+    settings = settings.model_copy(update={"llm": chosen})
+    before = held_bytes()
     since = perf_counter()
-    loaded, weights = _load(path, backend, quantisation, settings, model)
+    loaded = load(settings, silent)
+    at_end(loaded.close)
     load_seconds = perf_counter() - since
+    weights = getattr(loaded, "weight_bytes", 0) or path.stat().st_size
     read = [_seconds(loaded, _prompt(n), 1) for n in range(_REPEATS)]
     again = [_seconds(loaded, _prompt(_REPEATS - 1), 1) for _ in range(_REPEATS)]
     written = median(_writing_speed(loaded, _prompt(_REPEATS - 1)) for _ in range(_REPEATS))
@@ -104,7 +151,7 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         quantisation=quantisation if backend == "transformers" else "in the file",
         device=_device(backend),
         load_seconds=load_seconds,
-        memory_gib=(psutil.Process().memory_info().rss - before + _gpu_bytes()) / _GIB,
+        memory_gib=(held_bytes() - before + _gpu_bytes()) / _GIB,
         read=loaded.count(_prompt(0)) / median(read),
         written=written,
         read_again_seconds=median(again),
@@ -114,20 +161,6 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         reading_users={people: _several(loaded, people, _text) for people in _READERS},
         bandwidth_share=written * weights / _copy_speed(backend),
     )
-
-
-def _load(path: Path, backend: Backend, quantisation: Quantisation, settings: Settings, name: str) -> tuple[LLM, int]:
-    """The model, and the bytes of its weights as they lie in memory."""
-    if backend == "llama.cpp":
-        from assistant.llm.llama_cpp import LlamaCpp  # noqa: PLC0415
-
-        return LlamaCpp(path, settings.llm, name), path.stat().st_size
-    from assistant.llm.dequantise import dequantised  # noqa: PLC0415
-    from assistant.llm.transformers import Transformers  # noqa: PLC0415
-
-    folder = path if path.is_dir() else dequantised(path, settings)
-    model = Transformers(folder, settings.llm, name, quantisation)
-    return model, model.weight_bytes
 
 
 def _prompt(seed: int) -> Messages:
@@ -145,7 +178,9 @@ def _seconds(model: LLM, prompt: Messages, tokens: int) -> float:
 def _writing_speed(model: LLM, prompt: Messages) -> float:
     """Tokens a second after the first piece of the reply."""
     first, *_, last = [
-        (one.completion_tokens, perf_counter()) for one in model.stream(prompt, Options(_WRITTEN), Event())
+        (one.completion_tokens, perf_counter())
+        for one in model.stream(prompt, Options(_WRITTEN), Event())
+        if not one.read
     ]
     return (last[0] - first[0]) / (last[1] - first[1])
 
@@ -175,6 +210,8 @@ def _several(
     def one(n: int) -> tuple[int, float]:
         first, tokens = 0.0, 0
         for completion in model.stream(prompt(n), Options(_BATCH_WRITTEN, temperature), Event()):
+            if completion.read:
+                continue
             first, tokens = first or perf_counter() - since, completion.completion_tokens
         return tokens, first
 
@@ -189,7 +226,7 @@ def _gpu_bytes() -> int:
 
 def _device(backend: Backend) -> str:
     cpu = f"{psutil.cpu_count()} x {platform.processor() or platform.machine()}"
-    if backend == "llama.cpp":
+    if backend != "transformers":
         return cpu
     return str(_with_torch(lambda torch: torch.cuda.get_device_name() if torch.cuda.is_available() else cpu))
 
@@ -221,7 +258,7 @@ def _with_torch(ask: Callable[[Any], Any]) -> Any:
 def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return " and ".join(map(_shown, value))
     if isinstance(value, dict):
         return ", ".join(f"{size}: {_shown(speed)}" for size, speed in value.items())

@@ -51,11 +51,13 @@ class Timing:
     tokens: dict[str, dict[str, int]]
 
 
-def bench(parts: Parts, choices: Choices, each: Callable[[Timing], None] = lambda _: None) -> list[Timing]:
-    """Ask all of `QUESTIONS` once, in order; `each` sees every timing as it is taken."""
+def bench(
+    parts: Parts, choices: Choices, each: Callable[[Timing], None] = lambda _: None, limit: int = len(QUESTIONS)
+) -> list[Timing]:
+    """Ask the first `limit` of `QUESTIONS` once, in order; `each` sees every timing as it is taken."""
     timings = []
-    for question, history in QUESTIONS:
-        timings.append(_timed(question, history, parts, choices))
+    for question, history in QUESTIONS[:limit]:
+        timings.append(timed(question, history, parts, choices))
         each(timings[-1])
     return timings
 
@@ -71,7 +73,8 @@ def peak_memory() -> float:
     return peak_bytes() / 1e9
 
 
-def _timed(question: str, history: tuple[Exchange, ...], parts: Parts, choices: Choices) -> Timing:
+def timed(question: str, history: tuple[Exchange, ...], parts: Parts, choices: Choices) -> Timing:
+    """Ask one question, behind what was said before it."""
     meter = metered(parts.llm)
     known = tuple(Fact(new_id(), text, now(), now()) for text in FACTS)
     turn = Turn(question, history, known, choices)

@@ -1,4 +1,4 @@
-"""The most memory that a process has held; every system tells it in its own way."""
+"""Memory of this process and its engines' processes: what is held now, and the most that was held."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ import psutil
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has held, in bytes."""
+    """The most memory that this process has held and what its engines hold in processes of their own, in bytes."""
+    return _own_peak() + _held_by_children()
+
+
+def held_bytes() -> int:
+    """The memory that this process and its engines' processes hold now, in bytes."""
+    return int(psutil.Process().memory_info().rss) + _held_by_children()
+
+
+def _held_by_children() -> int:
+    return sum(child.memory_info().rss for child in psutil.Process().children(recursive=True))
+
+
+def _own_peak() -> int:
+    """Every system tells it in its own way."""
     if sys.platform == "win32":
         return int(psutil.Process().memory_info().peak_wset)
     import resource  # noqa: PLC0415 - Windows has none

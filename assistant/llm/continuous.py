@@ -55,7 +55,7 @@ class SideBySide:
                 auto_switch_to_flash=False,
             ),
         )
-        threading.Thread(target=_end_with_the_process, args=(weakref.ref(self),)).start()
+        threading.Thread(target=_end_with_the_process, args=(weakref.ref(self),), daemon=False).start()
 
     def tokens(self, prompt: list[int], most: int, stop: threading.Event) -> Iterator[tuple[int, float]]:
         """The reply's tokens with their log-probabilities, until it ends or `stop` is set; may be left at any time.

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from hashlib import sha256
 from pathlib import Path
-
-from filelock import FileLock
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
+from assistant.llm.converted import made_once
 from assistant.settings import Settings
-
-_END = 1 << 20
 
 
 def dequantised(path: Path, settings: Settings) -> Path:
@@ -22,25 +17,10 @@ def dequantised(path: Path, settings: Settings) -> Path:
         ModelError: the file is no GGUF model, of an architecture that transformers can't read, or the disk is full.
     """
     kind = gguf.header(path).get("general.architecture")
-    # Its size and its end are in the name, so that another model of the same name gets a folder of its own.
-    folder = settings.models_dir / f"{path.stem}-{path.stat().st_size}-{_digest_of_end(path)}-bf16"
     try:
-        with FileLock(folder.with_name(f"{folder.name}.lock")):
-            if not folder.exists():
-                partial = folder.with_name(f"{folder.name}.partial")
-                shutil.rmtree(partial, ignore_errors=True)
-                _convert(path, partial)
-                partial.replace(folder)
+        return made_once(path, "bf16", settings, lambda folder: _convert(path, folder))
     except (ValueError, KeyError, RuntimeError, OSError) as error:
         raise ModelError(f"{path} (architecture {kind}) can't be converted for transformers: {error}.") from error
-    return folder
-
-
-def _digest_of_end(path: Path) -> str:
-    # a file ends with weights; to read all of a gigabyte would take seconds at each start
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _END))
-        return sha256(file.read()).hexdigest()[:12]
 
 
 def _convert(path: Path, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""GGUF models on a CPU, through llama.cpp's own server engine (the package `xllamacpp`), in this process.
+"""GGUF models on a CPU, through llama.cpp's own server engine (the package `xllamacpp`).
 
 The engine batches requests over its slots, keeps each slot's key-value cache, and so reads only the part of a prompt
 that differs from what the slot saw last: put what stays the same first.
@@ -24,6 +24,7 @@ from assistant.errors import ModelError
 from assistant.llm import gguf
 from assistant.llm.control import defuse
 from assistant.llm.queue import FairQueue
+from assistant.llm.room import fitting
 from assistant.llm.words import first_tokens, normalised
 from assistant.settings import LLMSettings
 from assistant.types import Choice, Completion, Messages, Options
@@ -34,7 +35,11 @@ _GIB = 1 << 30
 _BATCH = 64
 _POLL = 0.02
 _WORKING_MEMORY = 300 << 20
-_SAVED_PROMPTS_MIB = 512
+# What the slots read before, some 15 MB for each prompt of the default model. A turn adds about 20 MB until it is full.
+_SAVED_PROMPTS_MIB = 256
+# Weights are read instead of mapped (llama.cpp's --load-mode none): it repacks most of them for the processor, and what
+# was mapped would stay in memory beside that, 0.6 GB of the default model's 1.1.
+_READ = 0
 _EVEN_OUT = 100.0
 
 Chunk = dict[str, Any]
@@ -124,13 +129,7 @@ class LlamaCpp:
         return self._words[words]
 
     def _fitting(self, messages: Messages) -> list[int]:
-        tokens = self._tokens(messages)
-        if len(tokens) >= self.context:
-            raise ModelError(
-                f"The prompt has {len(tokens)} tokens and {self.name} is set to {self.context} a request; shorten it,"
-                " or raise llm.context."
-            )
-        return tokens
+        return fitting(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
@@ -158,7 +157,7 @@ class LlamaCpp:
         if self._queue.enter(owner, stop):
             whole = {**body, "prompt": tokens, "stream": True, "return_progress": True, "timings_per_token": True}
             # No daemon: one that is killed inside the engine's callback aborts the whole process.
-            Thread(target=self._run, args=(job, whole, owner), name="llama.cpp").start()
+            Thread(target=self._run, args=(job, whole, owner), name="llama.cpp", daemon=False).start()
         else:
             job.finish()
         return job
@@ -211,6 +210,7 @@ class LlamaCpp:
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads or _cores()
         params.cache_ram_mib = _SAVED_PROMPTS_MIB
         params.fit_params = False
+        params.load_mode = _READ
         params.api_keys = [self._key]
         params.ui = params.endpoint_slots = False
         params.verbosity = -1
@@ -259,6 +259,7 @@ def _tried(server: Any) -> Any:
 
 def _body(options: Options) -> Chunk:
     return {
+        **({"json_schema": json.loads(options.schema)} if options.schema else {}),
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
         "samplers": ["temperature"],
@@ -272,6 +273,10 @@ def _completions(job: _Job) -> Iterator[Completion]:
     """Folds chunks into growing completions; the last one has `finish` set."""
     now = Completion("")
     for chunk in job:
+        if reading := chunk.get("prompt_progress"):
+            if reading["processed"]:
+                yield Completion("", reading["total"], read=reading["processed"])
+            continue
         choices = chunk.get("choices")
         if not choices:
             continue

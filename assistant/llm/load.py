@@ -1,4 +1,4 @@
-"""Chooses what runs the language model, and loads it: transformers on a GPU, llama.cpp on a CPU, or what is set.
+"""Chooses what runs the language model, and loads it: transformers on a GPU, else what this processor is fastest with.
 
 Heavy imports happen in here, when the choice is made.
 """
@@ -6,14 +6,17 @@ Heavy imports happen in here, when the choice is made.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 from assistant.errors import ModelError
+from assistant.llm.apart import Apart, ScoringApart
 from assistant.llm.catalogue import Catalogue
-from assistant.settings import LLMSettings, Quantisation, Settings
-from assistant.types import LLM, Progress
+from assistant.processor import has_avx2, has_matrix_units, has_wide_vectors
+from assistant.settings import Backend, LLMSettings, Quantisation, Settings
+from assistant.types import Engine, Progress
 
 CPU_DEFAULT, GPU_DEFAULT = "default", "gpu-default"
 NO_CUDA = (
@@ -22,24 +25,28 @@ NO_CUDA = (
 )
 
 
-def load(settings: Settings, progress: Progress) -> LLM:
+def load(settings: Settings, progress: Progress) -> Engine:
     """The language model that the settings name, fetched if need be.
 
     Raises:
-        ModelError: it can't be had, trusted or loaded; the message says what to do.
+        ModelError: it can't be had, trusted, converted or loaded; the message says what to do.
     """
-    chosen = settings.llm
-    if _backend(chosen) == "llama.cpp":
+    chosen, backend = settings.llm, backend_of(settings.llm)
+    model = GPU_DEFAULT if backend == "transformers" and chosen.model == CPU_DEFAULT and sees_gpu() else chosen.model
+    path = Catalogue.load().resolve(model, settings, progress)
+    if backend == "openvino":
+        return _openvino(path, model, settings, progress)
+    if backend == "llama.cpp":
         from assistant.llm.llama_cpp import LlamaCpp  # noqa: PLC0415
 
-        return LlamaCpp(Catalogue.load().resolve(chosen.model, settings, progress), chosen, chosen.model)
-    model = GPU_DEFAULT if chosen.model == CPU_DEFAULT and sees_gpu() else chosen.model
-    path = Catalogue.load().resolve(model, settings, progress)
+        return Apart(LlamaCpp, path, chosen, model)
     return _transformers(path, model, settings)
 
 
-def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[str], None]) -> LLM:
+def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
     """Like `load`; where the model can't be had, the one that runs everywhere, after telling why.
+
+    What OpenVINO can't run, llama.cpp does; any other model gives way to the CPU's default.
 
     Raises:
         ModelError: that one can't be had either.
@@ -49,11 +56,25 @@ def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[st
     try:
         return load(settings, progress)
     except ModelError as error:
-        if settings.llm.model == CPU_DEFAULT and _backend(settings.llm) == "llama.cpp":
-            raise
-        tell(f"{error} Until then the CPU's default model answers.")
-    on_cpu = {"backend": "llama.cpp", "model": CPU_DEFAULT}
-    return load(settings.model_copy(update={"llm": settings.llm.model_copy(update=on_cpu)}), progress)
+        first = error
+    for instead, told in _instead(settings.llm):
+        try:
+            llm = load(settings.model_copy(update={"llm": instead}), progress)
+        except ModelError:
+            continue
+        tell(f"{first} {told}")
+        return llm
+    raise first
+
+
+def _instead(chosen: LLMSettings) -> Iterator[tuple[LLMSettings, str]]:
+    """What to try where the choice can't be loaded, in order, and how that is told."""
+    backend = backend_of(chosen)
+    if backend == "openvino":
+        yield chosen.model_copy(update={"backend": "llama.cpp"}), "llama.cpp runs it instead."
+    if chosen.model != CPU_DEFAULT or backend == "transformers":
+        on_cpu = {"backend": "llama.cpp", "model": CPU_DEFAULT}
+        yield chosen.model_copy(update=on_cpu), "Until then the CPU's default model answers."
 
 
 def sees_gpu() -> bool:
@@ -63,22 +84,43 @@ def sees_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def _backend(chosen: LLMSettings) -> Literal["llama.cpp", "transformers"]:
+def backend_of(chosen: LLMSettings) -> Backend:
+    """What runs the model that is set."""
     if chosen.backend != "auto":
         return chosen.backend
-    if chosen.model == CPU_DEFAULT:
-        return "transformers" if sees_gpu() else "llama.cpp"
-    return "llama.cpp" if _is_gguf(chosen.model) else "transformers"
+    if chosen.model == CPU_DEFAULT and sees_gpu():
+        return "transformers"
+    return _fastest_on_cpu() if chosen.model == CPU_DEFAULT or _is_gguf(chosen.model) else "transformers"
+
+
+def _fastest_on_cpu() -> Backend:
+    """OpenVINO where it was measured to win (docs/results/llm.md), and its package is there."""
+    return "openvino" if has_wide_vectors() and find_spec("openvino_genai") else "llama.cpp"
 
 
 def _is_gguf(model: str) -> bool:
     local = Path(model).expanduser()
     if local.exists():
         return local.is_file()
-    return model.endswith(".gguf") or Catalogue.load().entry(model).kind == "gguf"
+    if model.endswith(".gguf"):
+        return True
+    try:
+        return Catalogue.load().entry(model).kind == "gguf"
+    except ModelError:  # told where it is looked for
+        return False
 
 
-def _transformers(path: Path, model: str, settings: Settings) -> LLM:
+def _openvino(path: Path, model: str, settings: Settings, progress: Progress) -> Engine:
+    from assistant.llm._openvino_model import converted  # noqa: PLC0415
+    from assistant.llm.openvino import OpenVino  # noqa: PLC0415
+
+    if not has_avx2():
+        raise ModelError("OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp.")
+    folder = converted(path, settings, progress)
+    return ScoringApart(partial(OpenVino, precise=not has_matrix_units()), folder, settings.llm, model)
+
+
+def _transformers(path: Path, model: str, settings: Settings) -> Engine:
     from assistant.llm.transformers import Transformers  # noqa: PLC0415
 
     if path.is_file():

@@ -31,9 +31,11 @@ class Meter:
         """As the model does it. The consumer's own time between two pieces is not counted."""
         since, completion = perf_counter(), Completion("")
         try:
-            for completion in self._llm.stream(messages, options, stop):
+            for piece in self._llm.stream(messages, options, stop):
                 self._add(Tokens(), perf_counter() - since)
-                yield completion
+                if not piece.read:
+                    completion = piece
+                yield piece
                 since = perf_counter()
         finally:
             self._add(_tokens(completion), 0.0)

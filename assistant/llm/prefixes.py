@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
+from assistant.llm.words import overlap
+
 _KEPT = 4
 _WORTH_KEEPING = 16
 
@@ -61,13 +63,13 @@ class Prefixes:
 
     def nearest(self, tokens: list[int]) -> tuple[Kept, list[int]]:
         """The cache to go on with, cut to what it has in common with the tokens, and those that it lacks."""
-        kept = max(self._kept, key=lambda one: _overlap(one.tokens, tokens), default=None)
-        if kept is None or _overlap(kept.tokens, tokens) < _WORTH_KEEPING:
+        kept = max(self._kept, key=lambda one: overlap(one.tokens, tokens), default=None)
+        if kept is None or overlap(kept.tokens, tokens) < _WORTH_KEEPING:
             kept = Kept()
             self._kept = [*self._kept[-_KEPT + 1 :], kept]
         else:
             self._kept = [*(one for one in self._kept if one is not kept), kept]
-        have = min(_overlap(kept.tokens, tokens), kept.cache.get_seq_length())
+        have = min(overlap(kept.tokens, tokens), kept.cache.get_seq_length())
         kept.cut(have)
         kept.tokens = tokens
         return kept, tokens[have:]
@@ -80,9 +82,4 @@ class Prefixes:
 def common(prompts: Sequence[list[int]]) -> list[int]:
     """What all prompts begin with, short of the last token of the shortest, which is needed for its logits."""
     first = prompts[0][: min(map(len, prompts)) - 1]
-    return first[: min(_overlap(first, prompt) for prompt in prompts)]
-
-
-def _overlap(one: list[int], other: list[int]) -> int:
-    size = min(len(one), len(other))
-    return next((index for index in range(size) if one[index] != other[index]), size)
+    return first[: min(overlap(first, prompt) for prompt in prompts)]

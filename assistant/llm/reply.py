@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Literal
-
-import torch
-from torch import Tensor
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Literal
 
 from assistant.types import Completion, Options
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
 
 
 class Reply:
@@ -28,10 +28,11 @@ class Reply:
         self.room = room
         self._prompt_tokens, self._options = prompt_tokens, options
         self._decode, self._ends = decode, ends
-        self._random = torch.Generator().manual_seed(options.seed)
+        self._random: Generator | None = None
         self.ids: list[int] = []
         self.logprobs: list[float] = []
         self.text = ""
+        self.read = 0
         self.finish: Literal["", "stop", "length", "cancelled"] = ""
 
     def add(self, logits: Tensor) -> None:
@@ -53,11 +54,15 @@ class Reply:
 
     def completion(self) -> Completion:
         """What there is of it."""
-        return Completion(self.text, self._prompt_tokens, len(self.ids), tuple(self.logprobs), self.finish)
+        read = 0 if self.ids or self.finish else self.read
+        return Completion(self.text, self._prompt_tokens, len(self.ids), tuple(self.logprobs), self.finish, read)
 
     def _draw(self, logits: Tensor) -> int:
         if not self._options.temperature:
             return int(logits.argmax())
+        import torch  # noqa: PLC0415 - engines that draw by themselves need none
+
+        self._random = self._random or torch.Generator().manual_seed(self._options.seed)
         odds = (logits / self._options.temperature).softmax(-1)
         return int(torch.multinomial(odds, 1, generator=self._random))
 
@@ -70,13 +75,31 @@ class Reply:
         return text[: len(text) - held]
 
 
+def written(reply: Reply, tokens: Iterable[tuple[int, float] | int]) -> Iterator[list[Reply]]:
+    """The reply after each of the tokens (with its log-probability) that somebody else draws, until it is over.
+
+    A number among them says how many tokens of the prompt are read by then. Where they end before the reply does,
+    somebody has stopped it.
+    """
+    for token in tokens:
+        if isinstance(token, int):
+            reply.read = token
+        else:
+            reply.take(*token)
+        yield [reply]
+        if reply.finish:
+            return
+    reply.finish = "cancelled"
+    yield [reply]
+
+
 def growing(steps: Iterator[list[Reply]]) -> Iterator[Completion]:
-    """The completion of the only reply, each time that its text has grown, and when it is over."""
+    """The completion of the only reply, each time that more is read or written, and when it is over."""
     shown = None
     for (reply,) in steps:
         completion = reply.completion()
-        if reply.finish or completion.text != shown:
-            shown = completion.text
+        if reply.finish or (completion.text, completion.read) != shown:
+            shown = completion.text, completion.read
             yield completion
         if reply.finish:
             return

@@ -24,7 +24,8 @@ from assistant.llm.control import defuse
 from assistant.llm.prefixes import Kept, Prefixes, State, common
 from assistant.llm.pretrained import ends, load_model, load_tokenizer
 from assistant.llm.queue import FairQueue
-from assistant.llm.reply import Reply, growing
+from assistant.llm.reply import Reply, growing, written
+from assistant.llm.room import fitting
 from assistant.llm.words import first_tokens, normalised
 from assistant.settings import LLMSettings, Quantisation
 from assistant.types import Choice, Completion, Messages, Options
@@ -75,7 +76,8 @@ class Transformers:
         """The completion as it grows; see `assistant.types.LLM`."""
         tokens, owner = self._fitting(messages), object()
         if self._together and not options.temperature:
-            yield from growing(self._written(self._together, tokens, options, stop))
+            reply = self._reply(tokens, options)
+            yield from growing(written(reply, self._together.tokens(tokens, reply.room, stop)))
             return
         if not self._queue.enter(owner, stop):
             yield Completion("", finish="cancelled")
@@ -136,18 +138,12 @@ class Transformers:
             self._together.close()
             self._together = None
         self._kept.clear()
-        del self._model
+        vars(self).pop("_model", None)
 
     # --- from messages to tokens ---------------------------------------------------------------------------------
 
     def _fitting(self, messages: Messages) -> list[int]:
-        tokens = self._tokens(messages)
-        if len(tokens) >= self.context:
-            raise ModelError(
-                f"The prompt has {len(tokens)} tokens and {self.name} is set to {self.context} a request; shorten it,"
-                " or raise llm.context."
-            )
-        return tokens
+        return fitting(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
@@ -338,17 +334,6 @@ class Transformers:
         for row in going:
             row.finish = "cancelled"
         yield rows
-
-    def _written(self, together: SideBySide, prompt: list[int], options: Options, stop: Event) -> Iterator[list[Reply]]:
-        """The row after every token, written beside those of other people."""
-        row = self._reply(prompt, options)
-        for token, logprob in together.tokens(prompt, row.room, stop):
-            row.take(token, logprob)
-            yield [row]
-            if row.finish:
-                return
-        row.finish = "cancelled"
-        yield [row]
 
     def _reply(self, prompt: list[int], options: Options) -> Reply:
         room = min(options.max_tokens, self.context - len(prompt))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from assistant.errors import ChoiceError
 from assistant.types import Choice
@@ -24,6 +24,12 @@ def first_tokens(words: tuple[str, ...], tokenize: Callable[[str], list[int]]) -
                 f"The model can't choose between {', '.join(words)}: '{word}' begins like another of them."
             )
     return own
+
+
+def overlap(one: Sequence[int], other: Sequence[int]) -> int:
+    """With how many tokens both begin."""
+    size = min(len(one), len(other))
+    return next((index for index in range(size) if one[index] != other[index]), size)
 
 
 def normalised(masses: Mapping[str, float], prompt_tokens: int) -> Choice:

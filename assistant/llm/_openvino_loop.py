@@ -1,0 +1,234 @@
+"""The loop that writes the replies of all people side by side, by openvino-genai's continuous batching.
+
+One thread owns the pipeline: it takes requests in, makes steps while there are any, and hands each step's tokens to
+whoever asked. A step reads at most `PIECE` tokens of prompts, which is how long a stop may take to be heard by the
+engine; whoever asked is let go at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Condition, Event, Thread, main_thread
+from typing import Any
+
+import numpy as np
+
+from assistant.errors import ModelError
+from assistant.llm.queue import FairQueue
+
+# Tokens of prompts that one step reads: about half a second of a 1.5B model on two cores. More at once may be read
+# somewhat faster, but would make a stop wait longer.
+PIECE = 128
+_POLL = 0.02
+_WATCH = 0.25
+
+Token = tuple[int, float]  # and its natural-log probability
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A request under way. `config` makes the engine's settings for it, given how many tokens it may still write.
+
+    Of one that is `wide` all sequences are wanted, of one token each: the likeliest beginnings of a reply.
+    """
+
+    prompt: Sequence[int]
+    room: int
+    config: Callable[[int], Any]
+    stop: Event
+    owner: object
+    wide: bool = False
+    written: list[int] = field(default_factory=list)
+    read: int = 0
+    retried: bool = False
+    handle: Any = None
+    left: Event = field(default_factory=Event)
+    tokens: SimpleQueue[Token | int | ModelError | None] = field(default_factory=SimpleQueue)
+
+    def __iter__(self) -> Iterator[Token | int]:
+        """Tokens as they come, and before them how much of the prompt is read; ends at once when `stop` is set.
+
+        Raises:
+            ModelError: the engine could not go on with it.
+        """
+        try:
+            while not self.stop.is_set():
+                try:
+                    token = self.tokens.get(timeout=_POLL)
+                except Empty:
+                    continue
+                if isinstance(token, ModelError):
+                    raise token
+                if token is None:
+                    return
+                yield token
+        finally:
+            self.left.set()
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self.stop.is_set() or self.left.is_set()
+
+
+class Loop:
+    """Steps a pipeline for as long as there are jobs; at most `slots` of them at a time.
+
+    `pipeline` makes the engine's pipeline, and makes it anew after a step that failed: whoever was in that batch is
+    then gone on with alone, so that one request which the engine can't take costs the others nothing but time.
+    """
+
+    def __init__(self, pipeline: Callable[[], Any], tensor: Callable[[Any], Any], slots: int) -> None:
+        self._make, self._tensor = pipeline, tensor
+        self._pipeline: Any = pipeline()
+        self._queue = FairQueue(slots)
+        self._names = count()
+        self._waiting: list[Job] = []
+        self._changed = Condition()
+        self._closing = False
+        # No daemon: one that is killed inside a step aborts the whole process.
+        self._thread = Thread(target=self._run, name="openvino")
+        self._thread.start()
+
+    def start(self, job: Job) -> Job:
+        """Let the job be worked on once one of the slots is free; it ends at once if it is stopped before.
+
+        Raises:
+            ModelError: the model was unloaded.
+        """
+        if not self._queue.enter(job.owner, job.stop):
+            job.tokens.put(None)
+            return job
+        with self._changed:
+            if self._closing:
+                self._queue.leave(job.owner)
+                raise ModelError("The model was unloaded; start again to use it.")
+            self._waiting.append(job)
+            self._changed.notify()
+        return job
+
+    def close(self) -> None:
+        """End all jobs, and then the loop."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    # --- inside the thread ---------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        going: list[Job] = []
+        while True:
+            new = self._taken(block=not going)
+            if new is None:
+                break
+            going += self._admitted(new)
+            going = self._stepped(going)
+        for job in going:
+            job.handle.cancel()
+            self._end(job)
+        if self._pipeline.has_non_finished_requests():
+            self._pipeline.step()  # in which it lets go of what was cancelled
+        self._pipeline = None
+
+    def _taken(self, *, block: bool) -> list[Job] | None:
+        """The jobs that came since; waits for one where there is nothing else to do. None: the loop is to end."""
+        with self._changed:
+            while block and not self._waiting and not self._over():
+                self._changed.wait(_WATCH)
+            if self._over():
+                for job in self._waiting:
+                    self._end(job)
+                return None
+            new, self._waiting = self._waiting, []
+            return new
+
+    def _over(self) -> bool:
+        return self._closing or not main_thread().is_alive()
+
+    def _admitted(self, jobs: list[Job]) -> list[Job]:
+        for job in jobs:
+            ids = np.array([[*job.prompt, *job.written]], dtype=np.int64)
+            left = job.room - len(job.written)
+            job.handle = self._pipeline.add_request(next(self._names), self._tensor(ids), job.config(left))
+        return jobs
+
+    def _stepped(self, going: list[Job]) -> list[Job]:
+        """Makes a step for these jobs, and gives back those that go on."""
+        for job in going:
+            if job.is_unwanted:
+                job.handle.cancel()
+        try:
+            if self._pipeline.has_non_finished_requests():
+                self._pipeline.step()
+            self._note_reading(going)
+            return [job for job in going if self._delivered(job)]
+        except RuntimeError as error:
+            return self._recovered(going, error)
+
+    def _note_reading(self, going: list[Job]) -> None:
+        """How much of each prompt a step has read at the least: first come, first served."""
+        budget = PIECE - sum(1 for job in going if job.written)
+        for job in going:
+            if not job.written and budget > 0:
+                some = min(budget, len(job.prompt) - job.read)
+                job.read, budget = job.read + some, budget - some
+                if job.read < len(job.prompt):
+                    job.tokens.put(job.read)
+
+    def _delivered(self, job: Job) -> bool:
+        """Hands on what the job has written; whether it goes on."""
+        status = job.handle.get_status().name
+        if job.wide:
+            if status == "FINISHED":
+                for output in job.handle.read_all():
+                    job.tokens.put((output.generated_ids[0], output.score))
+        else:
+            self._hand_on(job)
+        if status == "IGNORED" and not job.is_unwanted:
+            job.tokens.put(ModelError("The engine has no room for this prompt; lower llm.context or llm.slots."))
+        if status == "RUNNING":
+            return True
+        self._end(job)
+        return False
+
+    def _hand_on(self, job: Job) -> None:
+        while job.handle.can_read():
+            for output in job.handle.read().values():
+                for token in zip(output.generated_ids, output.generated_log_probs, strict=True):
+                    job.written.append(token[0])
+                    job.tokens.put(token)
+
+    def _recovered(self, going: list[Job], error: RuntimeError) -> list[Job]:
+        """A batch failed. Its jobs are gone on with from where they were, one after the other, each once more."""
+        self._pipeline = self._make()
+        for job in going:
+            if job.is_unwanted:
+                self._end(job)
+            elif job.retried:
+                job.tokens.put(
+                    ModelError(f"The model could not go on with the reply ({_first_line(error)}); ask again.")
+                )
+                self._end(job)
+            else:
+                job.retried = True
+                self._alone(job)
+        return []
+
+    def _alone(self, job: Job) -> None:
+        going = self._admitted([job])
+        while going and not self._over():
+            going = self._stepped(going)
+        for left in going:
+            self._end(left)
+
+    def _end(self, job: Job) -> None:
+        job.tokens.put(None)
+        self._queue.leave(job.owner)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1][:200]

@@ -1,0 +1,173 @@
+"""A GGUF model converted for OpenVINO: made once, in a process of its own, checked at every start.
+
+The folder holds `openvino_model.xml` and `.bin`, the tokenizer and detokenizer in the same form, and `made.json`: what
+the GGUF header says of the model, and the size of each file, by which one that was cut short is found.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+from pydantic import TypeAdapter, ValidationError
+
+from assistant.errors import ModelError
+from assistant.llm import gguf
+from assistant.llm.converted import made_once
+from assistant.settings import Settings
+from assistant.types import Progress
+
+MODEL = "openvino_model.xml"
+_MADE = "made.json"
+_PACKAGE = "openvino-genai"
+_GIB = 1 << 30
+# Measured on a Q4_K_M file of 1.1 GB: the result is 1.15 times as large, and the most memory that is held while it is
+# made, beside pages of the file that can be dropped at any time, is 1.5 GiB more than that.
+_GROWS = 1.15
+_BESIDE = 1.5 * _GIB
+_POLL = 0.2
+# What runs in the process of its own: the library writes the converted model beside the file that it is given.
+_CONVERT = (
+    "import sys, openvino_genai\n"
+    "openvino_genai.LLMPipeline(sys.argv[1], 'CPU', enable_save_ov_model=True)\n"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What is known of a converted model: its longest context, the tokens that end a reply, and its files' sizes.
+
+    `cache_bytes` is what one token takes in a 16-bit key-value cache.
+    """
+
+    context: int
+    cache_bytes: int
+    ends: tuple[int, ...]
+    files: dict[str, int] = field(default_factory=dict)
+
+
+_ADAPTER: TypeAdapter[Made] = TypeAdapter(Made)
+
+
+def converted(path: Path, settings: Settings, progress: Progress) -> Path:
+    """The folder of the converted model, made on first use (half a minute for 1.1 GB); a damaged one is made again.
+
+    Raises:
+        ModelError: the package is missing, the file is no chat model in GGUF, or memory or disk are too small for
+            the conversion.
+    """
+    kind = f"openvino-{_installed()}"
+    try:
+        for _ in range(2):
+            folder = made_once(path, kind, settings, lambda new: _make(path, new, progress))
+            if _is_whole(folder):
+                return folder
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise ModelError(f"{path} can't be converted for OpenVINO ({error.strerror}); free some disk space.") from error
+    raise ModelError(f"{folder} is damaged whenever it is made; check the disk, or set llm.backend to llama.cpp.")
+
+
+def read(folder: Path) -> Made:
+    """What was noted of a converted model.
+
+    Raises:
+        ModelError: the folder holds no converted model.
+    """
+    try:
+        return _ADAPTER.validate_json((folder / _MADE).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise ModelError(f"{folder} holds no model converted for OpenVINO; delete it and start again.") from error
+
+
+def _installed() -> str:
+    try:
+        return version(_PACKAGE)
+    except PackageNotFoundError as error:
+        raise ModelError(
+            f"OpenVINO is not installed; `pip install {_PACKAGE}`, or set llm.backend to llama.cpp."
+        ) from error
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        files = read(folder).files
+    except ModelError:
+        return False
+    return all((folder / name).exists() and (folder / name).stat().st_size == size for name, size in files.items())
+
+
+def _make(path: Path, folder: Path, progress: Progress) -> None:
+    made = _of_header(path)
+    folder.mkdir()
+    _check_room(path, folder)
+    link = folder / path.name
+    try:
+        link.symlink_to(path.resolve())
+    except OSError:  # Windows wants a privilege for links
+        shutil.copy2(path, link)
+    _run(path, folder, link, progress)
+    link.unlink()
+    files = {file.name: file.stat().st_size for file in sorted(folder.iterdir())}
+    noted = {**asdict(made), "files": files}
+    (folder / _MADE).write_text(json.dumps(noted, indent=2) + "\n", encoding="utf-8")
+
+
+def _of_header(path: Path) -> Made:
+    header = gguf.header(path)
+    if "tokenizer.chat_template" not in header:
+        raise ModelError(f"{path} has no chat template, so it is no chat model; choose an instruct model.")
+    ends = [header[key] for key in ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id") if key in header]
+    longest = int(header.get(f"{header.get('general.architecture')}.context_length", 0))
+    return Made(longest, gguf.kv_bytes(header), tuple(int(end) for end in ends))
+
+
+def _check_room(path: Path, folder: Path) -> None:
+    size = path.stat().st_size * _GROWS
+    free = psutil.virtual_memory().available
+    if size + _BESIDE > free:
+        raise ModelError(
+            f"To convert {path.name} takes {(size + _BESIDE) / _GIB:.1f} GiB of free memory and {free / _GIB:.1f} GiB"
+            " are free; close other programs, or set llm.backend to llama.cpp."
+        )
+    left = shutil.disk_usage(folder).free
+    if size > left:
+        raise ModelError(
+            f"To convert {path.name} takes {size / _GIB:.1f} GiB on the disk of {folder.parent} and {left / _GIB:.1f}"
+            " GiB are free; make room, or set llm.backend to llama.cpp."
+        )
+
+
+def _run(path: Path, folder: Path, link: Path, progress: Progress) -> None:
+    """Convert in a process of its own, whose memory is given back when it ends, telling how much is written."""
+    whole = int(path.stat().st_size * _GROWS)
+    with (folder / "log").open("w+b") as log:
+        child = subprocess.Popen([sys.executable, "-c", _CONVERT, str(link)], stdout=log, stderr=log)
+        try:
+            while child.poll() is None:
+                progress(min(_written(folder), whole), whole)
+                time.sleep(_POLL)
+        finally:
+            child.kill()
+            child.wait()
+        if child.returncode or not (folder / MODEL).exists():
+            log.seek(0)
+            raise ModelError(_why(path, log.read().decode("utf-8", "replace")))
+    (folder / "log").unlink()
+    progress(whole, whole)
+
+
+def _written(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("openvino_*"))
+
+
+def _why(path: Path, log: str) -> str:
+    last = (log.strip().splitlines() or ["the process was ended, perhaps for want of memory"])[-1][:200]
+    return f"{path.name} can't be converted for OpenVINO ({last}); set llm.backend to llama.cpp."

@@ -1,0 +1,250 @@
+"""An engine in a process of its own.
+
+xllamacpp holds the interpreter while it loads a model, and openvino-genai during every step: for the 5 to 10 seconds
+that the default model takes, and then half a second at a time, nothing else in the process runs, and the page answers
+nobody. The other process ends with this one, however that ends: then its input does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any, BinaryIO, Literal
+
+from assistant.errors import ModelError, SequiturError
+from assistant.memory import give_back
+from assistant.types import LLM, Choice, Completion, Messages, Options
+
+_LOG = logging.getLogger(__name__)
+_POLL = 0.02
+_SECONDS_TO_END = 5.0
+
+# What comes back for a call: pieces of a stream, then what the call gave, or why it failed.
+Reply = tuple[Literal["piece", "result", "error"], Any]
+
+
+class Apart:
+    """The engine that `make(*given)` makes in another process; an `LLM` and a `Scorer` if that one is.
+
+    Args:
+        make: the engine's class.
+        given: what it is made with.
+
+    Raises:
+        ModelError: what making it raises, or the process ended meanwhile.
+    """
+
+    def __init__(self, make: Callable[..., LLM], *given: Any) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what this one finds
+        )
+        self._calls = count()
+        self._replies: dict[int, SimpleQueue[Reply]] = {}
+        self._lock = Lock()
+        self._open = True
+        self.name, self.context = "The model", 0
+        made = self._call(make, given)
+        self._listener = Thread(target=self._listen, name="engine", daemon=True)
+        self._listener.start()
+        try:
+            self.name, self.context = self._result(made, Event())
+        except BaseException:
+            self.close()
+            raise
+
+    def count(self, messages: Messages) -> int:
+        """As the engine does it."""
+        return int(self._result(self._call("count", (messages,)), Event()))
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """As the engine does it; once `stop` is set, what it is doing is not waited for."""
+        call, completion = self._call("stream", (messages, options)), Completion("")
+        try:
+            for piece in self._pieces(call, stop):
+                completion = Completion("") if piece.read else piece
+                yield piece
+            if not completion.finish:
+                yield replace(completion, finish="cancelled")
+        finally:
+            self._leave(call)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """As the engine does it."""
+        completions: list[Completion] = self._result(self._call("complete", (list(batch), options)), stop)
+        return completions
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """As the engine does it."""
+        choices: list[Choice] = self._result(self._call("choose", (list(batch), words)), stop)
+        return choices
+
+    def close(self) -> None:
+        """Unload the model. Calls under way fail."""
+        self._open = False
+        assert self._process.stdin  # noqa: S101 - it was asked for
+        with self._lock, suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _call(self, what: str | Callable[..., LLM], given: tuple[Any, ...]) -> int:
+        call = next(self._calls)
+        self._replies[call] = SimpleQueue()
+        try:
+            self._send((call, what, given))
+        except (OSError, ValueError):
+            del self._replies[call]
+            raise self._gone() from None
+        return call
+
+    def _send(self, message: object) -> None:
+        assert self._process.stdin  # noqa: S101
+        with self._lock:
+            _put(self._process.stdin, message)
+
+    def _listen(self) -> None:
+        assert self._process.stdout  # noqa: S101
+        with suppress(EOFError, OSError, pickle.UnpicklingError):
+            while True:
+                call, reply = pickle.load(self._process.stdout)  # noqa: S301 - our own process wrote it
+                if waiting := self._replies.get(call):
+                    waiting.put(reply)
+
+    def _next(self, call: int) -> Iterator[Reply]:
+        """The next reply to a call, if it came soon."""
+        over = not self._listener.is_alive()
+        try:
+            yield self._replies[call].get(timeout=_POLL)
+        except Empty:
+            if over:
+                raise self._gone() from None
+
+    def _pieces(self, call: int, stop: Event) -> Iterator[Any]:
+        """The pieces of a stream as they come; ends at once when `stop` is set."""
+        while not stop.is_set():
+            for kind, value in self._next(call):
+                if kind == "error":
+                    raise value
+                if kind == "result":
+                    return
+                yield value
+
+    def _result(self, call: int, stop: Event) -> Any:
+        told = False
+        try:
+            while True:
+                if stop.is_set() and not told:
+                    told = True
+                    self._stop(call)
+                for kind, value in self._next(call):
+                    if kind == "error":
+                        raise value
+                    return value
+        finally:
+            self._leave(call)
+
+    def _leave(self, call: int) -> None:
+        self._replies.pop(call, None)
+        self._stop(call)
+
+    def _stop(self, call: int) -> None:
+        with suppress(OSError, ValueError):
+            self._send((call, "stop", ()))
+
+    def _gone(self) -> ModelError:
+        if not self._open:
+            return ModelError(f"{self.name} was unloaded; start again to use it.")
+        return ModelError("The language model's process has ended, for instance for want of memory; start again.")
+
+
+class ScoringApart(Apart):
+    """An engine apart that is a `Scorer`."""
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the engine does it."""
+        scores: list[float] = self._result(self._call("score", (list(batch),)), stop)
+        return scores
+
+
+# --- the other process -------------------------------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Make the engine that the first message asks for, and do what the others do, until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both processes; the first one ends this one
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no message
+    with suppress(EOFError):
+        _Server(out).run(sys.stdin.buffer)
+    os._exit(0)  # nobody waits for what is being written
+
+
+class _Server:
+    def __init__(self, out: BinaryIO) -> None:
+        self._out, self._lock = out, Lock()
+        self._stops: dict[int, Event] = {}
+
+    def run(self, messages: BinaryIO) -> None:
+        call, make, given = pickle.load(messages)  # noqa: S301 - the process that began this one wrote it
+        self._done(call, lambda: self._made(make, given))
+        while True:
+            call, what, given = pickle.load(messages)  # noqa: S301
+            if what == "stop":
+                if stop := self._stops.get(call):
+                    stop.set()
+                continue
+            self._stops[call] = Event()
+            Thread(target=self._work, args=(call, what, given), daemon=True).start()
+
+    def _made(self, make: Callable[..., LLM], given: tuple[Any, ...]) -> tuple[str, int]:
+        self._llm = make(*given)
+        return self._llm.name, self._llm.context
+
+    def _work(self, call: int, what: str, given: tuple[Any, ...]) -> None:
+        stop = self._stops[call]
+        if what == "stream":
+            self._done(call, lambda: self._streamed(call, given, stop))
+        else:
+            ways = given if what == "count" else (*given, stop)
+            self._done(call, lambda: getattr(self._llm, what)(*ways))
+        del self._stops[call]
+        give_back()
+
+    def _streamed(self, call: int, given: tuple[Any, ...], stop: Event) -> None:
+        messages, options = given
+        for piece in self._llm.stream(messages, options, stop):
+            self._reply(call, "piece", piece)
+
+    def _done(self, call: int, work: Callable[[], Any]) -> None:
+        try:
+            self._reply(call, "result", work())
+        except SequiturError as error:
+            self._reply(call, "error", error)
+        except Exception as error:  # noqa: BLE001 - one call's; the engine goes on, and the log has the details
+            _LOG.exception("the engine failed")
+            self._reply(call, "error", ModelError(f"The language model failed ({error}); ask again."))
+
+    def _reply(self, call: int, kind: str, value: object) -> None:
+        with self._lock:
+            _put(self._out, (call, (kind, value)))
+
+
+def _put(pipe: Any, message: object) -> None:
+    pickle.dump(message, pipe)
+    pipe.flush()

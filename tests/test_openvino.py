@@ -1,0 +1,239 @@
+"""The OpenVINO backend: the contract of every LLM, and what is its own (real SmolLM2-135M)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from llm_contract import LLMContract, ask
+
+from assistant.errors import ModelError
+from assistant.llm._openvino_model import converted, read
+from assistant.llm.openvino import OpenVino
+from assistant.settings import LLMSettings, Settings
+from assistant.types import LLM, Messages, Options, silent
+
+pytest.importorskip("openvino_genai")
+pytestmark = pytest.mark.model
+
+
+class TestContract(LLMContract):
+    @pytest.fixture
+    def llm(self, smollm_openvino: OpenVino) -> LLM:
+        return smollm_openvino
+
+
+# --- exact probabilities -----------------------------------------------------------------------------------------
+
+
+def test_a_text_is_as_likely_as_its_tokens_were_when_it_was_written(smollm_openvino: OpenVino) -> None:
+    """Writing rounds to 16 bits and scoring doesn't, so the mean of a token may differ by 0.1."""
+    prompt = ask("What is the capital of France?")
+    (reply,) = smollm_openvino.complete([prompt], Options(16), Event())
+    assert reply.finish == "stop"
+    (score,) = smollm_openvino.score([(prompt, reply.text)], Event())
+    written = reply.logprobs[:-1]  # the last token ends the reply
+    assert score / len(written) == pytest.approx(sum(written) / len(written), abs=0.1)
+
+
+def test_scores_do_not_depend_on_what_was_read_before(smollm_openvino: OpenVino) -> None:
+    texts = ["Paris.", "It is the city of Paris, in France.", "Bananas"]
+    pairs: list[tuple[Messages, str]] = [(ask("What is the capital of France?"), text) for text in texts]
+    together = smollm_openvino.score(pairs, Event())
+    backwards = smollm_openvino.score(pairs[::-1], Event())[::-1]
+    assert together == pytest.approx(backwards, abs=0.01)
+    assert max(together) == together[0]
+
+
+def test_a_choice_is_the_ratio_of_scores(smollm_openvino: OpenVino) -> None:
+    prompt = ask("Is Paris in France? Answer yes or no.")
+    (choice,) = smollm_openvino.choose([prompt], ("Yes", "No"), Event())
+    yes, no = smollm_openvino.score([(prompt, "Yes"), (prompt, "No")], Event())
+    # other spellings count for a word, too
+    assert choice.probabilities["Yes"] > choice.probabilities["No"]
+    assert yes > no
+
+
+def test_a_choice_between_unlikely_words_is_made_by_all_tokens(smollm_openvino: OpenVino) -> None:
+    prompts = [ask("Is Paris in France? Answer yes or no."), ask(f"Repeat this word: quantum. {'Quantum. ' * 20}")]
+    either, quantum = smollm_openvino.choose(prompts, ("zebra", "quantum"), Event())
+    assert sum(either.probabilities.values()) == pytest.approx(1)
+    assert 0 < either.probabilities["quantum"] < quantum.probabilities["quantum"]
+
+
+def test_scores_that_a_stop_overtook_are_none(smollm_openvino: OpenVino) -> None:
+    stop = Event()
+    stop.set()
+    assert smollm_openvino.score([(ask("Hi"), "Hello")], stop) == [float("-inf")]
+
+
+# --- structured output -------------------------------------------------------------------------------------------
+
+
+def test_a_schema_is_kept_to(smollm_openvino: OpenVino) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"fruit": {"enum": ["apple", "pear"]}, "count": {"type": "integer", "maximum": 9}},
+        "required": ["fruit", "count"],
+        "additionalProperties": False,
+    }
+    (reply,) = smollm_openvino.complete([ask("Tell me a story.")], Options(60, schema=json.dumps(schema)), Event())
+    found = json.loads(reply.text)
+    assert found["fruit"] in {"apple", "pear"}
+    assert isinstance(found["count"], int)
+
+
+# --- loading and unloading ---------------------------------------------------------------------------------------
+
+
+def folder_of(path: Path, data: Path) -> Path:
+    return converted(path, Settings(data_dir=data, hub=False), silent)
+
+
+@pytest.fixture(scope="module")
+def made(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A converted model of this module's own, which its tests may damage."""
+    return folder_of(smollm_path, tmp_path_factory.mktemp("openvino"))
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "copy"))
+
+
+def test_a_closed_model_says_so(copy: Path) -> None:
+    llm = OpenVino(copy, LLMSettings(context=512, slots=1), "small")
+    stream = llm.stream(ask("Tell a long story."), Options(400), Event())
+    next(stream)
+    llm.close()
+    assert list(stream)[-1].finish == "cancelled"
+    for call in (
+        lambda: llm.complete([ask("Hi")], Options(2), Event()),
+        lambda: llm.choose([ask("Hi")], ("yes", "no"), Event()),
+    ):
+        with pytest.raises(ModelError, match="unloaded"):
+            call()
+
+
+def test_a_context_longer_than_the_models_is_refused(copy: Path) -> None:
+    with pytest.raises(ModelError, match=r"reads 8192 tokens at most; lower llm\.context from 9000"):
+        OpenVino(copy, LLMSettings(context=9000), "small")
+
+
+def test_too_little_memory_is_told_before_loading(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 28))
+    with pytest.raises(ModelError, match=r"small needs about [\d.]+ GiB of free memory and 0\.2 GiB are free"):
+        OpenVino(copy, LLMSettings(context=512), "small")
+
+
+def test_the_process_ends_cleanly_while_the_model_writes(copy: Path) -> None:
+    code = (
+        "from pathlib import Path; from threading import Event\n"
+        "from assistant.llm.openvino import OpenVino; from assistant.settings import LLMSettings\n"
+        "from assistant.types import Message, Options\n"
+        f"llm = OpenVino(Path({str(copy)!r}), LLMSettings(context=2048, slots=1))\n"
+        "stream = llm.stream((Message('user', 'Tell a story.'),), Options(1500), Event())\n"
+        "print(next(stream).completion_tokens)\n"
+    )
+    root = Path(__file__).parents[1]
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+# --- converting --------------------------------------------------------------------------------------------------
+
+
+def test_what_the_file_says_of_the_model_is_kept(made: Path) -> None:
+    found = read(made)
+    assert (found.context, found.ends) == (8192, (2,))
+    assert found.files["openvino_model.bin"] == (made / "openvino_model.bin").stat().st_size
+    assert sorted(file.suffix for file in made.iterdir()) == [".bin"] * 3 + [".json"] + [".xml"] * 3
+
+
+@pytest.mark.parametrize("name", ["openvino_model.bin", "openvino_tokenizer.xml", "made.json"])
+def test_a_converted_model_that_is_cut_short_is_made_again(smollm_path: Path, made: Path, name: str) -> None:
+    file = made / name
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    assert folder_of(smollm_path, made.parents[1]) == made
+    assert file.stat().st_size == len(whole)
+
+
+def test_two_processes_at_once_make_it_once(smollm_path: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from assistant.llm._openvino_model import converted; from assistant.settings import Settings\n"
+        "seen = []\n"
+        "settings = Settings(data_dir=Path(sys.argv[2]), hub=False)\n"
+        "print(converted(Path(sys.argv[1]), settings, lambda done, total: seen.append(done)))\n"
+        "print(len(seen))\n"
+    )
+
+    def run(_: int) -> list[str]:
+        command = [sys.executable, "-c", code, str(smollm_path), str(tmp_path)]
+        root = Path(__file__).parents[1]
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=True).stdout.split()
+
+    with ThreadPoolExecutor(2) as pool:
+        (one, made_by_one), (other, made_by_other) = pool.map(run, range(2))
+    assert one == other
+    assert sorted([made_by_one == "0", made_by_other == "0"]) == [False, True]  # one made it, the other waited
+
+
+def test_progress_is_told_to_its_end(smollm_path: Path, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    converted(smollm_path, Settings(data_dir=tmp_path, hub=False), lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] > 0
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+@pytest.fixture
+def nothing_left_over(tmp_path: Path) -> Iterator[None]:
+    yield
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+@pytest.mark.usefixtures("nothing_left_over")
+class TestWhatCanNotBeConverted:
+    def test_a_full_disk(self, smollm_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
+        with pytest.raises(ModelError, match=r"takes 0\.1 GiB on the disk of .* make room, or set llm\.backend"):
+            folder_of(smollm_path, tmp_path)
+
+    def test_a_full_memory(self, smollm_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 28))
+        with pytest.raises(ModelError, match=r"takes 1\.6 GiB of free memory and 0\.2 GiB are free; close other"):
+            folder_of(smollm_path, tmp_path)
+
+    def test_a_file_that_is_no_model(self, tmp_path: Path) -> None:
+        (tmp_path / "no.gguf").write_bytes(b"not a model")
+        with pytest.raises(ModelError, match="is not a GGUF model file"):
+            folder_of(tmp_path / "no.gguf", tmp_path)
+
+    def test_a_file_that_ends_within_its_weights(self, smollm_path: Path, tmp_path: Path) -> None:
+        half = tmp_path / "half.gguf"
+        half.write_bytes(smollm_path.read_bytes()[: 60 << 20])
+        with pytest.raises(ModelError, match=r"half\.gguf can't be converted for OpenVINO .*; set llm\.backend"):
+            folder_of(half, tmp_path)
+
+
+def test_a_stop_is_heard_at_once(smollm_openvino: OpenVino) -> None:
+    """The caller is let go within a poll, whatever the engine is in the middle of; this bound is a loose one."""
+    stop, since = Event(), 0.0
+    for count, _ in enumerate(smollm_openvino.stream(ask("Tell me a long story."), Options(500), stop)):
+        if count == 5:
+            stop.set()
+            since = time.perf_counter()
+    assert time.perf_counter() - since < 2

@@ -1,0 +1,165 @@
+"""The loop that writes replies side by side: who is served, who is let go, and what happens when a batch fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from assistant.errors import ModelError
+from assistant.llm._openvino_loop import PIECE, Job, Loop
+
+END = 0
+
+
+@dataclass
+class Handle:
+    """A request as the engine has it: counts on from its prompt's last token, down to `END`."""
+
+    tokens: list[int]
+    room: int
+    unread: list[int] = field(default_factory=list)
+    status: str = "RUNNING"
+
+    def step(self) -> None:
+        self.tokens.append(self.tokens[-1] - 1)
+        self.unread.append(self.tokens[-1])
+        self.room -= 1
+        if self.tokens[-1] == END or not self.room:
+            self.status = "FINISHED"
+
+    def can_read(self) -> bool:
+        return bool(self.unread)
+
+    def read(self) -> dict[int, Any]:
+        ids, self.unread = self.unread, []
+        return {0: SimpleNamespace(generated_ids=ids, generated_log_probs=[-0.5] * len(ids))}
+
+    def get_status(self) -> Any:
+        return SimpleNamespace(name=self.status)
+
+    def cancel(self) -> None:
+        self.status = "CANCEL"
+
+
+class Engine:
+    """A pipeline whose steps fail while one of its requests began with a token of `poison`."""
+
+    def __init__(self, poison: set[int], widest: list[int]) -> None:
+        self.handles: list[Handle] = []
+        self.poison, self.widest = poison, widest
+
+    def add_request(self, _name: int, ids: Any, room: int) -> Handle:
+        handle = Handle([int(token) for token in ids[0]], room)
+        if handle.tokens[0] == 999:
+            handle.status = "IGNORED"
+        self.handles.append(handle)
+        return handle
+
+    def has_non_finished_requests(self) -> bool:
+        return any(handle.status == "RUNNING" for handle in self.handles)
+
+    def step(self) -> None:
+        going = [handle for handle in self.handles if handle.status == "RUNNING"]
+        self.widest.append(len(going))
+        if any(handle.tokens[0] in self.poison for handle in going):
+            raise RuntimeError("a check failed\nno memory for this one")
+        for handle in going:
+            handle.step()
+
+
+@pytest.fixture
+def loop_with() -> Iterator[Callable[..., tuple[Loop, list[int]]]]:
+    loops: list[Loop] = []
+
+    def make(*poison: int, slots: int = 4) -> tuple[Loop, list[int]]:
+        widest: list[int] = []
+        loops.append(Loop(lambda: Engine(set(poison), widest), lambda ids: ids, slots))
+        return loops[-1], widest
+
+    yield make
+    for loop in loops:
+        loop.close()
+
+
+def job(*prompt: int, room: int = 100, stop: Event | None = None, owner: object = None) -> Job:
+    return Job(prompt, room, lambda left: left, stop or Event(), owner or object())
+
+
+def test_tokens_come_with_their_log_probabilities(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    assert list(loop.start(job(7, 3))) == [(2, -0.5), (1, -0.5), (0, -0.5)]
+
+
+def test_how_far_a_long_prompt_is_read_is_told_before_its_first_token(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    prompt = [5] * (2 * PIECE) + [1]
+    found = list(loop.start(job(*prompt)))
+    assert found[0] == PIECE
+    assert found[-1] == (0, -0.5)
+
+
+def test_the_room_ends_a_reply(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    assert [token for token, _ in loop.start(job(9, room=2))] == [8, 7]
+
+
+def test_jobs_are_written_side_by_side_up_to_the_slots(loop_with: Any) -> None:
+    loop, widest = loop_with(slots=2)
+    jobs = [job(400), job(300)]
+    for one in jobs:
+        loop.start(one)
+    assert [len(list(one)) for one in jobs] == [100, 100]
+    assert max(widest) == 2
+
+
+def test_who_leaves_makes_room(loop_with: Any) -> None:
+    loop, _ = loop_with(slots=1)
+    stream = iter(loop.start(job(10_000, room=9000)))
+    next(stream)
+    stream.close()
+    assert [token for token, _ in loop.start(job(2))] == [1, 0]
+
+
+def test_a_stop_ends_it_before_and_after_its_start(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    stop = Event()
+    stop.set()
+    assert list(loop.start(job(5, stop=stop))) == []
+    stop = Event()
+    stream = iter(loop.start(job(10_000, room=9000, stop=stop)))
+    next(stream)
+    stop.set()
+    assert list(stream) == []
+
+
+def test_a_failed_batch_costs_only_the_one_that_fails_alone_as_well(loop_with: Any) -> None:
+    loop, _ = loop_with(66)
+    good, bad, other = job(5), job(66, 50), job(4)
+    for one in (good, bad, other):
+        loop.start(one)
+    assert [token for token, _ in good] == [4, 3, 2, 1, 0]
+    assert [token for token, _ in other] == [3, 2, 1, 0]
+    with pytest.raises(ModelError, match=r"could not go on with the reply \(no memory for this one\); ask again"):
+        list(bad)
+    assert [token for token, _ in loop.start(job(2))] == [1, 0]
+
+
+def test_what_the_engine_has_no_room_for_is_told(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    with pytest.raises(ModelError, match=r"no room for this prompt; lower llm\.context"):
+        list(loop.start(job(999)))
+
+
+def test_closing_ends_what_is_being_written(loop_with: Any) -> None:
+    loop, _ = loop_with()
+    stream = iter(loop.start(job(100_000, room=90_000)))
+    next(stream)
+    loop.close()
+    assert len(list(stream)) < 90_000
+    with pytest.raises(ModelError, match="unloaded"):
+        loop.start(job(1))
