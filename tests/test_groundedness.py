@@ -17,7 +17,7 @@ from assistant.evaluation.groundedness import Plan, agreement, is_meta_talk, ope
 from assistant.evaluation.runs import Run
 from assistant.types import Choices, Parts, Passage
 from tests.fixtures_models import sharing_models
-from tests.scripted import FixedRetriever, ScriptedLLM
+from tests.scripted import FixedRetriever, ScriptedLLM, WordJudge
 from tests.test_evaluate_answers import files  # noqa: F401 - a fixture
 from tests.test_evaluation_data import lines
 
@@ -44,7 +44,7 @@ def run_of(plan: Plan, folder: Path, parts: Parts, replies: list[object], choice
 
 
 def plan_of(questions: Path, **changes: object) -> Plan:
-    choices = Choices(strategy="concat", loop="retrieve_then_generate", k=2)
+    choices = Choices(strategy="concat", loop="retrieve_then_generate", k=2, below="answer")
     return replace(Plan(questions, "test", choices, "extractive", 0.5), **changes)
 
 
@@ -55,11 +55,11 @@ def values(summary: dict[str, object]) -> dict[str, float]:
 def test_citations_and_support_are_counted_by_asking_whole_passages(questions: Path, parts: Parts, tmp_path) -> None:
     plan = plan_of(questions)
     answer = "Lentils hold iron. Milk holds calcium. Both are quite cheap. Right?"
-    # Two rounds: the first passage supports the first sentence, none the others.
-    turn = [YES, NO, NO, NO, NO]
-    # The cited passage, read whole, says it not; p1 says nothing of the others; p2 says the second.
+    parts = replace(parts, support=lambda _: WordJudge(replies={"Milk holds calcium.": "not"}))
+    # The turn cites the first sentence alone. Here its passage says it not, p1 says nothing of the others, and p2 says
+    # the second.
     check = [NO, NO, NO, NO, YES, NO]
-    run = run_of(plan, tmp_path / "out", parts, [answer], [*turn, *check])
+    run = run_of(plan, tmp_path / "out", parts, [answer], check)
     [row] = run.rows.values()
     first, second, third = row["claims"]
     assert (first["cited"], first["asked"]) == (["p1"], {"p1": 0.2, "p2": 0.2})
@@ -77,14 +77,14 @@ def test_citations_and_support_are_counted_by_asking_whole_passages(questions: P
 
 def test_an_answer_that_is_cited_rightly(questions: Path, parts: Parts, tmp_path: Path) -> None:
     plan = plan_of(questions)
-    run = run_of(plan, tmp_path / "out", parts, ["Lentils hold iron."], [YES, YES])
+    run = run_of(plan, tmp_path / "out", parts, ["Lentils hold iron."], [YES])
     summary = summarise(read_questions(questions), plan, run, seed=0)
     assert set(values(summary).values()) == {1.0}
 
 
 def test_a_run_goes_on_and_only_as_it_was_begun(questions: Path, parts: Parts, tmp_path: Path) -> None:
     plan = plan_of(questions)
-    run_of(plan, tmp_path / "out", parts, ["Lentils hold iron."], [YES, YES])
+    run_of(plan, tmp_path / "out", parts, ["Lentils hold iron."], [YES])
     run_of(plan, tmp_path / "out", parts, [], [])
     with pytest.raises(DataError, match="another digest"):
         open_run(tmp_path / "out", replace(plan, digest="llm"), "m")
@@ -120,14 +120,14 @@ def test_meta_talk_is_counted_where_passages_are_summarised(questions: Path, par
     turn = settings.turn.model_copy(update={"digest": "llm"})
     parts = replace(parts, settings=settings.model_copy(update={"turn": turn}))
     summaries = ["This passage is about lentils.", "Milk holds lactose."]
-    run = run_of(plan, tmp_path / "out", parts, [*summaries, "Lentils hold iron."], [YES, YES])
+    run = run_of(plan, tmp_path / "out", parts, [*summaries, "Lentils hold iron."], [YES])
     assert values(summarise(read_questions(questions), plan, run, seed=0))["meta talk"] == 0.5
 
 
 def test_agreement_with_a_reading(questions: Path, parts: Parts, tmp_path: Path) -> None:
     plan = plan_of(questions)
     answer = "Lentils hold iron. Milk holds calcium."
-    run = run_of(plan, tmp_path / "out", parts, [answer], [YES, YES, YES, YES])
+    run = run_of(plan, tmp_path / "out", parts, [answer], [YES, YES])
     asked = to_read(read_questions(questions), run, 9, seed=0)
     assert {row["id"] for row in asked} == {"q1/0", "q1/1"}
     assert "asked" not in asked[0]
@@ -142,7 +142,7 @@ def test_agreement_with_a_reading(questions: Path, parts: Parts, tmp_path: Path)
 
 
 def test_labels_that_do_not_fit_are_refused(questions: Path, parts: Parts, tmp_path: Path) -> None:
-    run = run_of(plan_of(questions), tmp_path / "out", parts, ["Lentils hold iron."], [YES, YES])
+    run = run_of(plan_of(questions), tmp_path / "out", parts, ["Lentils hold iron."], [YES])
     other = lines(tmp_path / "other.jsonl", {"id": "q1/0", "sentence": "Another one.", "supporting": []})
     with pytest.raises(DataError, match="'q1/0' is of a sentence that this run does not have"):
         agreement(read_labels(other), run, 0.5)

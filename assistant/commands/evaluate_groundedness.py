@@ -60,6 +60,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
         k or knobs.retrieve.k_for(loop),
         str(corpus) if corpus else knobs.library,
         loops=loops,
+        below=knobs.relevance.below_for("factoid"),
     )
     flow.asked(Turn("", choices=choices))
     plan = measured.Plan(questions, choices.library, choices, _digest(knobs), knobs.turn.support_threshold)

@@ -12,12 +12,21 @@ import typer
 from rich.table import Table
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, out, settings_of, talk
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    SettingsFile,
+    by_words_only,
+    load_llm,
+    out,
+    settings_of,
+    talk,
+)
 from assistant.commands.experiment import AsJson, Limit, Seed, Skip, indexed
 from assistant.errors import DataError
 from assistant.evaluation.conditions import model_of
 from assistant.evaluation.data import Question, fingerprint, read_corpus, read_questions, sample
-from assistant.parts import load_llm
 from assistant.settings import Settings
 
 if TYPE_CHECKING:

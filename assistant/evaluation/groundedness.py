@@ -1,8 +1,8 @@
-"""Measures whether answers follow from their passages, by the check that citations are made with.
+"""Measures whether answers follow from their passages, by asking the language model, yes or no.
 
-A turn asks about the two passages nearest to a sentence, and shows the check two sentences of each. Here a passage is
-read whole, and all that the turn found may support a sentence: so a citation that lived on what was left out of view is
-found out, and so is support that the turn overlooked. One row, where "asked" holds the support in [0, 1] by passage:
+A turn reads the passages nearest to a sentence, by the judge that its settings name. Here all that the turn found may
+support a sentence: so support that the turn overlooked is found, and citations are not checked by the judge that gave
+them. One row, where "asked" holds the support in [0, 1] by passage:
 
     {"id": "q1", "question": "...", "answer": "... [1]", "unknown": false, "seconds": 9.1,
      "claims": [{"text": "...", "cited": ["p7"], "asked": {"p7": 0.93}}],
@@ -27,8 +27,8 @@ from assistant.evaluation.data import Question, fingerprint, records, sample
 from assistant.evaluation.measures import mean, ratio
 from assistant.evaluation.runs import Row, Run
 from assistant.ikat.play import searching
-from assistant.support import Claim, supports
-from assistant.types import Choices, Parts, Passage, Progress, Turn
+from assistant.judges.by_llm import ByLLM
+from assistant.types import Choices, Claim, Parts, Passage, Progress, SupportJudge, Turn
 
 # "This passage is about ...", "The text explains ...", "According to the article, ...": talk about the text itself.
 _META = re.compile(
@@ -208,7 +208,7 @@ def _row(question: Question, plan: Plan, parts: Parts) -> Row:
         "id": question.id,
         "question": question.text,
         "answer": turn.answer.text if turn.answer else "",
-        "unknown": turn.answer is None or turn.answer.unknown,
+        "unknown": turn.answer is None or turn.answer.unknown or turn.answer.origin == "model",
         "seconds": round(turn.seconds, 3),
         "claims": _checked(turn, parts, plan.threshold),
         "passages": {one.id: {"title": one.title, "text": one.text} for one in turn.passages},
@@ -227,18 +227,19 @@ def _checked(turn: Turn, parts: Parts, threshold: float) -> list[Row]:
         for one in turn.sentences
         if is_claim(one.text)
     ]
+    judge = ByLLM(parts.llm, threshold)
     for passage in turn.passages:
-        _ask([one for one in claims if passage.id in one["cited"]], passage, turn, parts)
+        _ask([one for one in claims if passage.id in one["cited"]], passage, turn, judge)
     for passage in turn.passages:
         still = [one for one in claims if passage.id not in one["asked"] and not _is_supported(one, threshold)]
-        _ask(still, passage, turn, parts)
+        _ask(still, passage, turn, judge)
     return claims
 
 
-def _ask(claims: Sequence[Row], passage: Passage, turn: Turn, parts: Parts) -> None:
-    asked = [Claim(one["text"], passage.title, passage.text, turn.contextual) for one in claims]
-    for claim, support in zip(claims, supports(asked, parts.llm, Event()), strict=True):
-        claim["asked"][passage.id] = round(support, 4)
+def _ask(claims: Sequence[Row], passage: Passage, turn: Turn, judge: SupportJudge) -> None:
+    asked = [Claim(one["text"], (passage,), turn.question, " ".join(turn.used_facts)) for one in claims]
+    for claim, verdict in zip(claims, judge.judge(asked, Event()), strict=True):
+        claim["asked"][passage.id] = round(verdict.probability, 4)
 
 
 def _is_supported(claim: Mapping[str, Any], threshold: float) -> bool:

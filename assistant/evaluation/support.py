@@ -1,89 +1,140 @@
-"""Measures the support check on labelled pairs: does it tell "the passage says so" from "it sounds alike"?"""
+"""Measures judges of support on labelled pairs: do they tell "the passage says so" from "it sounds alike"?
+
+One pair, a line of the file; a question, a title, `kind` and `split` may be missing:
+
+    {"question": "Who won the 2022 World Cup?", "claim": "Qatar", "title": "Qatar", "evidence": "Qatar hosted ...",
+     "label": "not_supported"}
+
+`evidence` may be a list of sentences, and `label` is "supported", "partially_supported" or "not_supported". The names
+of an older format are read as well: `sentence`, `passage`, and `supported`, which is true or false.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
+from time import perf_counter
+from typing import Annotated, Any, Literal
 
-from sklearn.metrics import roc_auc_score
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from assistant.citations import gather
 from assistant.errors import DataError
 from assistant.evaluation.data import records
-from assistant.support import Claim, supports
-from assistant.types import LLM, Embedder, Passage
+from assistant.types import Claim, Passage, SupportJudge
+
+Label = Literal["supported", "partially_supported", "not_supported"]
+# Gives each pair's support, in [0, 1].
+Judge = Callable[[Sequence["Pair"]], list[float]]
+# Pairs read at once, about as many as a long answer has sentences.
+TOGETHER = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A sentence, a passage, and whether the passage says what the sentence says."""
-
-    id: str
-    sentence: str
-    passage: Passage
-    supported: bool
-    kind: str
-    split: str
+def _joined(value: object) -> object:
+    is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return " ".join(value) if isinstance(value, list) and is_list else value
 
 
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """Precision, recall and F1 of "supported" at a threshold, accuracy, and AUC, which needs no threshold."""
+def _label(value: object) -> object:
+    return {True: "supported", False: "not_supported"}[value] if isinstance(value, bool) else value
 
-    pairs: int
-    threshold: float
-    auc: float
-    accuracy: float
-    precision: float
-    recall: float
-    f1: float
+
+Text = Annotated[str, Field(pattern=r"\S")]
+
+
+class Pair(BaseModel):
+    """A claim, the evidence for it, and whether the evidence says all of it, a part, or not."""
+
+    model_config = ConfigDict(frozen=True)
+
+    claim: Text = Field(validation_alias=AliasChoices("claim", "sentence"))
+    evidence: Annotated[Text, BeforeValidator(_joined)] = Field(validation_alias=AliasChoices("evidence", "passage"))
+    label: Annotated[Label, BeforeValidator(_label)] = Field(validation_alias=AliasChoices("label", "supported"))
+    question: str = ""
+    title: str = ""
+    kind: str = ""
+    split: str = ""
+
+    @property
+    def supported(self) -> bool:
+        """Whether the evidence says all of the claim."""
+        return self.label == "supported"
+
+    @property
+    def passage(self) -> Passage:
+        """The evidence as a passage."""
+        return Passage("evidence", self.title, self.evidence)
 
 
 def read_pairs(path: Path, split: str = "") -> list[Pair]:
-    """The pairs of a JSONL file `{id, sentence, title, passage, supported, kind, split}`.
+    """The pairs of a JSONL file, those of one split if one is given.
 
     Raises:
-        DataError: the file or one of its lines can't be read; the line is named.
+        DataError: the file or one of its lines can't be read, or there are no pairs; the line is named.
     """
-    pairs = []
-    for place, row in records(path):
-        try:
-            passage = Passage(row["id"], row["title"], row["passage"])
-            pairs.append(Pair(row["id"], row["sentence"], passage, row["supported"], row["kind"], row["split"]))
-        except KeyError as error:
-            raise DataError(f"{place}, is not a labelled pair: it has no {error}.") from error
-    return [pair for pair in pairs if not split or pair.split == split]
+    pairs = [pair for place, row in records(path) if (pair := _pair(place, row)) and split in {"", pair.split}]
+    if not pairs:
+        of = f" of the split '{split}'" if split else ""
+        raise DataError(f"There are no pairs{of} in {path}; give lines of {{claim, evidence, label}}.")
+    return pairs
 
 
-def scores(pairs: Sequence[Pair], llm: LLM, embedder: Embedder) -> list[float]:
-    """The support of each pair, found as a turn finds it: the nearest sentences of the passage are the evidence."""
-    return [_score(pair, llm, embedder) for pair in pairs]
+def _pair(place: str, row: dict[str, Any]) -> Pair:
+    try:
+        return Pair.model_validate(row)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{place}, is not a labelled pair: '{where}': {first['msg']}.") from error
 
 
-def _score(pair: Pair, llm: LLM, embedder: Embedder) -> float:
-    [[evidence]] = gather([pair.sentence], [pair.passage], [frozenset()], embedder)
-    [score] = supports([Claim(pair.sentence, pair.passage.title, evidence.shown)], llm, Event())
-    return score
+def by_judge(judge: SupportJudge) -> Judge:
+    """The judge's probability that the whole evidence says the claim."""
+
+    def judged(pairs: Sequence[Pair]) -> list[float]:
+        claims = [Claim(pair.claim, (pair.passage,), pair.question) for pair in pairs]
+        return [verdict.probability for verdict in judge.judge(claims, Event())]
+
+    return judged
 
 
-def measure(labels: Sequence[bool], found: Sequence[float], threshold: float) -> Measures:
-    """How well `found` scores tell the `labels` apart at `threshold`."""
-    said = [score >= threshold for score in found]
-    hits = sum(label and yes for label, yes in zip(labels, said, strict=True))
-    precision, recall = hits / max(sum(said), 1), hits / max(sum(labels), 1)
-    return Measures(
-        pairs=len(labels),
-        threshold=threshold,
-        auc=float(roc_auc_score(labels, found)),
-        accuracy=sum(label == yes for label, yes in zip(labels, said, strict=True)) / len(labels),
-        precision=precision,
-        recall=recall,
-        f1=2 * precision * recall / max(precision + recall, 1e-9),
-    )
+def measure(pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callable[[int], None]) -> dict[str, Any]:
+    """How well "supported" is told from the rest, and the milliseconds that a pair took.
+
+    `auc` and `balanced_accuracy` are None where all pairs have one label. `told` is told how many pairs are judged.
+    """
+    judge(pairs[:1])  # what is only paid once is not the pairs'
+    begun, found = perf_counter(), list[float]()
+    for start in range(0, len(pairs), TOGETHER):
+        found += judge(pairs[start : start + TOGETHER])
+        told(len(found))
+    seconds = perf_counter() - begun
+    return {**measured(pairs, found, threshold), "ms": 1000 * seconds / len(pairs)}
 
 
-def best_threshold(labels: Sequence[bool], found: Sequence[float], steps: Iterable[float]) -> Measures:
-    """The measures at the threshold with the highest F1."""
-    return max((measure(labels, found, step) for step in steps), key=lambda one: one.f1)
+def measured(pairs: Sequence[Pair], found: Sequence[float], threshold: float) -> dict[str, Any]:
+    """The measures of scores at a threshold; precision and recall are those of "supported"."""
+    from sklearn.metrics import balanced_accuracy_score, roc_auc_score  # noqa: PLC0415 - takes a second to import
+
+    labels, said = [pair.supported for pair in pairs], [score >= threshold for score in found]
+    hits, both = sum(map(lambda a, b: a and b, labels, said)), len(set(labels)) > 1
+    return {
+        "pairs": len(pairs),
+        "threshold": threshold,
+        "auc": float(roc_auc_score(labels, found)) if both else None,
+        "balanced_accuracy": float(balanced_accuracy_score(labels, said)) if both else None,
+        "precision": hits / max(sum(said), 1),
+        "recall": hits / max(sum(labels), 1),
+        "right": _right(pairs, said),
+    }
+
+
+def _right(pairs: Sequence[Pair], said: Sequence[bool]) -> dict[str, str]:
+    """For each label and kind of pair: how many were judged rightly, of how many."""
+    every, right = Counter[str](), Counter[str]()
+    for pair, yes in zip(pairs, said, strict=True):
+        name = pair.label.replace("_", " ") + (f": {pair.kind}" if pair.kind else "")
+        every[name] += 1
+        right[name] += yes == pair.supported
+    return {name: f"{right[name]} of {every[name]}" for name in sorted(every)}

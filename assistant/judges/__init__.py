@@ -1,0 +1,1 @@
+"""Small trained models that check what is shown, one file a judge."""

@@ -1,0 +1,116 @@
+"""What the judges share: a shipped cross-encoder of two texts, and the curve that makes its logit a probability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+from pathlib import Path
+from threading import Event, Lock
+
+from pydantic import TypeAdapter, ValidationError
+
+from assistant.errors import DataError, ModelError
+from assistant.relevance.cross_encoder import LENGTH, check, load
+
+CURVE = "judge.json"
+VERSION = 1
+# Pairs read together. Judges read sentences, which are short.
+BATCH = 32
+# A logit beyond this is as good as certain; exp would overflow far beyond.
+_HIGHEST = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Probability = sigmoid(slope * logit + intercept) (Platt's scaling), and from where on the judge says yes.
+
+    A judge of three states says "partly" from `partly` up to the threshold. `chosen_on` says on which data all were
+    fitted; it lies as `judge.json` beside the weights.
+    """
+
+    slope: float
+    intercept: float
+    threshold: float
+    chosen_on: str
+    pairs: int
+    partly: float = 0.0
+    version: int = VERSION
+
+    def probability(self, logit: float) -> float:
+        """The probability, in [0, 1], that belongs to a logit."""
+        return 1 / (1 + exp(-max(-_HIGHEST, min(_HIGHEST, self.slope * logit + self.intercept))))
+
+    def save(self, folder: Path) -> None:
+        """Write it into the folder of the model.
+
+        Raises:
+            DataError: it can't be written.
+        """
+        try:
+            (folder / CURVE).write_bytes(_JSON.dump_json(self, indent=2) + b"\n")
+        except OSError as error:
+            raise DataError(f"{folder / CURVE} can't be written ({error.strerror}); choose another folder.") from error
+
+    @staticmethod
+    def load(folder: Path) -> Curve:
+        """Read what `save` wrote.
+
+        Raises:
+            ModelError: it is missing, broken, or of another version.
+        """
+        try:
+            found = _JSON.validate_json((folder / CURVE).read_bytes())
+        except (OSError, ValidationError) as error:
+            raise ModelError(f"{folder / CURVE} can't be read; get or train the judge again.") from error
+        if found.version != VERSION:
+            raise ModelError(
+                f"{folder / CURVE} is of version {found.version}, not {VERSION}; get one for this release."
+            )
+        return found
+
+
+_JSON: TypeAdapter[Curve] = TypeAdapter(Curve)
+
+
+class PairModel:
+    """A judge's cross-encoder with its curve, from a folder; reads `length` tokens of a pair. Threads take turns.
+
+    Raises:
+        ModelError: a file is missing, cut short, or of another kind; the message says which and what to do.
+    """
+
+    def __init__(self, folder: Path, length: int = LENGTH) -> None:
+        check(folder)
+        self.curve = Curve.load(folder)
+        self._model = load(folder, length)
+        self._lock = Lock()
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]], stop: Event) -> list[float]:
+        """One probability a pair; what is too long is cut by the tokenizer, the longer text of the two first.
+
+        `stop` is looked at between batches; pairs that weren't read then have 0.
+        """
+        from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
+
+        found = [0.0] * len(pairs)
+        order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))
+        for start in range(0, len(order), BATCH):
+            if stop.is_set():
+                break
+            places = order[start : start + BATCH]
+            with self._lock:
+                logits = self._model.predict(
+                    [_readable(pairs[n]) for n in places],
+                    activation_fn=Identity(),
+                    batch_size=BATCH,
+                    show_progress_bar=False,
+                )
+            for place, logit in zip(places, logits, strict=True):
+                found[place] = self.curve.probability(float(logit))
+        return found
+
+
+def _readable(pair: tuple[str, str]) -> tuple[str, str]:
+    first, second = (text.encode("utf-8", "replace").decode() for text in pair)
+    return first, second

@@ -1,0 +1,78 @@
+"""Support as the language model sees it: asked yes or no, of whole passages or of their sentences nearest to the claim.
+
+It reads each claim alone, with the same veto in code as the trained judge, which is far faster. Its probability of yes
+is the support; it knows no "partly".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event
+
+from assistant.judges.support import lacking
+from assistant.prompt import render
+from assistant.text import quote, sentences
+from assistant.types import LLM, Claim, Embedder, Passage, Verdict
+
+# Sentences shown of each passage.
+SHOWN = 2
+# So many words in a row that are in a passage are quoted from it. Fewer may lose what negates or limits them.
+QUOTED = 12
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+class ByLLM:
+    """The language model's judgement; from `threshold` on its probability of yes counts as support.
+
+    With an `embedder` it is shown the nearest sentences of each passage, which it tells more from, otherwise all.
+    """
+
+    def __init__(self, llm: LLM, threshold: float, embedder: Embedder | None = None) -> None:
+        self._llm, self._threshold, self._embedder = llm, threshold, embedder
+
+    @property
+    def threshold(self) -> float:
+        """The probability of yes from which on a claim counts as supported."""
+        return self._threshold
+
+    def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+        """One verdict a claim: no where there is a veto, yes to a long quotation; the model is asked about the rest."""
+        claims = [self._shown(claim) for claim in claims]
+        known = [_plain(claim) for claim in claims]
+        asked = [claim for claim, verdict in zip(claims, known, strict=True) if verdict is None]
+        prompts = [render("support", sentence=claim.sentence, evidence=_evidence(claim)) for claim in asked]
+        choices = iter(self._llm.choose(prompts, ("yes", "no"), stop) if prompts else [])
+        return [self._verdict(next(choices).probabilities["yes"]) if one is None else one for one in known]
+
+    def _shown(self, claim: Claim) -> Claim:
+        """The claim with what the model is shown for evidence; what has no text is left out."""
+        evidence = (self._cut(claim.sentence, passage) for passage in claim.evidence if passage.text.strip())
+        return replace(claim, evidence=tuple(evidence))
+
+    def _cut(self, sentence: str, passage: Passage) -> Passage:
+        if self._embedder is None:
+            return passage
+        texts = [quote(passage.text, span) for span in sentences(passage.text)]
+        vectors = self._embedder.encode([sentence, *(replace(passage, text=text).titled for text in texts)])
+        nearest = (vectors[1:] @ vectors[0]).argsort(kind="stable")[::-1][:SHOWN]
+        return replace(passage, text=" ".join(texts[place] for place in sorted(nearest)))
+
+    def _verdict(self, probability: float) -> Verdict:
+        return Verdict(probability, "supported" if probability >= self._threshold else "not")
+
+
+def _plain(claim: Claim) -> Verdict | None:
+    """What is known without asking the model."""
+    if not claim.evidence or not claim.sentence.strip():
+        return Verdict(0.0, "not")
+    if veto := lacking(claim):
+        return Verdict(0.0, "not", veto)
+    said, there = (" ".join(_WORD.findall(text.lower())) for text in (claim.sentence, _evidence(claim)))
+    quoted = said.count(" ") + 1 >= QUOTED and f" {said} " in f" {there} "
+    return Verdict(1.0, "supported") if quoted else None
+
+
+def _evidence(claim: Claim) -> str:
+    return " ".join(passage.titled for passage in claim.evidence)

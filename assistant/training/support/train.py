@@ -1,0 +1,190 @@
+"""Trains the support judge on pairs of the recipe, and fits its curve and thresholds on held-out articles."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+from transformers import AutoTokenizer
+
+from assistant.errors import DataError, ModelError
+from assistant.evaluation.data import sample
+from assistant.evaluation.support import Pair, read_pairs
+from assistant.judges._model import Curve
+from assistant.judges.support import Support
+from assistant.training.support.pairs import FALSE, TRUE, make, near_misses, read
+from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
+from assistant.types import Claim, Passage, Progress
+
+PAIRS, MISSES = "pairs.json", "near_misses.jsonl"
+# Development pairs that stages of the training are compared by, and those that the curve is fitted on.
+WATCHED, FITTED = 500, 2000
+_STEPS = 200
+
+
+def train(
+    folder: Path, plan: Plan, data: Path, count: int, progress: Progress, hand: Path | None = None
+) -> dict[str, Any]:
+    """Train in the folder, and write the curve beside the best model; what it came to.
+
+    `hand` holds pairs labelled by hand, as `evaluate support` reads them: the threshold is chosen on their split "dev"
+    as well.
+
+    Raises:
+        DataError: the folder or the data can't be used, or the folder holds a training by another plan.
+        ModelError: the base can't be loaded.
+    """
+    made = _made(folder, data, plan.seed)
+    pairs, dev = sample(_whole(made["train"], plan), count, plan.seed), sample(made["dev"], FITTED, plan.seed)
+    watched = [Labelled(one.first, one.second, float(one.label == TRUE)) for one in _whole(dev, plan)[:WATCHED]]
+    stages = PairTrainer(folder, plan, pairs, watched).run(progress)
+    curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed))
+    return {
+        "pairs": len(pairs),
+        "stages": [asdict(stage) for stage in stages],
+        "curve": asdict(curve),
+        "auc of claims alone": shortcut(pairs, dev),
+    }
+
+
+def _whole(pairs: Sequence[Labelled], plan: Plan) -> list[Labelled]:
+    """The pairs that can be read whole: what is cut off may be the very sentence that is claimed.
+
+    Raises:
+        ModelError: the base has no tokenizer.
+    """
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(plan.base, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{plan.base} holds no encoder that can be trained ({error}); give another.") from error
+    tokenizer.model_max_length = sys.maxsize  # counting longer texts is meant, and no reason to warn
+    found = tokenizer([one.first for one in pairs], [one.second for one in pairs])["input_ids"] if pairs else []
+    return [one for one, tokens in zip(pairs, found, strict=True) if len(tokens) <= plan.length]
+
+
+def hold_out(folder: Path, data: Path, seed: int) -> Path:
+    """Write the near misses of the test articles into the folder, as `evaluate support` reads them.
+
+    Raises:
+        DataError: the data can't be used, or the folder not be written to.
+    """
+    rows = near_misses(read(data, "test"), seed)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / MISSES).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{folder} can't be written to ({error.strerror}); choose another.") from error
+    return folder / MISSES
+
+
+def fit_in(model: Path, dev: Sequence[Labelled], seed: int, sets: Mapping[str, Sequence[Pair]]) -> Curve:
+    """Fit the curve of the model in a folder on development pairs and its threshold on `sets`; write both beside it."""
+    Curve(1.0, 0.0, 0.5, "nothing yet", 0).save(model)
+    judge = Support(model)
+    found = judge.probabilities([_claim(one) for one in dev], Event())
+    inside = np.clip(found, 1e-9, 1 - 1e-9)
+    fit([one.label for one in dev], np.log(inside / (1 - inside)), seed).save(model)
+    curve = choose(Support(model), Curve.load(model), sets)
+    curve.save(model)
+    return curve
+
+
+def choose(judge: Support, curve: Curve, sets: Mapping[str, Sequence[Pair]]) -> Curve:
+    """The curve with the threshold that has the best balanced accuracy over the sets, each of which counts the same.
+
+    What code vetoes is unsupported at any threshold.
+    """
+    judged = []
+    for pairs in sets.values():
+        verdicts = judge.judge([Claim(one.claim, (one.passage,), one.question) for one in pairs], Event())
+        found = np.array([0.0 if one.veto else one.probability for one in verdicts])
+        judged.append((np.array([one.supported for one in pairs]), found))
+    threshold = _best(judged)
+    about = " and ".join(f"{len(pairs):,} {name}" for name, pairs in sets.items())
+    return replace(
+        curve,
+        threshold=threshold,
+        partly=min(curve.partly, threshold / 2),
+        chosen_on=f"curve: {curve.chosen_on}; threshold: {about}",
+    )
+
+
+def _chosen_on(data: Path, hand: Path | None, seed: int) -> dict[str, list[Pair]]:
+    rows = near_misses(read(data, "dev"), seed)
+    sets = {"questions of the development articles": [Pair.model_validate(row) for row in rows]}
+    return sets | ({"pairs labelled by hand": read_pairs(hand, "dev")} if hand else {})
+
+
+def _claim(pair: Labelled) -> Claim:
+    """A pair as the judge reads it in use."""
+    title, _, text = pair.second.partition(": ")
+    return Claim(pair.first, (Passage("", title, text) if text else Passage("", "", title),))
+
+
+def fit(labels: Sequence[float], logits: Sequence[float], seed: int) -> Curve:
+    """Platt's curve, and the thresholds with the best balanced accuracy: of true pairs, and of those not false."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - takes a second to import
+
+    x, y = np.asarray(logits, dtype=np.float64), np.asarray(labels)
+    found = LogisticRegression(C=1e4).fit(x[:, None], y == TRUE)
+    plain = Curve(float(found.coef_[0, 0]), float(found.intercept_[0]), 0.5, "", len(x))
+    probabilities = np.array([plain.probability(logit) for logit in x])
+    threshold, partly = _best([(y == TRUE, probabilities)]), _best([(y > FALSE, probabilities)])
+    about = (
+        f"{len(x):,} development pairs of the recipe, of other articles and questions than were trained on, seed {seed}"
+    )
+    return Curve(plain.slope, plain.intercept, threshold, about, len(x), partly=min(partly, threshold))
+
+
+def _best(sets: Sequence[tuple[Any, Any]]) -> float:
+    """The threshold with the best mean balanced accuracy on sets of labels and probabilities; the middle of equals."""
+    steps = np.unique(np.concatenate([np.quantile(found, np.linspace(0, 1, _STEPS)) for _, found in sets]))
+    worth = [np.mean([_balanced(labels, found >= at) for labels, found in sets]) for at in steps]
+    return float(np.median(steps[np.isclose(worth, max(worth))]))
+
+
+def _balanced(labels: Any, said: Any) -> float:
+    return float((np.mean(said[labels]) + np.mean(~said[~labels])) / 2)
+
+
+def shortcut(pairs: Sequence[Labelled], dev: Sequence[Labelled]) -> float:
+    """The AUC on the development pairs of the words of claims alone: what can be told without any evidence."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415
+
+    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+    model = LogisticRegression(max_iter=1000).fit(
+        words.fit_transform([one.first for one in pairs]), [one.label == TRUE for one in pairs]
+    )
+    said = model.predict_proba(words.transform([one.first for one in dev]))[:, 1]
+    return float(roc_auc_score([one.label == TRUE for one in dev], said))
+
+
+def _made(folder: Path, data: Path, seed: int) -> dict[str, list[Labelled]]:
+    """The pairs, made once and kept, since that takes minutes."""
+    path = folder / PAIRS
+    if not path.exists():
+        train_, dev = read(data, "train"), read(data, "dev")
+        made = {"train": make(train_, seed), "dev": make(dev, seed + 1)}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            partial = path.with_suffix(".partial")
+            partial.write_text(json.dumps({"seed": seed, **{k: [asdict(one) for one in v] for k, v in made.items()}}))
+            partial.replace(path)
+        except OSError as error:
+            raise DataError(f"{folder} can't be written to ({error.strerror}); choose another.") from error
+    try:
+        kept = json.loads(path.read_text())
+        if kept["seed"] != seed:
+            raise DataError(f"{path} was made with the seed {kept['seed']}, not {seed}; choose another folder.")
+        return {name: [Labelled(**one) for one in kept[name]] for name in ("train", "dev")}
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is broken; remove it to have the pairs made again.") from error

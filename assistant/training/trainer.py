@@ -1,0 +1,235 @@
+"""Trains a cross-encoder of one logit on labelled pairs of texts; a killed training goes on where it last saved.
+
+One pass over the pairs in an order drawn by the seed. Every `save_every` steps the development pairs are judged, and
+the model is kept if its AUC there is the best so far.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import TypeAdapter
+from safetensors import SafetensorError
+from torch.nn.functional import binary_cross_entropy_with_logits
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import logging
+
+from assistant.errors import DataError, ModelError
+from assistant.relevance import checkpoint
+from assistant.relevance.cross_encoder import fastest
+from assistant.relevance.packed import is_packed, unpacked
+from assistant.types import Progress
+
+MODEL, HISTORY = "model", "history.json"
+# Pairs read at once when nothing is learned.
+TOGETHER = 128
+# Batches whose pairs are sorted by length together.
+SORTED = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Two texts and what should be said of them, 0 or 1."""
+
+    first: str
+    second: str
+    label: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to train. `base` is a folder with an encoder or a cross-encoder; an encoder gets a head at random.
+
+    `length` is in tokens of both texts together. The rate rises for `warm_up` steps to `rate` and then falls along a
+    line to nothing. `frozen` leaves the word embeddings as they are: half of a small encoder's weights, and what it
+    knows of words that no training pair has. On a processor a step without `dropout` takes two thirds of the time.
+    """
+
+    base: str
+    batch: int = 16
+    rate: float = 1e-4
+    decay: float = 0.01
+    length: int = 96
+    seed: int = 0
+    warm_up: int = 100
+    frozen: bool = True
+    dropout: float = 0.1
+    smoothing: float = 0.02
+    save_every: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the steps up to one came to: the mean loss in training since the last, and AUC on the development pairs."""
+
+    step: int
+    loss: float
+    auc: float
+    best: bool
+
+
+class PairTrainer:
+    """One training, in a folder of its own: `model` is the best so far, `checkpoint.pt` where it goes on.
+
+    Raises:
+        DataError: there is nothing to learn from, or the folder holds a training by another plan.
+        ModelError: the base can't be loaded.
+    """
+
+    def __init__(self, folder: Path, plan: Plan, train: Sequence[Labelled], dev: Sequence[Labelled]) -> None:
+        self._folder, self._plan, self._train, self._dev = folder, plan, list(train), list(dev)
+        if not self._train or len({one.label for one in self._dev}) < 2:
+            raise DataError("A training needs pairs, and development pairs of both labels; make more of them.")
+        self._tokenizer, self._model = _base(plan)
+        if plan.frozen:
+            self._model.get_input_embeddings().weight.requires_grad_(False)
+        learned = [weight for weight in self._model.parameters() if weight.requires_grad]
+        self._optimizer = torch.optim.AdamW(learned, lr=plan.rate, weight_decay=plan.decay)
+        self._batches = _batches(self._train, plan)
+        self._step, self._sum, self._history = 0, 0.0, list[Stage]()
+        self._resume()
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole training."""
+        return len(self._batches)
+
+    def run(self, progress: Progress) -> list[Stage]:
+        """Train what is left, and say what every stage came to."""
+        while self._step < self.steps:
+            progress(self._step, self.steps)
+            self._sum += self._learn([self._train[n] for n in self._batches[self._step]])
+            self._step += 1
+            if self._step % self._plan.save_every == 0 or self._step == self.steps:
+                self._end_stage()
+        progress(self.steps, self.steps)
+        return list(self._history)
+
+    def _learn(self, batch: Sequence[Labelled]) -> float:
+        # every step has a seed of its own, so that a training that was resumed drops out the same
+        torch.manual_seed(self._plan.seed * 1_000_003 + self._step)
+        self._model.train()
+        self._optimizer.param_groups[0]["lr"] = self._rate()
+        labels = torch.tensor([one.label for one in batch])
+        soft = labels * (1 - 2 * self._plan.smoothing) + self._plan.smoothing
+        found = binary_cross_entropy_with_logits(self._logits(batch), soft)
+        self._optimizer.zero_grad()
+        found.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
+        self._optimizer.step()
+        return found.item()
+
+    def _rate(self) -> float:
+        done, warm = self._step + 1, self._plan.warm_up
+        return self._plan.rate * min(done / max(warm, 1), (self.steps - self._step) / max(self.steps - warm, 1))
+
+    def _logits(self, batch: Sequence[Labelled]) -> torch.Tensor:
+        first, second = [one.first for one in batch], [one.second for one in batch]
+        # few widths: for each new one the processor's kernels are made anew
+        inputs = self._tokenizer(
+            first, second, padding=True, truncation=True, return_tensors="pt", pad_to_multiple_of=16
+        )
+        kind = fastest()
+        with torch.autocast("cpu", dtype=kind, enabled=kind != torch.float32):
+            logits: torch.Tensor = self._model(**inputs).logits[:, 0].float()
+        return logits
+
+    def _auc(self) -> float:
+        from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - takes a second to import
+
+        self._model.eval()
+        order = sorted(range(len(self._dev)), key=lambda n: len(self._dev[n].second))
+        rows = [[self._dev[n] for n in order[start : start + TOGETHER]] for start in range(0, len(order), TOGETHER)]
+        with torch.inference_mode():
+            found = torch.cat([self._logits(row) for row in rows])
+        return float(roc_auc_score([self._dev[n].label for n in order], found.numpy()))
+
+    # --- what is kept --------------------------------------------------------------------------------------------
+
+    def _end_stage(self) -> None:
+        since = self._step - (self._history[-1].step if self._history else 0)
+        auc = self._auc()
+        best = all(auc > stage.auc for stage in self._history)
+        self._history.append(Stage(self._step, self._sum / since, auc, best))
+        self._sum = 0.0
+        if best:
+            self._save_model()
+        state = {
+            "step": self._step,
+            "model": self._model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "history": [asdict(stage) for stage in self._history],
+        }
+        checkpoint.save(self._folder, self._claim(), state)
+        (self._folder / HISTORY).write_text(json.dumps(state["history"], indent=2) + "\n", encoding="utf-8")
+
+    def _save_model(self) -> None:
+        partial, final = self._folder / f"{MODEL}.partial", self._folder / MODEL
+        shutil.rmtree(partial, ignore_errors=True)
+        self._model.save_pretrained(partial)
+        self._tokenizer.save_pretrained(partial)
+        shutil.rmtree(final, ignore_errors=True)
+        partial.replace(final)
+
+    def _resume(self) -> None:
+        state = checkpoint.load(self._folder, self._claim(), torch.device("cpu"))
+        if state is None:
+            return
+        self._model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._step = state["step"]
+        self._history = _STAGES.validate_python(state["history"])
+
+    def _claim(self) -> dict[str, Any]:
+        """What a training that goes on has to share."""
+        return {**asdict(self._plan), "train": _digest(self._train), "dev": _digest(self._dev)}
+
+
+_STAGES: TypeAdapter[list[Stage]] = TypeAdapter(list[Stage])
+
+
+def _base(plan: Plan) -> tuple[Any, Any]:
+    torch.manual_seed(plan.seed)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(plan.base, local_files_only=True)
+        with unpacked(Path(plan.base)) if is_packed(Path(plan.base)) else nullcontext(plan.base) as folder:
+            model = AutoModelForSequenceClassification.from_pretrained(
+                folder, num_labels=1, local_files_only=True, dtype=torch.float32, attn_implementation="eager"
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"{plan.base} holds no encoder that can be trained ({error}); give another.") from error
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = plan.dropout
+    tokenizer.model_max_length = min(plan.length, model.config.max_position_embeddings)
+    return tokenizer, model
+
+
+def _batches(pairs: Sequence[Labelled], plan: Plan) -> list[list[int]]:
+    """The places of all pairs in batches, in an order drawn by the seed; those of a batch are alike in length.
+
+    Padding costs half of the time otherwise. Only some batches' worth of pairs are sorted at once, so that what is
+    learned together still changes.
+    """
+    chance = random.Random(plan.seed)  # noqa: S311 - an experiment, not a secret
+    order = chance.sample(range(len(pairs)), len(pairs))
+    found = []
+    for start in range(0, len(order), SORTED * plan.batch):
+        some = sorted(order[start : start + SORTED * plan.batch], key=lambda n: len(pairs[n].first + pairs[n].second))
+        batches = [some[at : at + plan.batch] for at in range(0, len(some), plan.batch)]
+        found += chance.sample(batches, len(batches))
+    return found
+
+
+def _digest(pairs: Sequence[Labelled]) -> str:
+    return sha256(repr([asdict(pair) for pair in pairs]).encode("utf-8", "replace")).hexdigest()

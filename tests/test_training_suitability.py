@@ -1,0 +1,214 @@
+"""The recipe of the suitability judge's data: its split doesn't leak, its labels follow the tables; and the trainer."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from assistant.__main__ import app
+from assistant.errors import DataError, ModelError
+from assistant.judges._model import CURVE, Curve
+from assistant.training.suitability import tables
+from assistant.training.suitability.pairs import make
+from assistant.training.suitability.tables import Group, Tags, load, part_of
+from assistant.training.suitability.train import HARD, fit
+from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
+from assistant.types import silent
+
+pytest_plugins = ["tests.fixtures_relevance"]
+HAND = Path(__file__).parent / "data" / "suitability.jsonl"
+SEED = 0
+
+
+def plain(text: str) -> str:
+    return text.lower().strip(" .")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+# --- the split ---------------------------------------------------------------------------------------------------
+
+
+def test_no_entry_is_in_two_parts():
+    seen: set[str] = set()
+    for part in ("train", "dev", "test"):
+        found = load(part, SEED)
+        entries = {item.name for item in (*found.items, *found.free, *found.offers)} | {*found.idle, *found.harmless}
+        entries |= {wording for group in found.groups for wording in group.wordings} | {*found.ingredients.names}
+        assert not entries & seen
+        seen |= entries
+    assert len(seen) > 2000
+
+
+def test_held_out_wordings_of_known_groups_are_not_learned():
+    learned = {wording for group in load("train", SEED).groups for wording in group.wordings}
+    names = {group.name for group in load("train", SEED).groups}
+    for part in ("dev", "test"):
+        known = load(part, SEED, known=True).groups
+        assert len(known) > 30
+        assert {group.name for group in known} <= names
+        assert not {wording for group in known for wording in group.wordings} & learned
+        assert not {group.name for group in load(part, SEED).groups} & names
+
+
+def test_no_learned_pair_holds_a_held_out_item_sentence_or_fact():
+    pairs = make(load("train", SEED), 3000, SEED)
+    whole = " \n ".join(f"{pair.fact} \n {pair.text}" for pair in pairs).lower()
+    trained = " \n ".join(item.name.lower() for item in load("train", SEED).items)
+    for part in ("dev", "test"):
+        found = load(part, SEED)
+        names = [item.name for item in (*found.items, *found.offers)] + [w for g in found.groups for w in g.wordings]
+        for name in (*names, *found.idle, *found.harmless):
+            if len(name) > 12 and plain(name) not in trained:  # "apple slices" may be within another's name
+                assert plain(name) not in whole, name
+
+
+def test_another_seed_is_another_split_and_the_same_seed_the_same():
+    entries = [f"entry {n}" for n in range(1000)]
+    assert [part_of(one, 0) for one in entries] == [part_of(one, 0) for one in entries]
+    assert [part_of(one, 0) for one in entries] != [part_of(one, 1) for one in entries]
+    share = sum(part_of(one, 0) == "train" for one in entries) / 1000
+    assert 0.75 < share < 0.85
+
+
+def test_the_pairs_written_by_hand_are_in_no_table():
+    rows = [json.loads(line) for line in HAND.read_text(encoding="utf-8").splitlines()]
+    facts = tables._read("facts")["groups"].values()
+    told = {plain(text) for row in facts for key in ("wordings", "opposite") for text in row.get(key, ())}
+    told |= {plain(text) for text in tables._read("harmless")["facts"]}
+    named = {plain(name) for file in ("foods", "things") for table in tables._read(file).values() for name in table}
+    named |= {
+        plain(name) for name in (*tables._read("sentences")["offers"], *tables._read("sentences")["idle"]["texts"])
+    }
+    assert len(rows) >= 250
+    assert len({(row["fact"], row["text"]) for row in rows}) == len(rows)
+    assert [row["id"] for row in rows if plain(row["fact"]) in told or plain(row["text"]) in named] == []
+    free = sum(row["kind"] not in ("item",) for row in rows)
+    assert 0.4 < free / len(rows) < 0.7
+
+
+# --- the labels --------------------------------------------------------------------------------------------------
+
+
+def test_every_tag_that_clashes_has_an_item_and_every_group_wordings():
+    table = tables._read("facts")
+    tags = {
+        word.rstrip("?")
+        for file in ("foods", "things")
+        for items in tables._read(file).values()
+        for row in items.values()
+        for word in row.split()
+    } | {word.rstrip("?") for row in table["implies"].values() for word in row.split()}
+    for name, row in table["groups"].items():
+        assert len(row["wordings"]) >= 2, name
+        assert {word.rstrip("?") for word in row["clash"].split()} <= tags, name
+    assert set(table["core"]) <= set(table["groups"])
+
+
+def test_what_is_unsure_is_not_labelled():
+    group = Group("vegan", Tags.parse("meat egg") | Tags.parse("wool?"), ("I'm vegan.",), ())
+    assert group.clashes(Tags.parse("pork", {"pork": "meat"})) is True
+    assert group.clashes(Tags.parse("egg? gluten")) is None
+    assert group.clashes(Tags.parse("wool")) is None
+    assert group.clashes(Tags.parse("gluten")) is False
+
+
+def test_the_same_seed_makes_the_same_pairs():
+    found = load("train", SEED)
+    assert make(found, 200, 1) == make(found, 200, 1)
+    assert make(found, 200, 1) != make(found, 200, 2)
+
+
+def test_pairs_are_different_of_both_labels_and_whole():
+    pairs = make(load("train", SEED), 3000, SEED)
+    assert len({(pair.fact, pair.text) for pair in pairs}) == 3000
+    assert 0.3 < sum(pair.clash for pair in pairs) / 3000 < 0.5
+    assert not [pair for pair in pairs if re.search(r"[{}]", pair.fact + pair.text)]
+    labels = {(pair.recipe, pair.clash) for pair in pairs}
+    assert {("offered", True), ("turned", True), ("refused", False), ("idle", False), ("opposite", False)} <= labels
+    assert ("refused", True) not in labels
+
+
+def test_tables_that_are_too_small_say_so():
+    small = load("dev", SEED)
+    with pytest.raises(ValueError, match="no more than"):
+        make(replace(small, groups=(), harmless=(), ingredients=replace(small.ingredients, names=())), 10, 0)
+
+
+# --- the trainer -------------------------------------------------------------------------------------------------
+
+WORDS = "milk lentils paris lima oslo nairobi france peru norway kenya".split()
+PAIRS = [Labelled(one, other, float(other in WORDS[:5])) for one in WORDS for other in WORDS]
+
+
+def trainer(folder: Path, base: Path, **changes) -> PairTrainer:
+    plan = replace(Plan(str(base), batch=16, rate=3e-3, length=48, warm_up=5, save_every=10, frozen=False), **changes)
+    return PairTrainer(folder, plan, PAIRS * 5, PAIRS)
+
+
+def test_it_learns_and_keeps_the_best(tiny_cross_encoder, tmp_path):
+    stages = trainer(tmp_path, tiny_cross_encoder).run(silent)
+    assert stages[-1].loss < stages[0].loss
+    assert max(stage.auc for stage in stages) > 0.9
+    assert any(stage.best for stage in stages)
+    assert (tmp_path / MODEL / "model.safetensors").exists()
+
+
+def test_a_killed_training_goes_on_as_if_nothing_had_been(tiny_cross_encoder, tmp_path):
+    whole = trainer(tmp_path / "whole", tiny_cross_encoder).run(silent)
+
+    def killed(done: int, total: int) -> None:
+        if done == 13:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer(tmp_path / "killed", tiny_cross_encoder).run(killed)
+    again = trainer(tmp_path / "killed", tiny_cross_encoder).run(silent)
+    assert [stage.auc for stage in again] == pytest.approx([stage.auc for stage in whole])
+
+
+def test_another_plan_or_base_is_refused(tiny_cross_encoder, tmp_path):
+    trainer(tmp_path, tiny_cross_encoder).run(silent)
+    with pytest.raises(DataError, match="choose another"):
+        trainer(tmp_path, tiny_cross_encoder, rate=1e-3)
+    with pytest.raises(ModelError, match="no encoder"):
+        trainer(tmp_path / "new", tmp_path / "nothing")
+    with pytest.raises(DataError, match="both labels"):
+        PairTrainer(tmp_path / "one", Plan(str(tiny_cross_encoder)), PAIRS, PAIRS[:5])
+
+
+# --- curve and command -------------------------------------------------------------------------------------------
+
+
+def test_the_threshold_keeps_false_alarms_rare_where_nothing_is_refused():
+    dev = make(load("dev", SEED, known=True), 400, SEED)
+    logits = [1.0 * pair.clash + (n % 100) / 50 + n / 1e6 for n, pair in enumerate(dev)]
+    curve = fit(dev, logits, SEED)
+    found = {n: curve.probability(logit) for n, logit in enumerate(logits)}
+    calm = [found[n] for n, pair in enumerate(dev) if not pair.clash and pair.recipe not in HARD]
+    assert curve.slope > 0
+    assert sum(one > curve.threshold for one in calm) / len(calm) <= 0.03
+
+
+def test_the_command_trains_and_writes_the_curve(tiny_cross_encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr("assistant.training.suitability.train.KNOWN", 60)
+    monkeypatch.setattr("assistant.training.suitability.train.NEW", 60)
+    arguments = ["train", "suitability", "--out", str(tmp_path / "t"), "--base", str(tiny_cross_encoder)]
+    done = CliRunner().invoke(app, [*arguments, "--pairs", "1000", "--batch", "250", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert set(told["test"]) == {"known", "new"}
+    assert Curve.load(tmp_path / "t" / MODEL).pairs == 120
+    (tmp_path / "t" / MODEL / CURVE).write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelError, match="can't be read"):
+        Curve.load(tmp_path / "t" / MODEL)

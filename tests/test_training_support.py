@@ -1,0 +1,285 @@
+"""The support judge's recipe: statements, changes that make them false, splits that don't leak, and the training."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from assistant.__main__ import app
+from assistant.errors import DataError
+from assistant.judges._model import Curve
+from assistant.judges.support import claimed
+from assistant.training.support import edits
+from assistant.training.support.edits import WRONG, lightened, names, wronged
+from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, near_misses, read
+from assistant.training.support.statements import statement
+from assistant.training.support.train import fit, shortcut
+from assistant.training.trainer import Labelled
+from assistant.types import Passage
+
+pytest_plugins = ["tests.fixtures_relevance"]
+PASSAGE = (
+    "Kepler was born in Weil in 1571. He discovered three laws of the planets in Prague. Brahe hired Kepler in 1600. "
+    "The university (founded in 1348) lies in Prague, which is older than Vienna."
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Question sets of the four shapes, with articles enough for every split."""
+    folder = tmp_path_factory.mktemp("sets")
+    titles = [f"Article {n}" for n in range(12)]
+    corpus = [
+        {"id": f"{title}/{part}", "title": title, "contents": f"{title} has {part + 3} gates of iron. {PASSAGE}"}
+        for title in titles
+        for part in range(2)
+    ]
+    asked = [
+        {"id": f"{one['id']} q", "question": f"How many gates does {one['title']} have?", "gold": [one["id"]],
+         "answers": [one["contents"].split()[3]]}
+        for one in corpus
+    ]  # fmt: skip
+    asked += [{**one, "id": f"{one['id']}2", "question": "Who hired Kepler?", "answers": ["Brahe"]} for one in asked]
+    impossible = [
+        {**one, "id": f"{one['id']} u", "question": "How many doors does it have?", "answers": []} for one in asked
+    ]
+    _write(folder / "squad", corpus, questions_v1_1=asked, questions_v2_0=[*asked, *impossible])
+    plain = [{"id": f"n{n}", "title": f"Town {n}", "contents": f"Town {n} lies in Peru. {PASSAGE}"} for n in range(80)]
+    nq = [{"id": f"q{n}", "question": f"where is town {n}", "answers": ["Peru"], "gold": [f"n{n}"]} for n in range(80)]
+    _write(folder / "nq", plain, questions=nq)
+    hops = [
+        {"id": f"h{n}", "question": f"Who hired the man born in Town {n}?", "answers": ["Brahe"],
+         "gold": [f"n{n}", f"n{n + 1}"], "candidates": [f"n{n}", f"n{n + 1}", f"n{n + 2}"]}
+        for n in range(60)
+    ]  # fmt: skip
+    for name in ("hotpotqa", "2wikimultihopqa"):
+        _write(folder / name, plain, questions=[{**one, "id": f"{name} {one['id']}"} for one in hops])
+    return folder
+
+
+def _write(folder: Path, corpus: list[dict[str, object]], **files: list[dict[str, object]]) -> None:
+    folder.mkdir()
+    for name, rows in {"corpus": corpus, **files}.items():
+        with gzip.open(folder / f"{name.replace('_1', '.1').replace('_0', '.0')}.jsonl.gz", "wt") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+# --- statements --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "told"),
+    [
+        ("Who won the war?", "France", "France won the war."),
+        ("When did the war end?", "1945", "The war ended in 1945."),
+        ("When did the war end?", "in May 1945", "The war ended in May 1945."),
+        ("What did Kepler discover in 1609?", "two laws", "Kepler discovered two laws in 1609."),
+        ("Where was Kepler born?", "Weil", "Kepler was born in Weil."),
+        ("What is the capital of Peru?", "Lima", "The capital of Peru is Lima."),
+        ("Which city is the capital of Peru?", "Lima", "Lima is the capital of Peru."),
+        ("How many people died in 1471?", "70", "70 people died in 1471."),
+        ("How many gates are there in Rome?", "18", "There are 18 gates in Rome."),
+        ("Why did the war end?", "money", None),
+        ("What was he a part of?", "Rome", None),
+        ("Who?", "Rome", None),
+        ("", "Rome", None),
+        ("Who won the war?", " ", None),
+        ("¿Quién ganó la guerra?", "Roma", None),
+    ],
+)
+def test_questions_become_statements_where_grammar_allows(question: str, answer: str, told: str | None) -> None:
+    assert statement(question, answer, "The war ended. He discovered it.") == told
+
+
+# --- changes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence", "among"),
+    [
+        (edits.another_name, "It is from Kepler Street.", {"It is from Weil.", "It is from Prague.",
+         "It is from Brahe.", "It is from Vienna."}),
+        (edits.exchanged, "In 1600 Brahe hired Kepler.", {"In 1600 Kepler hired Brahe."}),
+        (edits.negated, "It is old.", {"It is not old."}),
+        (edits.negated, "It is not old.", {"It is old."}),
+        (edits.opposite, "It came before the war.", {"It came after the war."}),
+    ],
+)  # fmt: skip
+def test_one_change_makes_a_sentence_false(edit: edits.Edit, sentence: str, among: set[str]) -> None:
+    assert {edit(sentence, PASSAGE, Random(n)) for n in range(40)} <= among
+
+
+def test_another_number_is_another_and_of_the_same_form() -> None:
+    for n in range(50):
+        found = edits.another_number("It cost 1,240 euros.", PASSAGE, Random(n))
+        assert found is not None
+        number = found.removeprefix("It cost ").removesuffix(" euros.")
+        assert number != "1,240"
+        assert (len(number), number[1]) == (5, ",")
+
+
+def test_where_nothing_can_be_changed_nothing_is() -> None:
+    for edit in WRONG:
+        assert edit("so it goes", "", Random(0)) is None
+    assert wronged("so it goes", "", Random(0)) is None
+
+
+def test_lists_are_not_exchanged() -> None:
+    assert edits.exchanged("We saw Rome, Paris and Lima.", "They saw Rome.", Random(0)) is None
+
+
+def test_a_lightened_sentence_says_less_and_names_what_it_is_about() -> None:
+    found = {
+        lightened("It was founded (in 1348) by a king, which surprised all.", "Prague", Random(n)) for n in range(30)
+    }
+    assert {"Prague was founded by a king.", "Prague was founded (in 1348) by a king."} <= found
+    assert all(one is None or one.startswith(("Prague was founded", "It was founded")) for one in found)
+    assert lightened("So it goes.", "Prague", Random(0)) is None
+
+
+def test_names_are_told_by_their_capitals_and_not_the_first_word() -> None:
+    assert names("There is Kepler. He met Tycho Brahe of Prague.") == ["Kepler", "Tycho Brahe of Prague"]
+
+
+# --- the recipe --------------------------------------------------------------------------------------------------
+
+
+def test_no_article_is_in_two_splits(data: Path) -> None:
+    titles = {
+        split: {one.passage.title for one in read(data, split).asked if one.passage.title.startswith("Article")}
+        for split in ("train", "dev", "test")
+    }
+    assert all(titles.values())
+    assert not titles["train"] & titles["dev"] | titles["train"] & titles["test"] | titles["dev"] & titles["test"]
+    shown = " ".join(pair.second for pair in make(read(data, "train"), 0))
+    assert not any(f"{title}:" in shown for title in titles["dev"] | titles["test"])
+
+
+def test_the_same_seed_makes_the_same_pairs_of_all_labels(data: Path) -> None:
+    material = read(data, "train")
+    found = make(material, 0)
+    assert found == make(material, 0)
+    assert found != make(material, 1)
+    assert {one.label for one in found} == {TRUE, PARTLY, FALSE}
+    assert len(found) == len(set(found))
+    assert all(one.first.strip() and one.second.strip() for one in found)
+    assert {one.label for one in make(material, 0, frozenset(["answers"]))} == {TRUE, FALSE}
+
+
+def test_true_pairs_show_what_they_claim_and_twins_lack_it(data: Path) -> None:
+    for pair in make(read(data, "train"), 0, frozenset(["answers"])):
+        if pair.first == claimed("Brahe", "Who hired Kepler?"):
+            assert ("Brahe" in pair.second) is (pair.label == TRUE)
+
+
+def test_hops_that_lack_one_are_partly_so_or_not_at_all(data: Path) -> None:
+    for pair in make(read(data, "train"), 0, frozenset(["hops"])):
+        if pair.label != TRUE and pair.first.endswith("? Brahe"):
+            assert (pair.label == PARTLY) is ("brahe" in pair.second.lower())
+
+
+def test_near_misses_take_the_answer_of_the_most_alike_question(data: Path) -> None:
+    rows = near_misses(read(data, "test"), 0)
+    wrong = [row for row in rows if row["label"] == "not_supported"]
+    assert wrong
+    for row in wrong:
+        said = row["claim"].rstrip(".").lower()
+        assert any(word in said for word in ("3", "4", "brahe"))
+        assert row["title"].startswith("Article")
+
+
+def test_empty_material_makes_nothing() -> None:
+    lonely = Passage("p", "One", "One sentence alone is not enough for two claims.")
+    assert make(Material((), (), (lonely,)), 0) == []
+
+
+def test_folds_stay_the_same_everywhere() -> None:
+    assert [fold(title, 5) for title in ("Oxygen", "Kenya", "Huguenot")] == [4, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("squad/corpus.jsonl.gz", None, "can't be read"),
+        ("nq/questions.jsonl.gz", '{"id": "x", "question": "?"}\n', "lacks 'gold'"),
+        ("squad/questions_v2.0.jsonl.gz", "{nonsense\n", "is not valid JSON"),
+    ],
+)
+def test_sets_that_cannot_be_used_are_told(data: Path, tmp_path: Path, file: str, text: str | None, told: str) -> None:
+    for one in data.rglob("*.gz"):
+        copy = tmp_path / one.relative_to(data)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(one.read_bytes())
+    (tmp_path / file).unlink()
+    if text is not None:
+        (tmp_path / file).write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(DataError, match=told):
+        read(tmp_path, "train")
+
+
+# --- the training ------------------------------------------------------------------------------------------------
+
+
+def test_the_curve_and_both_thresholds_are_fitted() -> None:
+    chance = Random(0)
+    labels = [label for label in (TRUE, PARTLY, FALSE) for _ in range(300)]
+    logits = [{TRUE: 3.0, PARTLY: 0.0, FALSE: -3.0}[label] + chance.gauss(0, 1) for label in labels]
+    curve = fit(labels, logits, 0)
+    assert curve.probability(3) > curve.threshold > curve.probability(0) > curve.partly > curve.probability(-3)
+    near = [n for n, logit in enumerate(logits) if abs(curve.probability(logit) - 0.5) < 0.2]
+    assert sum(labels[n] == TRUE for n in near) / len(near) == pytest.approx(0.5, abs=0.2)
+
+
+def test_a_label_that_claims_give_away_is_found_out() -> None:
+    told = [Labelled(f"{'yes' if n % 2 else 'no'} thing {n}", "x", float(n % 2)) for n in range(100)]
+    hidden = [Labelled(f"thing {n // 2}", "x", float(n % 2)) for n in range(100)]
+    assert shortcut(told, told) == 1
+    assert shortcut(hidden, hidden) < 0.6
+
+
+def test_a_judge_is_trained_and_a_training_goes_on(data: Path, tiny_cross_encoder: Path, tmp_path: Path) -> None:
+    given = ["train", "support", "--data", str(data), "--out", str(tmp_path / "out"), "--base", str(tiny_cross_encoder),
+             "--pairs", "100", "--length", "48", "--json"]  # fmt: skip
+    first = CliRunner().invoke(app, given)
+    assert first.exit_code == 0, first.output
+    summary = json.loads(first.stdout)
+    assert summary["pairs"] == 100
+    assert [stage["best"] for stage in summary["stages"]] == [True]
+    curve = Curve.load(tmp_path / "out" / "model")
+    assert 0 < curve.partly <= curve.threshold < 1
+    assert Path(summary["near_misses"]).exists()
+    made = (tmp_path / "out" / "pairs.json").stat().st_mtime_ns
+    again = CliRunner().invoke(app, given)
+    assert json.loads(again.stdout)["stages"] == summary["stages"]
+    assert (tmp_path / "out" / "pairs.json").stat().st_mtime_ns == made
+    result = CliRunner().invoke(
+        app,
+        ["evaluate", "support", "--pairs", summary["near_misses"], "--judge", str(tmp_path / "out/model"), "--json"],
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert {"auc", "balanced_accuracy", "precision", "recall", "ms"} <= set(found)
+
+
+@pytest.mark.parametrize("change", ["broken", "seed"])
+def test_kept_pairs_that_are_not_these_are_told(data: Path, tmp_path: Path, change: str) -> None:
+    from assistant.training.support import train
+
+    text = "{" if change == "broken" else json.dumps({"seed": 9, "train": [], "dev": []})
+    (tmp_path / "pairs.json").write_text(text)
+    with pytest.raises(DataError, match="is broken; remove it" if change == "broken" else "with the seed 9, not 0"):
+        train._made(tmp_path, data, 0)
