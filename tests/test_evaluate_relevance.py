@@ -117,7 +117,13 @@ def test_the_gold_is_taken_from_sets_that_have_it(files, tmp_path) -> None:
     without = summary["gold_withheld"]
     # four sets with gold, and the same four without, of which Kenya's still looks as if it had it; Mars never has
     assert without["share"] == 0.5
-    assert without["thresholds"][0] == {"threshold": 0.5, "precision": 1, "recall": 0.75, "f1": pytest.approx(6 / 7)}
+    assert without["thresholds"][0] == {
+        "threshold": 0.5,
+        "precision": 1,
+        "recall": 0.75,
+        "f1": pytest.approx(6 / 7),
+        "given_up": 0,
+    }
     assert without["recall"] == 0.75
     assert without["f1_of_always"] == pytest.approx(2 / 3)
     assert "recall 0.750" in table(summary)
@@ -132,8 +138,8 @@ def test_sets_without_gold_count_as_the_share_that_is_asked_for(files, tmp_path)
     assert without["share"] == pytest.approx(0.2)
     # said: one of four with gold (0.8 each), and four of four without (0.2 each)
     assert without["thresholds"] == [
-        {"threshold": 0.5, "precision": pytest.approx(0.5), "recall": 1, "f1": pytest.approx(2 / 3)},
-        {"threshold": 0.35, "precision": 1, "recall": pytest.approx(0.75), "f1": pytest.approx(6 / 7)},
+        {"threshold": 0.5, "precision": pytest.approx(0.5), "recall": 1, "f1": pytest.approx(2 / 3), "given_up": 0.25},
+        {"threshold": 0.35, "precision": 1, "recall": pytest.approx(0.75), "f1": pytest.approx(6 / 7), "given_up": 0},
     ]
     assert "20% of all" in table(summary)
     fixed = summarise(replace(experiment, thresholds=(0.35,)), material, run, "fixed")["gold_withheld"]
@@ -146,7 +152,7 @@ def test_a_set_is_judged_by_what_is_shown_of_it(files, tmp_path) -> None:
     experiment = Experiment(*files, depth=4, k=1)
     summary, material, run = ran(experiment, Fixed(unsure), tmp_path / "out")
     assert summary["unanswerable_share"] == pytest.approx(0.4)
-    assert summary["thresholds"][0] == {"threshold": 0.5, "precision": 1, "recall": 1, "f1": 1}
+    assert summary["thresholds"][0] == {"threshold": 0.5, "precision": 1, "recall": 1, "f1": 1, "given_up": 0}
     deeper = summarise(replace(experiment, k=2), material, run, "fixed")
     assert deeper["unanswerable_share"] == pytest.approx(0.2)
     assert deeper["thresholds"][0]["precision"] == 0.5

@@ -13,11 +13,10 @@ from typing import Annotated
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
 from assistant.errors import DataError
 from assistant.evaluation.data import read_questions, sample
 from assistant.library.corpus import load_corpus
-from assistant.parts import load_llm
 from assistant.types import Passage
 
 

@@ -18,6 +18,7 @@ from assistant.commands.experiment import (
     Corpus,
     Jobs,
     Limit,
+    Nothing,
     Out,
     Questions,
     Seed,
@@ -31,7 +32,7 @@ from assistant.errors import DataError
 from assistant.evaluation.conditions import model_of
 from assistant.parts import load_encoder
 from assistant.settings import RetrieveSettings, Settings
-from assistant.types import Passage, Retriever
+from assistant.types import Retriever
 from assistant.uncertainty import told
 
 app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
@@ -284,7 +285,7 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     chosen = measured.choose(everything, limit, seed, judged, skip)
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     run = measured.open_run(into, dialogues, model_of(knobs))
-    parts = with_models(knobs, _retriever(knobs, corpus) if corpus else _Nothing())
+    parts = with_models(knobs, _retriever(knobs, corpus) if corpus else Nothing())
     with bar("Rewrites") as progress:
         measured.measure(chosen, run, parts, progress, jobs)
     summary = measured.summarise(chosen, run, seed)
@@ -293,13 +294,6 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     if judged:
         summary["retrieval"] = measured.retrieval(chosen, run, parts.retriever, judged, seed)
     _finish(run.write, summary, report.rewriting_table(summary), as_json)
-
-
-class _Nothing:
-    """A retriever for what is measured without passages."""
-
-    def search(self, query: str, k: int) -> list[Passage]:  # noqa: ARG002 - the signature is Retriever's
-        return []
 
 
 def _retriever(knobs: Settings, corpus: Path) -> Retriever:

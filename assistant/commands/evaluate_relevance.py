@@ -11,7 +11,15 @@ from typing import Annotated, Any, Literal
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, settings_of
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    SettingsFile,
+    by_words_only,
+    load_llm,
+    settings_of,
+)
 from assistant.commands.experiment import (
     AsJson,
     Corpus,
@@ -26,7 +34,6 @@ from assistant.commands.experiment import (
 )
 from assistant.evaluation.conditions import model_of
 from assistant.evaluation.thresholds import THRESHOLDS
-from assistant.parts import load_llm
 from assistant.relevance.calibration import Calibration, Method
 from assistant.settings import Settings
 

@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, settings_of
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    SettingsFile,
+    by_words_only,
+    load_llm,
+    settings_of,
+)
 from assistant.commands.experiment import (
     AsJson,
     Corpus,
@@ -26,7 +34,7 @@ from assistant.commands.experiment import (
 from assistant.evaluation import weighing
 from assistant.evaluation.conditions import model_of
 from assistant.evaluation.thresholds import THRESHOLDS
-from assistant.parts import load_embedder, load_llm
+from assistant.parts import load_embedder
 from assistant.types import Parts
 from assistant.uncertainty import told
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import out, talk
+from assistant.commands.common import load_llm, out, talk
 from assistant.library.corpus import corpus_retriever
-from assistant.parts import load_embedder, load_estimator, load_llm
+from assistant.parts import load_embedder, load_estimator, load_support
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
-from assistant.types import Parts, Retriever
+from assistant.types import Parts, Passage, Retriever
 
 Corpus = Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
 Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
@@ -60,13 +60,14 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
         embedder = load_embedder(settings, progress)
     with bar("Relevance estimator") as progress:
         estimator = load_estimator(settings, progress, embedder)
+    support = load_support(settings, embedder)
     if settings.turn.digest == "seq2seq":
         from assistant.summariser import load  # noqa: PLC0415 - torch
 
         with bar("Summariser") as progress:
             load(settings, progress)
     with bar("Language model") as progress:
-        return Parts(settings, load_llm(settings, progress), embedder, retriever, estimator)
+        return Parts(settings, load_llm(settings, progress), embedder, retriever, estimator, support)
 
 
 def command_line() -> str:
@@ -84,3 +85,11 @@ def tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) ->
     else:
         out.print(tables, highlight=False, soft_wrap=True)
     talk.print(f"Rows, summary and report are in {where}.", highlight=False, soft_wrap=True)
+
+
+class Nothing:
+    """A retriever for what is measured without passages."""
+
+    def search(self, query: str, k: int) -> list[Passage]:  # noqa: ARG002 - the signature is Retriever's
+        """Nothing, whatever the query."""
+        return []

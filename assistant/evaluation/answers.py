@@ -44,6 +44,7 @@ from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.evaluation.shots import demonstrating, draw
 from assistant.llm.meter import metered
+from assistant.llm.rounds import straight
 from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
 from assistant.uncertainty import UNKNOWN, WORD
 
@@ -340,7 +341,7 @@ class _Asker:
 
     def _answering(self, setting: Setting) -> Parts:
         shown = self._material.demonstrations[: setting.shots]
-        return replace(self._parts, llm=metered(demonstrating(self._parts.llm, shown)))
+        return replace(self._parts, llm=metered(straight(demonstrating(self._parts.llm, shown))))
 
 
 def row_of(question: Question, turn: Turn) -> Row:

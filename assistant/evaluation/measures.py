@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from assistant.text import normalise
 
@@ -43,6 +44,12 @@ def answer_recall(text: str, golds: Iterable[str]) -> float:
 def lost_vote(answer: str, pool: Iterable[str], golds: Sequence[str]) -> bool:
     """Whether a correct answer was in the pool and the answer is another (%NM; post-fusion, section 4)."""
     return not exact_match(answer, golds) and any(exact_match(candidate, golds) for candidate in pool)
+
+
+def share(passed: Sequence[bool]) -> Estimate:
+    """The share that passed, with Wilson's interval."""
+    found = binomtest(sum(passed), len(passed)).proportion_ci(method="wilson")
+    return Estimate(sum(passed) / len(passed), float(found.low), float(found.high))
 
 
 def mean(values: Sequence[float], seed: int = 0) -> Estimate:

@@ -369,14 +369,17 @@ def _best_threshold(sets: Sequence[ContextSet], thresholds: Sequence[float]) -> 
 
 
 def _at(sets: Sequence[ContextSet], threshold: float) -> dict[str, float]:
+    """What calling sets under the threshold unanswerable does; `given_up` is the share of the others that are, too."""
     said = sum(one.weight for one in sets if one.confidence < threshold)
     hits = sum(one.weight for one in sets if one.confidence < threshold and one.unanswerable)
     there = sum(one.weight for one in sets if one.unanswerable)
+    others = sum(one.weight for one in sets if not one.unanswerable)
     return {
         "threshold": threshold,
         "precision": hits / said if said else 0.0,
         "recall": hits / there if there else 0.0,
         "f1": 2 * hits / (said + there) if said + there else 0.0,
+        "given_up": (said - hits) / others if others else 0.0,
     }
 
 

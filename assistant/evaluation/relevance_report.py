@@ -39,7 +39,7 @@ def table(summary: Mapping[str, Any]) -> str:
     tables = [
         grid(["measure", "BM25", "reranked", "95 % interval", "as in a turn"], reached) if reached else "",
         grid(["measure", "value", "95 % interval"], said),
-        grid(["threshold", "precision", "recall", "F1"], swept),
+        grid(["threshold", "precision", "recall", "F1", "answerable under it"], swept),
         withheld.format(**without) if without else "",
         f"Expected calibration error: {summary['ece']:.3f} of passages, {summary['set_ece']:.3f} of sets.",
         grid(["confidence", "passages", "mean confidence", "relevant"], bins),

@@ -16,6 +16,7 @@ from assistant import variants
 from assistant.clock import charged, timed
 from assistant.evaluation.baselines import generate
 from assistant.llm.meter import metered
+from assistant.llm.rounds import straight
 from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
 from assistant.types import Choices, Parts, Passage, Query, Retriever, Turn
@@ -95,7 +96,7 @@ class Finder:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
         with self._loading:
             parts = self._parts()
-        parts = replace(parts, settings=self._settings, llm=metered(parts.llm))
+        parts = replace(parts, settings=self._settings, llm=metered(straight(parts.llm)))
         before = self._saved()
         *_, turn = timed("passages", step, turn, parts, self._stop)
         return charged(turn, "passages", self._saved() - before)

@@ -84,8 +84,8 @@ def check(folder: Path) -> None:
         raise ModelError(f"The cross-encoder in {folder} gives {labels} values a passage; give one that gives one.")
 
 
-def load(folder: Path) -> Any:
-    """The sentence-transformers `CrossEncoder` of a folder.
+def load(folder: Path, length: int = LENGTH) -> Any:
+    """The sentence-transformers `CrossEncoder` of a folder, reading at most `length` tokens of a pair.
 
     Raises:
         ModelError: a file is missing or broken.
@@ -102,7 +102,7 @@ def load(folder: Path) -> Any:
             model = CrossEncoder(str(plain), local_files_only=True, model_kwargs={"dtype": fastest()})
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no complete cross-encoder ({error}); get or train it again.") from error
-    model.max_seq_length = min(model.max_seq_length or LENGTH, LENGTH)
+    model.max_seq_length = min(model.max_seq_length or length, length)
     return model
 
 

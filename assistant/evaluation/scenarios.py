@@ -1,0 +1,279 @@
+"""Measures whole turns as people type them, each judged by its scenario's own marks.
+
+A scenario has what a person would have: facts, what was said before, and documents of their own, which lie in a library
+of their own that is searched beside the usual one and removed afterwards. One scenario, a line of the file:
+
+    {"id": "d07", "kind": "constraint", "facts": ["I can't swim."], "history": [["Hello", "Hello!"]],
+     "documents": [{"name": "trip.txt", "text": "..."}], "ask": "What should I do?", "expect": "answer",
+     "must": ["walk|market"], "must_not": ["snorkel"]}
+
+and one row of the results, where `why` is empty if it passed:
+
+    {"id": "d07", "passed": false, "why": "The reply has 'snorkel'.", "answer": "Go snorkelling. [1]",
+     "citations": [{"n": 1, "passage_id": "...", "title": "trip", "quote": "..."}], "origin": "passages",
+     "seconds": 9.1}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from assistant import turn as flow
+from assistant.chat import Source
+from assistant.errors import DataError, FactError, SequiturError
+from assistant.evaluation.data import fingerprint, records
+from assistant.evaluation.grid import grid
+from assistant.evaluation.marks import Pattern, has
+from assistant.evaluation.measures import share
+from assistant.evaluation.runs import Row, Run
+from assistant.library.index import add_documents
+from assistant.library.shelves import is_library, library_folder, own_library, remove_library
+from assistant.markers import read as without_markers
+from assistant.settings import Settings
+from assistant.types import Choices, Exchange, Fact, Progress, Turn, new_id, now
+from ptkb.store import validated
+
+Kind = Literal[
+    "constraint", "context", "near_miss", "false_premise", "talk", "injection", "library", "followup", "document",
+    "compound", "language", "writing", "arithmetic", "outside",
+]  # fmt: skip
+Expect = Literal["answer", "no_answer", "uncited", "either"]
+
+
+def _fact(text: str) -> str:
+    try:
+        return validated(text)
+    except FactError as error:
+        raise ValueError(str(error)) from error
+
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Document(_Record):
+    """A document of the user's own: its file name, whose ending says how it is read, and its text."""
+
+    name: Text
+    text: Text
+
+
+class Scenario(_Record):
+    """One utterance with all that a turn knows beforehand, and the marks that its reply is judged by.
+
+    `must` and `must_not` are regular expressions, searched for in the reply whatever the case. `expect` is "answer"
+    (with citations), "no_answer" (nothing cited), "uncited" (a reply without citations), or "either".
+    """
+
+    id: Text
+    kind: Kind
+    facts: tuple[Annotated[str, AfterValidator(_fact)], ...] = ()
+    history: tuple[tuple[str, str], ...] = ()
+    documents: tuple[Document, ...] = ()
+    ask: Text
+    expect: Expect
+    must: tuple[Pattern, ...] = ()
+    must_not: tuple[Pattern, ...] = ()
+
+
+def read_scenarios(path: Path) -> list[Scenario]:
+    """The scenarios of a JSONL file.
+
+    Raises:
+        DataError: the file or a line can't be used, or an id is there twice; the line and what is wrong are named.
+    """
+    found: dict[str, Scenario] = {}
+    for place, record in records(path):
+        scenario = _scenario(place, record)
+        if scenario.id in found:
+            raise DataError(f"{place}, repeats the id '{scenario.id}'; ids have to be unique.")
+        found[scenario.id] = scenario
+    if not found:
+        raise DataError(f"There are no scenarios in {path}; give a file of {{id, kind, ask, expect, ...}} lines.")
+    return list(found.values())
+
+
+def _scenario(place: str, record: dict[str, Any]) -> Scenario:
+    try:
+        return Scenario.model_validate(record)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{place}, is no scenario: '{where}': {first['msg']}.") from error
+
+
+def open_run(folder: Path, scenarios: Path, choices: Choices, model: str) -> Run[str]:
+    """The folder of this run.
+
+    Raises:
+        DataError: the folder holds a run on other scenarios, or one whose turns were run otherwise.
+    """
+    asked = {"scenarios": fingerprint(scenarios), "model": model, **asdict(choices)}
+    return Run(folder, asked, lambda row: str(row["id"]))
+
+
+def measure(
+    scenarios: Sequence[Scenario], run: Run[str], source: Callable[[], Source], choices: Choices, progress: Progress
+) -> None:
+    """Run and judge the turns that the run's rows lack; `source` is asked for only if there are any.
+
+    Raises:
+        DataError: a document can't be read; the message names it.
+        SequiturError: the parts of a turn can't be had.
+    """
+    if all(one.id in run.rows for one in scenarios):
+        return
+    parts = source()
+    jobs = [(one.id, lambda one=one: _row(one, run.folder, parts, choices)) for one in scenarios]
+    run.fill(jobs, len(jobs), progress)
+
+
+def _row(scenario: Scenario, folder: Path, source: Source, choices: Choices) -> Row:
+    # a user of this run and scenario alone: nobody else's documents, and after a kill its own are found again
+    user = f"scenario {sha256(str(folder.resolve()).encode()).hexdigest()} {scenario.id}"
+    with _documents(scenario, user, source.settings):
+        turn = _run(_start(scenario, choices), source, user)
+    reasons = verdict(scenario, turn)
+    titles = {passage.id: passage.title for passage in turn.passages}
+    return {
+        "id": scenario.id,
+        "passed": not reasons,
+        "why": " ".join(reasons),
+        "answer": turn.answer.text if turn.answer else "",
+        "citations": [
+            {"n": one.n, "passage_id": one.passage_id, "title": titles.get(one.passage_id, ""), "quote": one.quote}
+            for one in turn.citations
+        ],
+        "origin": turn.answer.origin if turn.answer else "",
+        "seconds": round(turn.seconds, 3),
+    }
+
+
+def _run(turn: Turn, source: Source, user: str) -> Turn:
+    """The turn at its end; one that a person could mend the cause of has failed, and a bug ends the run."""
+    try:
+        *_, turn = flow.run(turn, source.parts(user, turn.choices), Event())
+    except SequiturError as error:
+        return turn.grow(status="failed", error=str(error))
+    return turn
+
+
+def _start(scenario: Scenario, choices: Choices) -> Turn:
+    moment = now()
+    return Turn(
+        scenario.ask,
+        # as the conversation keeps them: without their markers
+        tuple(Exchange(said, said, without_markers(reply, most=0).text) for said, reply in scenario.history),
+        tuple(Fact(new_id(), text, moment, moment) for text in scenario.facts),
+        choices,
+    )
+
+
+@contextmanager
+def _documents(scenario: Scenario, user: str, settings: Settings) -> Iterator[None]:
+    """The scenario's documents as this user's own, for as long as the block lasts."""
+    library = own_library(user)
+    try:
+        if scenario.documents:
+            _add(scenario, library, settings)
+        yield
+    finally:
+        if is_library(library_folder(library, settings)):
+            remove_library(library, settings)
+
+
+def _add(scenario: Scenario, library: str, settings: Settings) -> None:
+    with TemporaryDirectory() as folder:
+        paths = [Path(folder, Path(one.name).name) for one in scenario.documents]
+        for path, document in zip(paths, scenario.documents, strict=True):
+            path.write_text(document.text, encoding="utf-8")
+        for outcome in add_documents(library, paths, settings, uploaded=True):
+            if outcome.status == "skipped":
+                raise DataError(
+                    f"Scenario {scenario.id}: the document {outcome.name} can't be used ({outcome.reason}); mend it."
+                )
+
+
+def verdict(scenario: Scenario, turn: Turn) -> list[str]:
+    """What is wrong with the turn by the scenario's marks, a sentence each; nothing if it passes."""
+    reply = turn.answer.text if turn.answer else ""
+    if turn.status == "failed":
+        return [f"The turn failed: {turn.error}"]
+    if not reply.strip():
+        return ["There is no reply."]
+    wrong = []
+    if scenario.expect == "answer" and not turn.citations:
+        wrong.append("Nothing is cited.")
+    if scenario.expect in {"no_answer", "uncited"} and turn.citations:
+        wrong.append(f"{len(turn.citations)} citation(s), where none should be.")
+    wrong += [f"The reply lacks '{one}'." for one in scenario.must if not has(reply, one)]
+    wrong += [f"The reply has '{one}'." for one in scenario.must_not if has(reply, one)]
+    return wrong
+
+
+def summarise(scenarios: Sequence[Scenario], rows: Mapping[str, Row]) -> dict[str, Any]:
+    """The share that passed, over all and by kind in the file's order, with Wilson's 95 % intervals."""
+    kinds = dict.fromkeys(one.kind for one in scenarios)
+    passed = {kind: [rows[one.id]["passed"] for one in scenarios if one.kind == kind] for kind in kinds}
+    seconds = [rows[one.id]["seconds"] for one in scenarios]
+    return {
+        "overall": _share([one for some in passed.values() for one in some]),
+        "kinds": {kind: _share(some) for kind, some in passed.items()},
+        "seconds": {"median": median(seconds), "slowest": max(seconds)},
+    }
+
+
+def _share(passed: Sequence[bool]) -> dict[str, Any]:
+    return {**asdict(share(passed)), "n": len(passed)}
+
+
+def table(summary: Mapping[str, Any]) -> str:
+    """The summary as a Markdown table."""
+    shares = {**summary["kinds"], "**all**": summary["overall"]}
+    cells = [
+        [kind, f"{one['value']:.0%}", f"{one['low']:.0%} to {one['high']:.0%}", str(one["n"])]
+        for kind, one in shares.items()
+    ]
+    time = summary["seconds"]
+    told = f"Seconds a turn: median {time['median']:.1f}, slowest {time['slowest']:.1f}."
+    return f"{grid(['kind', 'passed', '95 % interval', 'scenarios'], cells)}\n\n{told}"
+
+
+def answers(scenarios: Sequence[Scenario], rows: Mapping[str, Row]) -> str:
+    """Every reply in full beside its verdict, as Markdown."""
+    return "\n".join(_answer(one, rows[one.id]) for one in scenarios)
+
+
+def _answer(scenario: Scenario, row: Row) -> str:
+    told = [
+        *(f"Fact: {fact}" for fact in scenario.facts),
+        *(f"Before: {said} / {reply}" for said, reply in scenario.history),
+        *(f"Document: {document.name}" for document in scenario.documents),
+        f"Asked: {scenario.ask}",
+    ]
+    cited = [f"[{one['n']}] {one['title']}: {one['quote']}" for one in row["citations"]]
+    lines = [
+        f"### {scenario.id}: {'passed' if row['passed'] else 'FAILED'}",
+        *(f"- {_line(one)}" for one in (*told, *([f"**{row['why']}**"] if row["why"] else []), *cited)),
+        "",
+        *(f"> {line}" for line in row["answer"].splitlines()),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

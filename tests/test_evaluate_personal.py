@@ -1,0 +1,96 @@
+"""`evaluate personal`: what counts as a right rewrite, runs that go on, and files that can't be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assistant.commands import evaluate_personal
+from assistant.commands.experiment import Nothing
+from assistant.errors import DataError
+from assistant.evaluation.personal import measure, open_run, read_pairs, summarise
+from assistant.settings import Settings
+from assistant.types import Parts, silent
+from tests.scripted import WORDS, ScriptedLLM
+
+LIVES = {"facts": ["I live in Oslo."], "question": "How large is my country?", "must": ["norw"], "kind": "country"}
+WRITTEN = Path(__file__).parent / "data" / "personal.jsonl"
+
+
+def written(folder: Path, *rows: dict[str, object]) -> Path:
+    path = folder / "pairs.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def parts(*replies: str) -> Parts:
+    return Parts(Settings(), ScriptedLLM(list(replies)), WORDS, Nothing())
+
+
+def test_a_rewrite_is_right_that_says_what_it_must_say(tmp_path: Path) -> None:
+    plain = {"facts": ["I live in Oslo."], "question": "Is the earth flat?", "must": ["^is the earth flat"]}
+    pairs = read_pairs(written(tmp_path, LIVES, LIVES, plain))
+    rows = measure(pairs, parts("How large is Norway?", "How large is Oslo?", plain["question"]), None, silent)
+    assert [rows[pair.id]["right"] for pair in pairs] == [True, False, True]
+    summary = summarise(pairs, rows)
+    assert (summary["n"], summary["accuracy"]) == (3, pytest.approx(2 / 3))
+    assert summary["kinds"]["country"]["value"] == 0.5
+
+
+def test_the_facts_and_what_was_said_are_told_to_the_model(tmp_path: Path) -> None:
+    row = {**LIVES, "history": [["Is Norway in the EU?", "No, it isn't."]]}
+    given = parts("How large is Norway?")
+    measure(read_pairs(written(tmp_path, row)), given, None, silent)
+    assert isinstance(given.llm, ScriptedLLM)
+    shown = given.llm.prompts[0][-1].content
+    assert all(text in shown for text in ("I live in Oslo.", "Is Norway in the EU?", "How large is my country?"))
+
+
+def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = written(tmp_path, LIVES, {**LIVES, "question": "How old is my country?"})
+    pairs = read_pairs(path)
+    measure(pairs[:1], parts("How large is Norway?"), open_run(tmp_path / "out", path, "m"), silent)
+    rows = measure(pairs, parts("How old is Norway?"), open_run(tmp_path / "out", path, "m"), silent)
+    assert all(rows[pair.id]["right"] for pair in pairs)
+    with pytest.raises(DataError):
+        open_run(tmp_path / "out", path, "another model")
+
+
+def test_the_command_prints_the_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(evaluate_personal, "load_embedder", lambda *_: WORDS)
+    monkeypatch.setattr(evaluate_personal, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
+    path = written(tmp_path, {**LIVES, "split": "dev"}, {**LIVES, "split": "test"})
+    evaluate_personal.personal(pairs=path, split="test", as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["accuracy"], told["n"]) == (1.0, 1)
+    evaluate_personal.personal(pairs=path)
+    assert "How large is Norway?" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"must": ["("]}, "'must.0': .* is no regular expression"),
+        ({"must": []}, "'must'"),
+        ({"question": ""}, "'question'"),
+        ({"facts": "I live in Oslo."}, "'facts'"),
+    ],
+)
+def test_a_line_that_is_no_pair_is_named(tmp_path: Path, change: dict[str, object], why: str) -> None:
+    with pytest.raises(DataError, match=f"pairs.jsonl, line 2, is no pair of facts and question: {why}"):
+        read_pairs(written(tmp_path, LIVES, {**LIVES, **change}))
+
+
+def test_a_split_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="There are no pairs of the split 'test'"):
+        read_pairs(written(tmp_path, LIVES), "test")
+
+
+def test_the_pairs_that_come_with_it_are_whole() -> None:
+    pairs = read_pairs(WRITTEN)
+    assert len(pairs) == len({pair.id for pair in pairs}) == 100
+    assert {pair.split for pair in pairs} == {"dev", "test"}
