@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of, talk, watch
+from assistant.commands.ending import MENDABLE, at_end, end_with
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Settings
@@ -43,6 +44,7 @@ def _serve(settings: Settings) -> None:
     from assistant.web.server import furnish, serve  # noqa: PLC0415 - gradio takes seconds to import
 
     loader = Loader(settings)
+    at_end(loader.close)
     house, logins = furnish(settings, loader)
     server = serve(house, logins)
     talk.print(f"Sequitur is at [bold]{server.url}[/bold] (Ctrl-C ends it).")
@@ -64,9 +66,14 @@ def _tell(loader: Loader) -> None:
         talk.print(str(error), style="red", markup=False)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Serve as the command line says; an error that a person can mend is one sentence and exit code 2."""
     try:
         typer.run(main)
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)
-        sys.exit(2)
+        sys.exit(MENDABLE)
+
+
+if __name__ == "__main__":
+    end_with(run)

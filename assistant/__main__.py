@@ -10,13 +10,15 @@ from rich.text import Text
 from assistant.commands import (
     ask,
     bench,
-    bench_llm,
-    bench_relevance,
     evaluate,
     evaluate_gates,
     evaluate_groundedness,
+    evaluate_personal,
     evaluate_ptkb,
     evaluate_relevance,
+    evaluate_scenarios,
+    evaluate_suitability,
+    evaluate_support,
     evaluate_weighing,
     facts,
     ikat,
@@ -26,9 +28,12 @@ from assistant.commands import (
     train_blend,
     train_joint,
     train_quality,
+    train_suitability,
+    train_support,
     users,
 )
 from assistant.commands.common import talk
+from assistant.commands.ending import MENDABLE, end_with
 from assistant.errors import SequiturError
 
 app = typer.Typer(
@@ -46,21 +51,24 @@ app.add_typer(models.app, name="models")
 app.add_typer(facts.app, name="facts")
 app.add_typer(users.app, name="users")
 app.add_typer(evaluate.app, name="evaluate")
-for command in (evaluate_gates.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
+for command in (evaluate_support.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
     evaluate.app.command()(command)
 evaluate.app.command()(evaluate_relevance.relevance)
 evaluate.app.command()(evaluate_weighing.re_rag)
+evaluate.app.command()(evaluate_suitability.suitability)
 evaluate.app.command()(evaluate_groundedness.groundedness)
+evaluate.app.command()(evaluate_scenarios.scenarios)
+evaluate.app.command()(evaluate_personal.personal)
 app.add_typer(train.app, name="train")
 train.app.command()(train_quality.quality)
+train.app.command()(train_suitability.suitability)
+train.app.command()(train_support.support)
 train.app.command()(train_joint.joint)
 train.app.command()(train_blend.blend)
 app.command("ikat")(ikat.ikat)
 app.command("ikat-validate")(ikat.validate)
 app.command("ikat-index")(ikat.index)
 app.add_typer(bench.app, name="bench")
-bench.app.command("llm")(bench_llm.llm)
-bench.app.command()(bench_relevance.relevance)
 
 
 def main() -> None:
@@ -69,8 +77,8 @@ def main() -> None:
         app()
     except SequiturError as error:
         talk.print(Text.assemble(("Error:", "red"), f" {error}"), soft_wrap=True)
-        sys.exit(2)
+        sys.exit(MENDABLE)
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

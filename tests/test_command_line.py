@@ -104,7 +104,7 @@ def test_ask_prints_the_answer_and_the_sentences_behind_it(run: Run) -> None:
     assert said.exit_code == 0, said.output + repr(said.exception)
     assert "Lentils are rich in protein. [1] They hold 99 grams of iron." in said.stdout
     assert "[1] Lentils: Lentils are rich in protein." in said.stdout
-    assert "Sentences without a number have no support in the library." in said.stdout
+    assert "Not found in the sources: They hold 99 grams of iron." in said.stdout
     assert "Read 3 passages, used 0 facts" in said.stdout
 
 
@@ -115,9 +115,19 @@ def test_ask_prints_what_happened_in_the_turn(run: Run) -> None:
     )
 
 
+def test_ask_says_what_is_not_from_the_library_unless_it_is_told_not_to(run: Run) -> None:
+    question, replies = ("ask", "Which drink holds no lactose?"), ["Oat drink.", *["unknown"] * 4]
+    said, _ = run(*question, replies=replies)
+    assert "Not from your library" in said.stdout
+    assert "Oat drink." in said.stdout
+    said, _ = run(*question, "--below", "refuse", replies=replies)
+    assert "The library doesn't hold an answer to this." in said.stdout
+    assert "Not from your library" not in said.stdout
+
+
 def test_ask_prints_the_turn_as_json(run: Run) -> None:
-    replies = ["Oat drink.", "Oat drink holds no lactose."]
-    question = ("ask", "Which drink is oat drink?", "--fact", "Oat drink is my drink", "--k", "2", "--json")
+    replies = ["Which drink is oat drink?", "Oat drink.", "Oat drink holds no lactose."]
+    question = ("ask", replies[0], "--fact", "Oat drink is my drink", "--k", "2", "--json")
     said, llm = run(*question, replies=replies)
     turn = json.loads(said.stdout)
     assert (turn["status"], turn["answer"]["text"]) == ("done", "Oat drink holds no lactose. [1]")

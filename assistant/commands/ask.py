@@ -20,9 +20,9 @@ from assistant.chat import exchanges
 from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, ready, settings_of, talk
 from assistant.errors import SequiturError
 from assistant.parts import Loader
-from assistant.settings import Settings
+from assistant.settings import Below, Settings
 from assistant.types import Choices, Fact, Turn, new_id, now
-from assistant.views import as_json, events, headline
+from assistant.views import as_json, events, headline, instead, passed_over, sources
 from ptkb.store import validated
 
 Facts = Annotated[list[str] | None, typer.Option("--fact", help="Something about you; may be repeated.")]
@@ -30,6 +30,9 @@ Strategy = Annotated[str | None, typer.Option(help="How the answer is made from 
 Loop = Annotated[str | None, typer.Option(help="How the passages are found.")]
 K = Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")]
 Library = Annotated[str | None, typer.Option(help="The library to answer from.")]
+Under = Annotated[
+    Below | None, typer.Option(help="What happens where no passage seems to answer, as in relevance.below.")
+]
 
 
 def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
@@ -40,6 +43,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     k: K = None,
     library: Library = None,
     retriever: Searched = None,
+    below: Under = None,
     as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
     model: Model = None,
     backend: Backend = None,
@@ -49,7 +53,8 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Ask one question and print the answer with its sources."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
     question = flow.accepted(question, usual.turn.utterance_chars)
-    turn = Turn(question, known=_facts(fact or []), choices=_choices(usual, loop, strategy, k))
+    choices = _choices(usual, loop, strategy, k, below)
+    turn = Turn(question, known=_facts(fact or []), choices=choices)
     turn = _answered(turn, ready(usual), quiet=as_data)
     if as_data:
         out.print_json(json.dumps(as_json(turn)))
@@ -66,6 +71,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
     k: K = None,
     library: Library = None,
     retriever: Searched = None,
+    below: Under = None,
     model: Model = None,
     backend: Backend = None,
     settings: SettingsFile = None,
@@ -73,7 +79,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    choices, known = _choices(usual, loop, strategy, k), _facts(fact or [])
+    choices, known = _choices(usual, loop, strategy, k, below), _facts(fact or [])
     loader = ready(usual)
     turns: list[Turn] = []
     talk.print("Ask away; an empty line ends the conversation.", style="dim")
@@ -89,7 +95,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
         turns.append(turn)
 
 
-def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | None) -> Choices:
+def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | None, below: Below | None) -> Choices:
     """What was asked for, else the settings' choice; a loop or strategy that is none is told before anything loads."""
     loop = loop or usual.turn.loop
     choices = Choices(
@@ -98,6 +104,7 @@ def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | N
         k or usual.retrieve.k_for(loop),
         usual.library,
         retriever=usual.retrieve.retriever,
+        below=below or "",
     )
     flow.asked(Turn("", choices=choices))
     return choices
@@ -119,8 +126,9 @@ def _lines() -> Iterator[str]:
 
 
 def _answered(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
-    parts, stop = loader.parts("me", turn.choices), Event()
+    stop = Event()
     with _stopping(stop), Live(console=talk if quiet else out, refresh_per_second=8, transient=quiet) as live:
+        parts = loader.parts("me", turn.choices)
         for turn in flow.run(turn, parts, stop):
             text = turn.answer.text if turn.answer else ""
             live.update(Markdown(text) if text and not quiet else headline(turn))
@@ -138,12 +146,12 @@ def _stopping(stop: Event) -> Iterator[None]:
 
 
 def _show_sources(turn: Turn) -> None:
-    titles = {passage.id: passage.title for passage in turn.passages}
-    for citation in sorted({(c.n, c.passage_id, c.quote) for c in turn.citations}):
-        n, passage, text = citation
-        out.print(Padding(f"\\[{n}] [bold]{escape(titles[passage])}[/bold]: {escape(text)}", (0, 0, 0, 2)))
-    if any(not sentence.supported for sentence in turn.sentences):
-        out.print("  Sentences without a number have no support in the library.", style="dim")
+    for source in sources(turn):
+        title = f"[bold]{escape(source.title)}[/bold]{', says a part' if source.partly else ''}"
+        out.print(Padding(f"\\[{source.n}] {title}: {escape(source.quote)}", (0, 0, 0, 2)))
+    for sentence in turn.sentences:
+        if sentence.state == "not" and instead(turn) != "own":
+            out.print(Padding(f"Not found in the sources: {escape(sentence.text)}", (0, 0, 0, 2)), style="dim")
     if turn.own_answer:
         out.print(Padding(f"The model's own knowledge, without a source: {escape(turn.own_answer)}", (0, 0, 0, 2)))
     for event in events(turn):
@@ -151,4 +159,8 @@ def _show_sources(turn: Turn) -> None:
     if turn.confidence:
         low = ", which counts as not in the library" if turn.confidence.level == "none" else ""
         out.print(f"  Chance that a passage answers this: {turn.confidence.value:.0%}{low}.", style="dim")
+    if passed_over(turn):
+        found = ", ".join(dict.fromkeys(passage.title or passage.id for passage in turn.passages))
+        out.print(f"  Found, but not used: {escape(found)}.", style="dim")
+        out.print("  --below answer makes an answer from that, --below own from what the model knows.", style="dim")
     out.print(f"  {headline(turn)}", style="dim")

@@ -9,12 +9,17 @@ from tempfile import TemporaryFile
 from typing import Annotated, Any, Literal
 
 import typer
+from rich import progress as rich_progress
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from assistant import parts
+from assistant.commands.ending import at_end
 from assistant.errors import DataError, SettingsError
 from assistant.parts import Loader, Stage
+from assistant.settings import Backend as Runs
 from assistant.settings import RetrieverName, Settings, load
+from assistant.types import LLM, Choices, Progress
 
 # What is said to a person goes to the error stream, so that `--json` leaves the output to programs.
 talk = Console(stderr=True)
@@ -26,7 +31,7 @@ DataDir = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.", show_default=False)]
 Backend = Annotated[
-    Literal["auto", "llama.cpp", "transformers"] | None,
+    Literal["auto", Runs] | None,
     typer.Option(help="What runs it, as in the setting llm.backend.", show_default=False),
 ]
 Searched = Annotated[
@@ -70,6 +75,13 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value}
 
 
+def usual_choices(settings: Settings) -> Choices:
+    """What a turn does where nobody chooses anything else."""
+    loop = settings.turn.loop
+    k, retriever = settings.retrieve.k_for(loop), settings.retrieve.retriever
+    return Choices(settings.turn.strategy, loop, k, settings.library, retriever=retriever)
+
+
 def results_folder(into: Path | None) -> None:
     """Make the folder for results, where one is wanted, before a measurement whose results would be lost without it.
 
@@ -97,12 +109,13 @@ def writing(into: Path) -> Iterator[None]:
 
 
 def ready(settings: Settings) -> Loader:
-    """Load everything, with a bar for each stage on the error stream.
+    """Load everything, with a bar for each stage on the error stream; it is closed when the command ends.
 
     Raises:
         SequiturError: something could not be loaded.
     """
     loader = Loader(settings)
+    at_end(loader.close)
     loader.start()
     watch(loader)
     if loader.notice:
@@ -110,10 +123,21 @@ def ready(settings: Settings) -> Loader:
     return loader
 
 
+def load_llm(settings: Settings, progress: Progress) -> LLM:
+    """The language model that the settings name, fetched if need be; it is closed when the command ends.
+
+    Raises:
+        ModelError: it can't be had, trusted or loaded.
+    """
+    llm = parts.load_llm(settings, progress)
+    at_end(llm.close)
+    return llm
+
+
 def watch(loader: Loader) -> None:
     """Show the stages of a loader until it has finished."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=talk, transient=True) as bars:
+    with rich_progress.Progress(*columns, console=talk, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def show(stages: tuple[Stage, ...]) -> None:

@@ -70,6 +70,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         k=k or knobs.retrieve.k_for(loop),
         library=library or knobs.library,
         loops=loops,
+        below=knobs.relevance.below_for("factoid"),
     )
     flow.asked(Turn("", choices=choices))
     if index and library:
