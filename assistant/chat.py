@@ -6,20 +6,26 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
+from time import monotonic
 from typing import Protocol
 
 from assistant import turn as flow
 from assistant import variants
-from assistant.citations import read
 from assistant.conversation import Conversation, Conversations, Version
 from assistant.errors import SequiturError, SettingsError
+from assistant.library.arrivals import Arrivals
+from assistant.markers import read
 from assistant.settings import Settings
-from assistant.types import Choices, Exchange, Parts, Turn, new_id, now
+from assistant.steps.abstain import said
+from assistant.types import Choices, Exchange, Parts, Turn, Wait, new_id, now
 from ptkb.store import Ptkb
 
 _LOG = logging.getLogger(__name__)
-PAUSE = 0.1  # seconds between looks at whether loading has ended
+PAUSE = 0.1  # seconds between looks at whether what a message waits for is there
+PATIENCE = 30.0  # seconds that a message waits for documents that are being added
 BROKEN = "Something went wrong inside Sequitur; the log has the details. Nothing you wrote is lost: try again."
+
+NOT_YET = "Documents of yours are still being added and were not searched; ask again once they are listed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,10 @@ class Source(Protocol):
         """Whether loading has ended, well or not, within so many seconds."""
         ...
 
+    def waiting(self) -> Wait:
+        """What is being loaded, and how far that is."""
+        ...
+
     def parts(self, user: str, choices: Choices) -> Parts:
         """The parts for a turn of `user`.
 
@@ -53,10 +63,14 @@ class Source(Protocol):
 
 
 class Chat:
-    """What the page talks to. Every method checks that the conversation is the user's own."""
+    """What the page talks to. Every method checks that the conversation is the user's own.
+
+    `arrivals` has the documents that are being added; a message waits `PATIENCE` seconds for those of its user.
+    """
 
     def __init__(self, conversations: Conversations, ptkb: Ptkb, source: Source) -> None:
         self._conversations, self._ptkb, self._source = conversations, ptkb, source
+        self.arrivals = Arrivals()
 
     def ask(self, user: str, conversation: str, utterance: str, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Answer an utterance at the end of a conversation; yields the turn as it grows, saving as it goes.
@@ -126,7 +140,7 @@ class Chat:
     def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
         saved_at = None
         try:
-            for turn in self._once_loaded(place.user, turn, stop):
+            for turn in self._once_ready(place.user, turn, stop):
                 if turn.step != saved_at:
                     self._save(place, turn)
                     saved_at = turn.step
@@ -134,30 +148,45 @@ class Chat:
         except SequiturError as error:
             if saved_at is None:
                 raise
-            turn = turn.grow(status="failed", step="", error=str(error))
+            turn = turn.grow(status="failed", step="", wait=None, error=str(error))
             self._save(place, turn)
             yield turn
         except GeneratorExit:
             stop.set()
-            self._save(place, turn.grow(status="stopped", step=""))
+            self._save(place, turn.grow(status="stopped", step="", wait=None))
             raise
         except Exception:  # noqa: BLE001 - the conversation outlives any bug, and the log tells of it
             _LOG.exception("turn %s failed", turn.id)
-            turn = turn.grow(status="failed", step="", error=BROKEN)
+            turn = turn.grow(status="failed", step="", wait=None, error=BROKEN)
             self._save(place, turn)
             yield turn
 
-    def _once_loaded(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
+    def _once_ready(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
         """The turn as it grows, once there is something to answer it with; facts told meanwhile are known to it."""
-        if not self._source.loaded(0):
-            accepted = flow.accepted(turn.utterance, self._source.settings.turn.utterance_chars)
-            yield (turn := turn.grow(utterance=accepted, step="load"))
-            while not self._source.loaded(PAUSE):
-                if stop.is_set():
-                    yield turn.grow(status="stopped", step="")
-                    return
+        waited = False
+        for wait in self._waits(user, stop):
+            if not waited:
+                accepted = flow.accepted(turn.utterance, self._source.settings.turn.utterance_chars)
+                turn, waited = turn.grow(utterance=accepted, step="load"), True
+            yield turn.grow(wait=wait)
+        if waited:
             turn = turn.grow(known=tuple(self._ptkb.facts(user)), step="")
-        yield from self._answered(user, turn, stop)
+            if stop.is_set():
+                yield turn.grow(status="stopped")
+                return
+        yield from self._answered(user, turn.told(NOT_YET) if self.arrivals.wait(user) else turn, stop)
+
+    def _waits(self, user: str, stop: Event) -> Iterator[Wait]:
+        """What a message of this user waits for, each time that this changes, until it need not wait any longer."""
+        told = None
+        while not stop.is_set() and not self._source.loaded(PAUSE if told else 0):
+            if (wait := self._source.waiting()) != told:
+                yield (told := wait)
+        end = monotonic() + PATIENCE
+        while not stop.is_set() and monotonic() < end and (arriving := self.arrivals.wait(user)):
+            if arriving != told:
+                yield (told := arriving)
+            stop.wait(PAUSE)
 
     def _answered(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
         return flow.run(turn, self._source.parts(user, turn.choices), stop)
@@ -168,9 +197,9 @@ class Chat:
 
 
 def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
-    """Earlier turns as history: what was said, what it meant, and the reply without its markers."""
+    """Earlier turns as history: what was said, what it meant, and the reply without its markers and its label."""
     return tuple(
-        Exchange(turn.utterance, turn.question or turn.utterance, read(turn.answer.text, most=0).text)
+        Exchange(turn.utterance, turn.question or turn.utterance, read(said(turn.answer), most=0).text)
         for turn in turns
         if turn.answer is not None and turn.answer.text
     )

@@ -1,129 +1,109 @@
-"""Ties the sentences of an answer to the sentences of passages that say the same.
+"""Ties the sentences of an answer to the passages that say the same.
 
-Numbers that the model wrote are hints. Each sentence is compared to the sentences of the passages; those that support
-it are cited, numbered by first use. A sentence that nothing supports is marked, and an answer without a supported
-sentence counts as unknown.
+A judge of support reads each sentence, as a reply to the question, beside the few passages nearest to it. What it finds
+supported, in full or partly, is cited, numbered by first use; numbers that the model wrote are hints on where to look.
+A sentence that no passage says is marked and stays, and an answer of such sentences alone counts as unknown.
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.clock import timed
-from assistant.figures import Higher, higher, spelt_out
-from assistant.retrieve.sides import sides
-from assistant.support import Claim, Shown, compares, complete_each_other, coverage, mentions_all, mixes_up, supports
-from assistant.text import appended, normalise, quote, sentences
-from assistant.types import Answer, Citation, Embedder, Parts, Passage, Sentence, Span, Turn
-
-# [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, not [0] or x[1].
-_MARKER = re.compile(
-    r"[ \t]*(?<!\b[a-z])[\[【［]\^?([1-9]\d?(?:\s*[,;、–-]\s*\^?[1-9]\d?)*)(?:†[^\]】］\n]*)?[\]】］]+"
+from assistant.errors import ModelError, SequiturError
+from assistant.markers import Marked, read
+from assistant.support import coverage
+from assistant.text import around, quote, sentences
+from assistant.types import (
+    Answer,
+    Citation,
+    Claim,
+    Embedder,
+    Parts,
+    Passage,
+    Sentence,
+    Span,
+    SupportJudge,
+    Turn,
+    Verdict,
 )
-_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+
+_LOG = logging.getLogger(__name__)
+NOT_CHECKED = "The sentences were not checked against the passages: "
+
 # A block of code, from fence to fence.
 _BLOCK = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _LAST_BAR = re.compile(r"\s*\|$")
 # Words of a bare phrase, at most; scripts that put no spaces between words have about two characters a word.
 _PHRASE = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-_AS_MANY = re.compile(r"\bas (?:many|much)\b|\b(?:twice|half|double|times) (?:as|the|that)\b", re.IGNORECASE)
-_WEIGHS = re.compile(r"\b(?:compar\w+|differ\w*|better|best|worse|worst|vs|versus|both)\b", re.IGNORECASE)
-# How many passages are asked about one sentence, the nearest first.
-_ASKED = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """A text without its markers, and for each marker where it stood and the numbers in it."""
-
-    text: str
-    hints: tuple[tuple[int, tuple[int, ...]], ...]
+# Passages that the judge reads beside one sentence, the nearest: each alone, and the first of them together, too. Of a
+# long reply it reads fewer beside each sentence, one at least, and about so many in all; so many words of each.
+_READ, _TOGETHER, _ALL, _WORDS = 3, 2, 60, 80
+_ORDER = ("not", "partly", "supported")
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A passage that may support a sentence: the span that is nearest to it, and what the model is shown.
+    """A passage that may support a sentence, and the span in it that is nearest to the sentence.
 
     `nearness` is the cosine of that span, in [-1, 1], plus the share of the sentence's words that the passage has.
     """
 
     passage: Passage
     span: Span
-    shown: str
     nearness: float
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Evidence and the support, in [0, 1], that it was found to give."""
+class Finding:
+    """What a sentence was read beside, one passage or two, and what the judge said."""
 
-    evidence: Evidence
-    score: float
+    evidence: tuple[Evidence, ...]
+    verdict: Verdict
 
 
 def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `sentences` and `citations` to a chat answer that claims to know; without support it becomes unknown."""
+    """Adds `sentences` and `citations` to a chat answer that claims to know; without support it becomes unknown.
+
+    Where the judge can't be used, the sentences stay unchecked, and an event says why.
+    """
     if turn.choices.form == "factoid" or turn.answer is None or turn.answer.unknown or stop.is_set():
         yield turn
     else:
         yield from timed("citations", _cite, turn, parts, stop)
 
 
-def read(text: str, most: int = 99) -> Marked:
-    """Take the markers out of a text, remembering where they stood; code is left alone.
-
-    So is what names several numbers and one beyond `most`, as an interval does ("the range [10, 20]").
-    """
-    code = [match.span() for match in _CODE.finditer(text)]
-    plain, hints, last = "", [], 0
-    for match in _MARKER.finditer(text):
-        listed = _listed(match.group(1))
-        if any(start <= match.start() < end for start, end in code) or (len(listed) > 1 and max(listed) > most):
-            continue
-        plain += text[last : match.start()]
-        hints.append((len(plain), listed))
-        last = match.end()
-    return Marked(plain + text[last:], tuple(hints))
-
-
-def _listed(numbers: str) -> tuple[int, ...]:
-    found: list[int] = []
-    for part in re.split(r"[,;、]", numbers):
-        ends = [int(number) for number in re.findall(r"\d+", part)]
-        found.extend(range(ends[0], ends[-1] + 1) if len(ends) == 2 else ends)
-    return tuple(found)
-
-
 def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     marked = read(turn.answer.text if turn.answer else "", most=len(turn.passages))
-    spans, names = _stretches(marked.text), _compared(turn.question)
-    texts = spelt_out([quote(marked.text, span) for span in spans], names)
+    spans = _stretches(marked.text)
+    texts = _claims([quote(marked.text, span) for span in spans])
     hinted = [_hinted(marked, span, turn.passages) for span in spans]
-    evidence = gather(_claims(texts), turn.passages, hinted, parts.embedder)
-    outcomes = {*map(normalise, names), "yes", "no"} if compares(turn.question) else set()
-    judged = _judge(texts, _able(texts, evidence, names, outcomes), turn.contextual, parts, stop)
-    if stop.is_set():
-        yield turn
+    evidence = gather(texts, turn.passages, hinted, parts.embedder)
+    try:
+        found = _judged(texts, evidence, turn, parts, stop)
+    except Exception as error:  # noqa: BLE001 - a model may fail in any way, and the answer is there without it
+        yield _written(turn.told(_why(error)), marked.text, spans, [None] * len(spans))
         return
-    threshold = parts.settings.turn.support_threshold
-    backed = [_best(found) >= threshold for found in judged]
-    outcome = higher(texts, names, backed)
-    kept = _kept(texts, backed, names, outcome)
-    text, spans = _without(marked.text, spans, kept, texts)
-    behind = _behind(outcome, judged, threshold) if outcome else []
-    judged = [found for found, keep in zip(judged, kept, strict=True) if keep]
-    if outcome and not any(_decides(quote(text, span), _of(found)) for span, found in zip(spans, judged, strict=True)):
-        text, span = appended(text.rstrip(), str(outcome))
-        spans, judged = [*spans, span], [*judged, behind]
-    yield written(turn, text, spans, judged, threshold)
+    if not stop.is_set():
+        turn = _written(turn, marked.text, spans, found)
+        turn = turn.grow(answer=replace(turn.answer or Answer(""), unknown=not turn.citations))
+    yield turn
+
+
+def _why(error: Exception) -> str:
+    """The event that tells why nothing was checked."""
+    if isinstance(error, SequiturError):
+        return f"{NOT_CHECKED}{error}"
+    _LOG.error("the judge of support failed", exc_info=error)
+    return f"{NOT_CHECKED}the judge failed ({error})."
 
 
 def _stretches(text: str) -> list[Span]:
@@ -131,73 +111,6 @@ def _stretches(text: str) -> list[Span]:
     blocks = [Span(*match.span()) for match in _BLOCK.finditer(text)]
     outside = (one for one in sentences(text) if not any(one.start < b.end and b.start < one.end for b in blocks))
     return sorted((*blocks, *outside), key=lambda span: span.start)
-
-
-def _kept(texts: Sequence[str], backed: Sequence[bool], names: Sequence[str], outcome: Higher | None) -> list[bool]:
-    """Whether each sentence stays: all but the outcome of a comparison that no passage tells, beside what some tell.
-
-    Nor does one stay that the figures contradict: small models get it wrong, and don't notice it in what they check.
-    """
-    if not any(backed) or not names:
-        return [True for _ in texts]
-    told = [known or not compares(text) for text, known in zip(texts, backed, strict=True)]
-    return [keep and not (outcome and outcome.contradicts(text)) for text, keep in zip(texts, told, strict=True)]
-
-
-def _behind(outcome: Higher, judged: list[list[Judged]], threshold: float) -> list[Judged]:
-    """What the sentences with the two figures rest on, a passage once."""
-    found = [one for place in outcome.places for one in judged[place] if one.score >= threshold]
-    return list({one.evidence.passage.id: one for one in found}.values())
-
-
-def _without(text: str, spans: list[Span], kept: Sequence[bool], spelt: Sequence[str]) -> tuple[str, list[Span]]:
-    """The text without the sentences that don't stay, and where the others then are.
-
-    One that goes on with a sentence that is gone is `spelt` out.
-    """
-    pieces, places, last, gone = "", [], 0, False
-    for span, keep, whole in zip(spans, kept, spelt, strict=True):
-        if keep:
-            pieces += text[last : span.start] if pieces else ""
-            sentence = whole if gone else quote(text, span)
-            places.append(Span(len(pieces), len(pieces) + len(sentence)))
-            pieces += sentence
-        last, gone = span.end, not keep
-    return pieces + text[last:], places
-
-
-def _able(
-    texts: Sequence[str], evidence: list[list[Evidence]], names: Sequence[str], outcomes: Set[str]
-) -> list[list[Evidence]]:
-    """The evidence, of a comparison's outcome, or one of the `outcomes`, only what compares all that is compared.
-
-    A small model takes a figure of either side for it ("Norway has more people", or "Norway", since Norway has five
-    million), or that one borders on the other.
-    """
-    return [
-        [one for one in found if _weighs_up(one.shown) and mentions_all(f"{one.passage.title} {one.shown}", names)]
-        if names and (_decides(text, found) or normalise(text) in outcomes)
-        else found
-        for text, found in zip(texts, evidence, strict=True)
-    ]
-
-
-def _decides(text: str, evidence: Sequence[Evidence]) -> bool:
-    """Whether a sentence says which has more; one that a passage has word for word says what it says of one thing."""
-    return compares(text) and not any(text in one.shown for one in evidence)
-
-
-def _of(judged: Sequence[Judged]) -> list[Evidence]:
-    return [one.evidence for one in judged]
-
-
-def _weighs_up(text: str) -> bool:
-    return compares(text) or bool(_AS_MANY.search(text))
-
-
-def _compared(question: str) -> list[str]:
-    """What a question wants to be compared; nothing where its "or" is another one ("eggs or beans, say")."""
-    return [side.name for side in sides(question)] if compares(question) or _WEIGHS.search(question) else []
 
 
 def is_claim(sentence: str) -> bool:
@@ -218,7 +131,7 @@ def _claims(texts: Sequence[str]) -> list[str]:
 def gather(
     texts: Sequence[str], passages: Sequence[Passage], hinted: Sequence[frozenset[str]], embedder: Embedder
 ) -> list[list[Evidence]]:
-    """For each text, the passages most likely to support it, best first; none for an empty text.
+    """For each text, the few passages most likely to support it, best first; none for an empty text.
 
     A passage is as near as its nearest sentence is in meaning and the whole of it in words, since of two that speak of
     the same matter the one with the sentence's own words was read. One that the model pointed at comes first.
@@ -228,8 +141,9 @@ def gather(
         return [[] for _ in texts]
     vectors = embedder.encode([*texts, *(f"{p.title}: {quote(p.text, span)}" for p, span in places)])
     similarity = vectors[: len(texts)] @ vectors[len(texts) :].T
+    most = max(1, min(_READ, _ALL // sum(map(bool, texts))))
     return [
-        _nearest(text, row, places, hints) if text else []
+        _nearest(text, row, places, hints)[:most] if text else []
         for text, row, hints in zip(texts, similarity, hinted, strict=True)
     ]
 
@@ -237,16 +151,11 @@ def gather(
 def _nearest(
     text: str, row: NDArray[np.float32], places: list[tuple[Passage, Span]], hints: frozenset[str]
 ) -> list[Evidence]:
-    by_passage: dict[str, list[tuple[float, Passage, Span]]] = {}
+    best: dict[str, Evidence] = {}
     for score, (passage, span) in zip(row.tolist(), places, strict=True):
-        by_passage.setdefault(passage.id, []).append((score, passage, span))
-    found = []
-    for scored in by_passage.values():
-        top = sorted(scored, key=lambda one: -one[0])[:2]
-        in_order = sorted(top, key=lambda one: one[2].start)
-        shown = " ".join(quote(passage.text, span) for _, passage, span in in_order)
-        score, passage, span = top[0]
-        found.append(Evidence(passage, span, shown, score + coverage(text, f"{passage.title} {passage.text}")))
+        if passage.id not in best or score > best[passage.id].nearness:
+            best[passage.id] = Evidence(passage, span, score)
+    found = [replace(one, nearness=one.nearness + coverage(text, one.passage.titled)) for one in best.values()]
     return sorted(found, key=lambda one: (one.passage.id not in hints, -one.nearness))
 
 
@@ -256,59 +165,63 @@ def _hinted(marked: Marked, span: Span, passages: Sequence[Passage]) -> frozense
     return frozenset(passages[n - 1].id for n in numbers if 1 <= n <= len(passages))
 
 
-def _judge(
-    texts: Sequence[str], evidence: list[list[Evidence]], given: str, parts: Parts, stop: Event
-) -> list[list[Judged]]:
-    """What was asked about each sentence, in order. The next passage is asked only where the one before it failed."""
-    threshold = parts.settings.turn.support_threshold
-    judged: list[list[Judged]] = [[] for _ in texts]
-    for place in range(_ASKED):
-        still = [n for n, found in enumerate(judged) if len(evidence[n]) > place and not _best(found) >= threshold]
-        asked = [evidence[n][place] for n in still]
-        claims = [Claim(texts[n], one.passage.title, one.shown, given) for n, one in zip(still, asked, strict=True)]
-        for n, one, score in zip(still, asked, supports(claims, parts.llm, stop), strict=True):
-            judged[n].append(Judged(one, score))
-    return _together(texts, evidence, judged, parts, stop)
+def _judged(
+    texts: Sequence[str], evidence: Sequence[Sequence[Evidence]], turn: Turn, parts: Parts, stop: Event
+) -> list[Finding | None]:
+    """The best that the judge says of each sentence; None for one that claims nothing.
 
-
-def _together(
-    texts: Sequence[str], evidence: list[list[Evidence]], judged: list[list[Judged]], parts: Parts, stop: Event
-) -> list[list[Judged]]:
-    """What was judged; a sentence without support on what two passages are about is asked about both.
-
-    "Norway has 5.5 million people and Sweden 10.6" follows from a passage on each. Which is more does, too, but a small
-    model can't tell.
+    The nearest passage is read first, the next only for sentences that are not supported yet, and two together last.
     """
-    threshold = parts.settings.turn.support_threshold
-    without = [n for n, found in enumerate(judged) if not _best(found) >= threshold and not compares(texts[n])]
-    pairs = {n: pair for n in without if (pair := _pair(texts[n], evidence[n]))}
-    claims = [
-        Claim(texts[n], one.passage.title, f"{one.shown} {other.passage.title}: {other.shown}")
-        for n, (one, other) in pairs.items()
-    ]
-    for (n, (one, other)), score in zip(pairs.items(), supports(claims, parts.llm, stop), strict=True):
-        judged[n] = [Judged(one, score), Judged(other, score)]
-    return judged
+    judge, given = _judge(parts) if any(texts) else None, " ".join(turn.used_facts)
+    beside = [_beside(found) for found in evidence]
+    found: list[list[Finding]] = [[] for _ in texts]
+    for place in range(_READ + 1):
+        open_ = [n for n, some in enumerate(beside) if len(some) > place and not _is_supported(found[n])]
+        if judge is None or not open_ or stop.is_set():
+            break
+        claims = [_claim(texts[n], beside[n][place], turn.question, given) for n in open_]
+        for n, verdict in zip(open_, judge.judge(claims, stop), strict=True):
+            found[n].append(Finding(beside[n][place], verdict))
+    return [_best(one) if text else None for text, one in zip(texts, found, strict=True)]
 
 
-def _pair(text: str, evidence: Sequence[Evidence]) -> tuple[Evidence, Evidence] | None:
-    """The nearest two whose titles each name something of the text that the other's does not, and whose numbers it has.
+def _is_supported(found: Sequence[Finding]) -> bool:
+    return any(one.verdict.state == "supported" for one in found)
 
-    A number counts for what it is told of, so that what Portugal imports is not taken for Spain's exports.
+
+def _claim(text: str, beside: Sequence[Evidence], question: str, given: str) -> Claim:
+    """The sentence with the stretch of each passage around what is nearest to it.
+
+    The rest of the passage may name what the sentence names, as the title does, but it supports nothing.
     """
-    shown = {one.passage.id: Shown(one.passage.title, one.shown) for one in evidence}
-    for one, other in combinations(evidence, 2):
-        first, second = shown[one.passage.id], shown[other.passage.id]
-        if complete_each_other(text, first.title, second.title) and not mixes_up(text, first, second):
-            return one, other
-    return None
+    passages = [one.passage for one in beside]
+    near = [quote(one.passage.text, around(one.passage.text, one.span, _WORDS)) for one in beside]
+    shown = tuple(replace(passage, text=text) for passage, text in zip(passages, near, strict=True))
+    return Claim(text, shown, question, " ".join([given, *(passage.text for passage in passages)]))
 
 
-def _best(found: Sequence[Judged]) -> float:
-    return max((one.score for one in found), default=-1.0)
+def _beside(evidence: Sequence[Evidence]) -> list[tuple[Evidence, ...]]:
+    """What a sentence is read beside, in order: each passage alone, and the first ones together."""
+    together = [tuple(evidence[:_TOGETHER])] if len(evidence) >= _TOGETHER else []
+    return [*((one,) for one in evidence), *together]
 
 
-def written(turn: Turn, text: str, spans: list[Span], judged: list[list[Judged]], threshold: float) -> Turn:
+def _judge(parts: Parts) -> SupportJudge:
+    if parts.support is None:
+        raise ModelError("no judge is set.")
+    return parts.support(parts.llm)
+
+
+def _best(found: Sequence[Finding]) -> Finding:
+    """The finding that says most for a sentence; one passage that says as much as two is enough."""
+    return max(
+        found,
+        key=lambda one: (_ORDER.index(one.verdict.state), -len(one.evidence), one.verdict.probability),
+        default=Finding((), Verdict(0.0, "not")),
+    )
+
+
+def _written(turn: Turn, text: str, spans: Sequence[Span], found: Sequence[Finding | None]) -> Turn:
     """The turn with its answer written anew: markers behind the sentences that have support.
 
     Those of a table's row stand inside its last cell, since what follows the last bar is not shown, and those of a
@@ -319,18 +232,24 @@ def written(turn: Turn, text: str, spans: list[Span], judged: list[list[Judged]]
     pieces: list[str] = []
     result: list[Sentence] = []
     last = 0
-    for span, found in zip(spans, judged, strict=True):
+    for span, finding in zip(spans, found, strict=True):
         sentence = quote(text, span)
-        here = [_citation(one, sentence, numbers) for one in found if one.score >= threshold]
+        here = _citations(finding, sentence, numbers) if finding else []
         cited.extend(here)
-        best = _best(found) if found else None
-        code = bool(_BLOCK.match(sentence))
-        result.append(Sentence(sentence, bool(here) or code or not is_claim(sentence), best, tuple(c.n for c in here)))
+        result.append(_sentence(sentence, finding, here))
         last, before = span.start + len(_LAST_BAR.sub("", sentence)), last
         markers = "".join(f" [{citation.n}]" for citation in here)
-        pieces.append(text[before:last] + (_beneath(markers) if code else markers))
-    answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[last:], unknown=not cited)
+        pieces.append(text[before:last] + (_beneath(markers) if _BLOCK.match(sentence) else markers))
+    answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[last:])
     return turn.grow(answer=answer, sentences=tuple(result), citations=tuple(cited))
+
+
+def _sentence(text: str, finding: Finding | None, cited: Sequence[Citation]) -> Sentence:
+    """The sentence as it was found; code that no passage says is no claim."""
+    if finding is None or (_BLOCK.match(text) and not cited):
+        return Sentence(text, "unchecked", finding.verdict.probability if finding else None)
+    verdict = finding.verdict
+    return Sentence(text, verdict.state, verdict.probability, tuple(one.n for one in cited))
 
 
 def _beneath(markers: str) -> str:
@@ -338,7 +257,21 @@ def _beneath(markers: str) -> str:
     return f"\n\n{markers.strip()}\n" if markers else ""
 
 
-def _citation(one: Judged, sentence: str, numbers: dict[str, int]) -> Citation:
-    passage, span = one.evidence.passage, one.evidence.span
-    n = numbers.setdefault(passage.id, len(numbers) + 1)
-    return Citation(n, passage.id, span.start, span.end, sentence, quote(passage.text, span), one.score)
+def _citations(finding: Finding, sentence: str, numbers: dict[str, int]) -> list[Citation]:
+    """What a sentence is cited with; `numbers` grows by the passages that have none yet."""
+    if finding.verdict.state == "not":
+        return []
+    partly, support = finding.verdict.state == "partly", finding.verdict.probability
+    return [
+        Citation(
+            n=numbers.setdefault(one.passage.id, len(numbers) + 1),
+            passage_id=one.passage.id,
+            start=one.span.start,
+            end=one.span.end,
+            sentence=sentence,
+            quote=quote(one.passage.text, one.span),
+            support=support,
+            partly=partly,
+        )
+        for one in finding.evidence
+    ]

@@ -24,6 +24,7 @@ def timed(name: str, step: Step, turn: Turn, parts: Parts, stop: Event) -> Itera
     spent = perf_counter() - seconds - turn.seconds
     read = _read(parts) - tokens - turn.tokens
     yield turn.grow(
+        wait=None,
         timings={**turn.timings, name: turn.timings.get(name, 0.0) + spent},
         spent={**turn.spent, name: turn.spent.get(name, Tokens()) + read} if read != Tokens() else turn.spent,
     )

@@ -45,6 +45,9 @@ def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> 
     messages, cuts = fit(prompt, parts.llm, room, facts=turn.used_facts, question=turn.question, **values)
     turn = turn.grow(cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+        if completion.read:
+            yield turn.reading(completion)
+            continue
         text = completion.text.strip()
         yield with_document(turn, whole_sentences(text) if completion.finish == "length" else text)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from assistant.types import Turn
+from assistant.views import Source, sources
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+=\-.!|~&])")
 # In a reply, lists, emphasis and code are meant; HTML, images, links and link definitions are not. Entities disarm
@@ -19,7 +20,7 @@ _UNSAFE = re.compile("|".join(map(re.escape, _DISARMED)))
 
 
 def document(title: str, turns: Iterable[Turn]) -> str:
-    """The conversation: a heading, then for each turn the utterance, the reply, and the sources it cites."""
+    """The conversation: a heading, then for each turn the utterance, the reply, its sources, what they don't say."""
     parts = [f"# {escaped(title) or 'Conversation'}", *(part for turn in turns for part in _turn(turn))]
     return "\n\n".join(parts) + "\n"
 
@@ -41,16 +42,20 @@ def _turn(turn: Turn) -> Iterator[str]:
     yield quoted(_tamed(turn.answer.text)) if turn.answer else f"*No reply ({escaped(turn.error or turn.status)})*"
     if turn.citations:
         yield "Sources"
-        yield "\n".join(_sources(turn))
+        yield "\n".join(map(_source, sources(turn)))
+    if unsaid := "\n".join(_not_found(turn)):
+        yield "Not found in the sources"
+        yield unsaid
 
 
 def _tamed(reply: str) -> str:
     return _UNSAFE.sub(lambda match: _DISARMED[match[0]], reply)
 
 
-def _sources(turn: Turn) -> Iterator[str]:
-    titles = {passage.id: passage.title for passage in turn.passages}
-    places = sorted({(one.n, one.start, one.passage_id, one.quote) for one in turn.citations})
-    for n, _start, passage_id, quote in places:
-        title = titles.get(passage_id) or passage_id
-        yield f"- \\[{n}\\] {escaped(title)}: “{escaped(quote)}”"
+def _source(source: Source) -> str:
+    partly = ", says a part" if source.partly else ""
+    return f"- \\[{source.n}\\] {escaped(source.title)}{partly}: “{escaped(source.quote)}”"
+
+
+def _not_found(turn: Turn) -> Iterator[str]:
+    return (f"- {escaped(sentence.text)}" for sentence in turn.sentences if sentence.state == "not")

@@ -7,6 +7,7 @@ page is already up; heavy imports happen in here for the same reason.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from assistant.errors import ModelError, SequiturError
 from assistant.settings import Settings
 from assistant.steps.intent import intent_of
-from assistant.types import LLM, Choices, Embedder, EstimatorOf, Parts, Progress, Retriever
+from assistant.types import Choices, Embedder, Engine, EstimatorOf, Parts, Progress, Retriever, SupportJudgeOf, Wait
 from ptkb.extract import offers
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _LOG = logging.getLogger(__name__)
 # Seconds that a question, and a choice, wait for what is nearly encoded, such as a document just added.
 PATIENCE = 5.0
 GLANCE = 0.3
+# Seconds that the loading thread may keep the interpreter while others want it; 5 ms are usual.
+_TURN = 0.0005
 T = TypeVar("T")
 
 
@@ -50,9 +53,10 @@ class Loader:
         self._stages: dict[str, Stage] = {}
         self._lock = Lock()
         self._finished = Event()
-        self._llm: LLM | None = None
+        self._llm: Engine | None = None
         self._embedder: SentenceEmbedder | None = None
         self._estimator: EstimatorOf | None = None
+        self._support: SupportJudgeOf | None = None
         self._dense: DenseShelves | None = None
         self._notice = ""
 
@@ -80,9 +84,21 @@ class Loader:
         """Begin loading in a thread."""
         Thread(target=self._load, name="loader", daemon=True).start()
 
+    def close(self) -> None:
+        """Unload the language model, if it is there; what is still being loaded is left to the end of the process."""
+        if self._llm is not None:
+            self._llm.close()
+
     def loaded(self, seconds: float) -> bool:
         """Whether loading has ended, well or not, within so many seconds."""
         return self._finished.wait(seconds)
+
+    def waiting(self) -> Wait:
+        """What is being loaded, and how far that is in percent."""
+        stage = next((one for one in self.stages() if not one.done), Stage(""))
+        if stage.fraction is None:
+            return Wait("loading", stage.name)
+        return Wait("loading", stage.name, int(100 * stage.fraction), 100)
 
     def wait(self, watch: Callable[[tuple[Stage, ...]], None] = lambda _: None, every: float = 0.2) -> None:
         """Wait until loading has ended, showing the stages to `watch` every so many seconds.
@@ -107,7 +123,7 @@ class Loader:
         if not self._finished.is_set() or self._llm is None or self._embedder is None:
             raise ModelError("Sequitur is still loading; try again in a moment.")
         retriever = self._retriever(user, choices, PATIENCE)
-        return Parts(self.settings, self._llm, self._embedder, retriever, self._estimator)
+        return Parts(self.settings, self._llm, self._embedder, retriever, self._estimator, self._support)
 
     def prepare(self, user: str, choices: Choices) -> str:
         """Begin to make what these choices need and is not there; the sentence that tells so, or ""."""
@@ -120,6 +136,9 @@ class Loader:
         return ""
 
     def _load(self) -> None:
+        # to answer one request takes the page's thread tens of turns at the interpreter, and most of loading is Python
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(_TURN)
         try:
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
@@ -127,12 +146,14 @@ class Loader:
                 self._stage("Search by meaning", self._encode_library)
             if self.settings.relevance.estimator != "none":
                 self._estimator = self._stage("Relevance estimator", self._load_estimator)
+            self._support = self._stage("Support judge", self._load_support)
             if self.settings.turn.digest == "seq2seq":
                 self._stage("Summariser", self._load_summariser)
             self._llm = self._stage("Language model", self._load_llm)
         except SequiturError:
             pass  # the stage holds the sentence, and whoever asks for parts is told
         finally:
+            sys.setswitchinterval(usual)
             self._finished.set()
 
     def _stage(self, name: str, load: Callable[[Progress], T]) -> T:
@@ -173,6 +194,9 @@ class Loader:
     def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
         return load_estimator(self.settings, progress, self._embedder)
 
+    def _load_support(self, progress: Progress) -> SupportJudgeOf:  # noqa: ARG002 - it is small and here
+        return load_support(self.settings, self._embedder)
+
     def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
         from assistant.library.shelves import open_shelves, shelf_names  # noqa: PLC0415 - starts the JVM
         from assistant.retrieve.hybrid import Hybrid  # noqa: PLC0415
@@ -203,7 +227,7 @@ class Loader:
         with suppress(ModelError):
             load(self.settings, progress)
 
-    def _load_llm(self, progress: Progress) -> LLM:
+    def _load_llm(self, progress: Progress) -> Engine:
         from assistant.llm.load import load_or_fall_back  # noqa: PLC0415
 
         return load_or_fall_back(self.settings, progress, self._tell)
@@ -248,7 +272,17 @@ def load_estimator(settings: Settings, progress: Progress, embedder: Embedder | 
     return chosen(settings, progress, embedder)
 
 
-def load_llm(settings: Settings, progress: Progress) -> LLM:
+def load_support(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:
+    """The judge of support that the settings name.
+
+    One that can't be had fails when it is asked, in a turn that goes on without it and says why.
+    """
+    from assistant.judges.load import chosen  # noqa: PLC0415
+
+    return chosen(settings, embedder)
+
+
+def load_llm(settings: Settings, progress: Progress) -> Engine:
     """The language model that the settings name, fetched if need be.
 
     Raises:

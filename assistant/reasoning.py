@@ -12,7 +12,7 @@ from assistant.budget import fit
 from assistant.prompt import render
 from assistant.strategies.concat import FACTOID_ROOM
 from assistant.text import CUT, finished
-from assistant.types import LLM, Answer, Completion, Message, Messages, Options, Parts, Turn
+from assistant.types import Answer, Completion, Message, Options, Parts, Turn
 from assistant.unknown import says_unknown
 
 # Tokens for the thought itself, on top of those for the answer, and for the prompt that asks for the answer alone.
@@ -34,14 +34,20 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     turn = turn.grow(cuts=turn.cuts + cuts)
     completion, answer = Completion(""), ""
     for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_ROOM + room), stop):
+        if completion.read:
+            yield turn.reading(completion)
+            continue
         reasoning, answer = split(completion.text)
         answer = finished(replace(completion, text=answer), form)
         turn = turn.grow(reasoning=reasoning, answer=Answer(answer) if answer else turn.answer)
         yield turn
     if not stop.is_set() and (not answer or answer.endswith(CUT)):
         asked = (*messages, Message("assistant", completion.text), *render(f"{form}/conclude"))
-        for answered in _concluded(asked, parts.llm, room, form, stop):
-            turn = turn.grow(answer=answered)
+        for piece in parts.llm.stream(asked, Options(max_tokens=room), stop):
+            if piece.read:
+                yield turn.reading(piece)
+                continue
+            turn = turn.grow(answer=_concluded(piece, form))
             yield turn
     # stopped in the middle, there is no answer yet, or only a part of one
     if not stop.is_set() and turn.answer:
@@ -49,10 +55,9 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield from citations.settle(turn.grow(answer=answered), parts, stop)
 
 
-def _concluded(asked: Messages, llm: LLM, room: int, form: str, stop: Event) -> Iterator[Answer]:
-    for completion in llm.stream(asked, Options(max_tokens=room), stop):
-        said = split(completion.text)[1] or completion.text
-        yield Answer(finished(replace(completion, text=said), form))
+def _concluded(completion: Completion, form: str) -> Answer:
+    said = split(completion.text)[1] or completion.text
+    return Answer(finished(replace(completion, text=said), form))
 
 
 def split(text: str) -> tuple[str, str]:

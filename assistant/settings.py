@@ -28,6 +28,7 @@ Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "ho
 EstimatorName = Literal["none", "llm", "cross_encoder", "seq2seq"]
 RetrieverName = Literal["bm25", "dense", "hybrid"]
 Quantisation = Literal["none", "int8", "nf4"]
+Backend = Literal["llama.cpp", "openvino", "transformers"]
 Below = Literal["answer", "refuse", "own", "ask"]
 
 
@@ -40,9 +41,10 @@ class Section(BaseModel):
 class LLMSettings(Section):
     """Which language model answers, and on what."""
 
-    backend: Literal["auto", "llama.cpp", "transformers"] = Field(
+    backend: Literal["auto", Backend] = Field(
         "auto",
-        description="what runs the model; auto = transformers on a GPU and for hub ids and folders",
+        description="what runs the model; auto = transformers on a GPU and for hub ids and folders, else openvino on "
+        "processors with AVX512 or AMX, llama.cpp on others",
     )
     model: str = Field("default", description="a name of the catalogue, a hub id, a folder, or a .gguf file")
     quantisation: Literal["auto", Quantisation] = Field(
@@ -59,6 +61,12 @@ class LLMSettings(Section):
         description="tokens that transformers reads at once on a CPU; more is faster, but slower to stop",
     )
     threads: int = Field(0, ge=0, description="CPU threads; 0 = all cores")
+    lookup: int = Field(
+        0,
+        ge=0,
+        le=16,
+        description="tokens that openvino tries at once where a reply goes on as its prompt did; 0 = none",
+    )
 
 
 class EmbedderSettings(Section):
@@ -113,11 +121,12 @@ class RelevanceSettings(Section):
     calibration: str = Field(
         "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
     )
-    threshold: float = Field(0.1, gt=0, lt=1, description="confidence under which the library counts as not knowing")
-    below: Below = Field(
-        "answer",
-        description="what happens under it: answer all the same, say that the library doesn't know, "
-        "answer from the model's own knowledge and say so, or ask you",
+    threshold: float = Field(0.01, gt=0, lt=1, description="confidence under which the library counts as not knowing")
+    below: Literal["auto", Below] = Field(
+        "auto",
+        description="what happens under it: answer all the same, say that the library doesn't know (refuse), answer "
+        "from the model's own knowledge and say so (own), or ask you; auto = own, but answer in what "
+        "measures answers from passages (short answers, groundedness, iKAT)",
     )
     rerank: bool = Field(
         True,
@@ -125,7 +134,18 @@ class RelevanceSettings(Section):
         "what is shown is estimated, but of a comparison",
     )
     candidates: int = Field(20, ge=1, le=200, description="passages that are reranked, the best of each search, fused")
+    talk: float = Field(
+        0.2,
+        gt=0,
+        le=1,
+        description="confidence from which what seems talk is looked up in the library all the same; 1 = never",
+    )
     keep: int = Field(5, ge=1, le=100, description="the best of them, which re_rag weighs the answers of")
+
+    def below_for(self, form: Literal["chat", "factoid"]) -> Below:
+        """What happens under the threshold to a reply of this form; short answers are for evaluation."""
+        usual: Below = "own" if form == "chat" else "answer"
+        return usual if self.below == "auto" else self.below
 
 
 class TurnSettings(Section):
@@ -134,6 +154,12 @@ class TurnSettings(Section):
     loop: str = Field("grg", description="how passages are found: a file of assistant/loops")
     strategy: str = Field("concat_pf", description="how they are answered from: a file of assistant/strategies")
     draft_tokens: int = Field(48, ge=8, description="length of the draft")
+    draft_below: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="confidence of the question's own passages from which no draft is written; 1 = always a draft",
+    )
     iterations: int = Field(3, ge=1, le=5, description="rounds of searching and writing in the ITRG loops")
     document_tokens: int = Field(200, ge=8, description="length of the document that an ITRG loop writes each round")
     early_stop: bool = Field(True, description="whether an ITRG loop ends when a round finds the passages of the last")
@@ -157,12 +183,15 @@ class TurnSettings(Section):
         "word", description="the same for whole sentences, which count as unknown without a supported one, too"
     )
     chat_unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which they count as unknown")
-    support_threshold: float = Field(0.5, ge=0, le=1, description="support from which a sentence is cited")
-    intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
-    inner: bool = Field(
-        True, description='whether what a question describes ("the largest country") is looked up first'
+    support: Literal["trained", "llm"] = Field(
+        "trained",
+        description="who tells which sentences the passages support: the judge that was trained for it and comes with "
+        "Sequitur, or the language model",
     )
-    ask_back: bool = Field(True, description="whether you are asked which place you mean where nothing tells")
+    support_threshold: float = Field(
+        0.5, ge=0, le=1, description="the language model's probability of yes from which it counts as support"
+    )
+    intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
     writing_threshold: float = Field(0.5, ge=0, le=1, description="probability from which a text is to be written")
     utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")
 

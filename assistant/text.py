@@ -17,6 +17,7 @@ _LINE = re.compile(r"[^\n]+")
 # syntok knows European punctuation; Chinese and Japanese sentences end without a space.
 _ENDED = re.compile(r"[.!?…:][\"'”’»)\]*_]*$")
 _ENDING = 12  # characters that an ending has at most, with quotes, brackets and stars
+_WHOLE = re.compile(r"[.!?。！？][\"'”’»)\]*_]*$")
 _CJK = re.compile(r"[^。！？]+[。！？]*")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
@@ -39,10 +40,21 @@ def in_full(text: str) -> str:
     return text if text.isupper() else _US.sub("USA", text)
 
 
-def appended(text: str, sentence: str) -> tuple[str, Span]:
-    """The text with one more sentence and where that stands; a paragraph of its own behind lines, such as a list's."""
-    start = text + ("\n\n" if "\n" in text else " ")
-    return start + sentence, Span(len(start), len(start) + len(sentence))
+def around(text: str, near: Span, words: int) -> Span:
+    """The whole sentences around a place, as many to both sides as fit into so many words; the one at it always."""
+    spans = sentences(text) or [Span(0, len(text))]
+    counts = [len(quote(text, span).split()) for span in spans]
+    at = next((n for n, span in enumerate(spans) if span.end > near.start), len(spans) - 1)
+    start, end = at, at + 1
+    while True:
+        before = start > 0 and sum(counts[start - 1 : end]) <= words
+        behind = end < len(spans) and sum(counts[start : end + 1]) <= words
+        if not before and not behind:
+            return Span(spans[start].start, spans[end - 1].end)
+        if before and (not behind or at - start < end - 1 - at):
+            start -= 1
+        else:
+            end += 1
 
 
 def shorten(text: str, limit: int) -> str:
@@ -63,15 +75,23 @@ def whole_sentences(text: str) -> str:
     return text[: spans[-2].end]
 
 
+def ended(text: str) -> bool:
+    """Whether a text ends as a sentence does, and was not broken off."""
+    return bool(_WHOLE.search(text.rstrip()))
+
+
 def finished(completion: Completion, form: str) -> str:
-    """What a model wrote. Where its room ran out in a chat answer, the broken last sentence goes, or ends in "…"."""
+    """What a model wrote. Where its room ran out in a chat answer, the broken last sentence goes, or ends in "…".
+
+    A last sentence that went round, such as an endless list, ends in "…" too.
+    """
     text = completion.text.strip()
-    if form == "factoid" or completion.finish != "length":
+    if form == "factoid" or text[-1:] in _ENDS or completion.finish not in {"length", "repeated"}:
         return text
+    if completion.finish == "repeated":
+        return text + CUT
     whole = whole_sentences(text)
-    if whole != text or text[-1:] in _ENDS:
-        return whole
-    return text.rpartition(" ")[0].rstrip(",;") + CUT
+    return whole if whole != text else text.rpartition(" ")[0].rstrip(",;") + CUT
 
 
 def without_title(text: str, passages: Iterable[Passage]) -> str:

@@ -1,7 +1,7 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
-    facts -> intent -> glance -> question -> inner (question inside it) -> passages (draft inside)
-    -> relevance (if set) -> quality (if set) -> digests -> answer (citations inside) -> compared (if relevance is set)
+    facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if set)
+    -> digests -> answer (citations inside)
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
@@ -17,18 +17,16 @@ from assistant import variants
 from assistant.clock import timed
 from assistant.errors import SequiturError, UtteranceError
 from assistant.llm.meter import metered
+from assistant.llm.rounds import straight
 from assistant.steps import (
     abstain,
     admit,
     because,
-    clarify,
-    compare,
     compose,
     converse,
     digest,
     facts,
     glance,
-    inner,
     intent,
     offers,
     quality,
@@ -43,8 +41,6 @@ Flow = tuple[tuple[str, Step], ...]
 BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
 WRITING: Flow = (("answer", compose.run), ("because", because.run))
-UNCLEAR: Flow = (("answer", clarify.run), ("offers", offers.run))
-CONSENT: Flow = (("answer", abstain.own), ("admit", admit.run), ("because", because.run))
 
 
 def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
@@ -55,15 +51,12 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
     return (
         ("glance", glance.run),
         ("question", rewrite.run),
-        ("inner", inner.run),
         ("passages", variants.step("loops", turn.choices.loop)),
         *((("relevance", relevance.run),) if estimated else ()),
         *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
         ("answer", abstain.unless_supported(variants.step("strategies", turn.choices.strategy))),
-        *((("compared", compare.run),) if estimated else ()),
         ("admit", admit.run),
-        ("told", inner.tell),
         ("because", because.run),
         ("offers", offers.run),
     )
@@ -81,20 +74,18 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         SettingsError: there is no such loop or strategy; nothing was yielded.
     """
     turn = accept(turn, parts)
-    parts = replace(parts, llm=metered(parts.llm))
+    parts = replace(parts, llm=metered(straight(parts.llm)))
     question = asked(turn, estimated=parts.estimator is not None, judged=bool(parts.settings.turn.quality))
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn
-        flows: dict[Intent, Flow] = {
-            "question": question, "writing": WRITING, "unclear": UNCLEAR, "consent": CONSENT,
-        }  # fmt: skip
+        flows: dict[Intent, Flow] = {"question": question, "writing": WRITING}
         for turn in _through(flows.get(turn.intent, TALK), turn, parts, stop):
             yield turn
     except SequiturError as error:
-        yield turn.grow(status="failed", error=str(error), step="")
+        yield turn.grow(status="failed", error=str(error), step="", wait=None)
         return
-    yield turn.grow(status="stopped" if stop.is_set() else "done", step="")
+    yield turn.grow(status="stopped" if stop.is_set() else "done", step="", wait=None)
 
 
 def accept(turn: Turn, parts: Parts) -> Turn:

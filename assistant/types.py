@@ -11,21 +11,23 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import exp, log
 from threading import Event
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
+from pydantic import BeforeValidator, Field, TypeAdapter
 
 from assistant.settings import Below, RetrieverName, Settings
 
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
-Intent = Literal["question", "small_talk", "conversation", "writing", "unclear", "consent"]
+Intent = Literal["question", "small_talk", "conversation", "writing"]
 Form = Literal["chat", "factoid"]
 Origin = Literal["passages", "pool", "model", "conversation"]
 Support = Literal["well", "weak", "none"]
+# Whether passages say what a sentence says.
+State = Literal["supported", "partly", "not"]
 
 
 def new_id() -> str:
@@ -54,23 +56,33 @@ Messages = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to generate: a budget in tokens, temperature (0 = greedy), seed, and strings that end the text."""
+    """How to generate: a budget in tokens, temperature (0 = greedy), seed, and strings that end the text.
+
+    With a `schema`, a JSON schema as text, nothing is written but JSON that keeps to it.
+    """
 
     max_tokens: int = 256
     temperature: float = 0.0
     seed: int = 0
     stop: tuple[str, ...] = ()
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Generated text so far. `logprobs` holds the natural-log probability of each generated token, where known."""
+    """Generated text so far. `logprobs` holds the natural-log probability of each generated token, where known.
+
+    `finish` is "repeated" where the text went round and was cut; tokens and `logprobs` still count what was cut off.
+    Engines that can tell how far they have read the prompt say so before there is any text: `read` of `prompt_tokens`
+    tokens. It is 0 as soon as something is written.
+    """
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
     logprobs: tuple[float, ...] = ()
-    finish: Literal["", "stop", "length", "cancelled"] = ""
+    finish: Literal["", "stop", "length", "repeated", "cancelled"] = ""
+    read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +286,8 @@ class Citation:
     """A numbered link from a sentence of the answer to a sentence of a passage.
 
     `n` is the source's number in the answer, by first use. `start` and `end` are character offsets into the passage's
-    text; `quote` is the text between them; `sentence` is the answer's sentence; `support` is in [0, 1].
+    text; `quote` is the text between them; `sentence` is the answer's sentence, and `support` in [0, 1] is the judge's
+    probability that the passage says it. If it says but a part, `partly` is set.
     """
 
     n: int
@@ -284,30 +297,28 @@ class Citation:
     sentence: str
     quote: str
     support: float
+    partly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of the answer, without markers. `support` is None where no passage was asked to support it."""
+    """A sentence of the answer, without markers. `support`, in [0, 1], is None where no judge was asked about it.
+
+    It is "unchecked" where it claims nothing, and where there was no judge.
+    """
 
     text: str
-    supported: bool
+    state: State | Literal["unchecked"]
     support: float | None = None
     citations: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
-    """What a question describes instead of naming it, the `name` it was found to have, and the sentence that says so.
-
-    `citation` and `passage` are where that sentence is from.
-    """
-
-    description: str
-    name: str
-    sentence: Sentence
-    citation: Citation
-    passage: Passage
+def _with_state(stored: object) -> object:
+    """A sentence as it was stored before there were states, with its state."""
+    if not isinstance(stored, dict) or "state" in stored:
+        return stored
+    backed = "supported" if stored.get("citations") else "unchecked"
+    return {**stored, "state": backed if stored.get("supported") else "not"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +353,8 @@ class Choices:
     """What was chosen for a turn: the loop, the answer strategy, how many passages, which library, how it is searched.
 
     `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation); `loops` is the X of
-    Generate-Retrieve-Generate; `below` is what happens where no passage seems to answer, "" for what the settings say.
+    Generate-Retrieve-Generate; `below` is what happens where no passage seems to answer, "" for what the settings say
+    of the form.
     """
 
     strategy: str = "concat_pf"
@@ -356,10 +368,25 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """What a running turn waits for: that the `prompt` is read, that things are loaded, or the user's documents.
+
+    `done` of `total` units are ready (tokens of a prompt, percent of anything else); a `total` of 0 means that nobody
+    knows. `name` says which thing is being loaded.
+    """
+
+    kind: Literal["prompt", "loading", "documents"]
+    name: str = ""
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One utterance and all that was made of it. Steps add to it with `grow`; nothing is ever changed in place.
 
-    `reserve` are the next best passages after `passages`, which weighted answers use as well.
+    `reserve` are the next best passages after `passages`, which weighted answers use as well. `wait` is for those who
+    watch, and is never stored.
     """
 
     utterance: str
@@ -370,10 +397,10 @@ class Turn:
     created: datetime = field(default_factory=now)
     status: Status = "running"
     step: str = ""
+    wait: Annotated[Wait | None, Field(exclude=True)] = None
     intent: Intent = "question"
     question: str = ""
     rewritten: bool = False
-    inner: Inner | None = None
     facts: tuple[RankedFact, ...] = ()
     draft: str = ""
     iterations: tuple[Iteration, ...] = ()
@@ -387,7 +414,7 @@ class Turn:
     own_answer: str = ""
     pool: tuple[Candidate, ...] = ()
     reasoning: str = ""
-    sentences: tuple[Sentence, ...] = ()
+    sentences: tuple[Annotated[Sentence, BeforeValidator(_with_state)], ...] = ()
     citations: tuple[Citation, ...] = ()
     offers: tuple[FactOffer, ...] = ()
     events: tuple[str, ...] = ()
@@ -400,6 +427,10 @@ class Turn:
     def grow(self, **changes: Any) -> Turn:
         """A copy with these fields set."""
         return replace(self, **changes)
+
+    def reading(self, piece: Completion) -> Turn:
+        """A copy to show while the model reads its prompt."""
+        return self.grow(wait=Wait("prompt", done=piece.read, total=piece.prompt_tokens))
 
     def told(self, event: str) -> Turn:
         """A copy with this event, said once however often it happens."""
@@ -480,6 +511,14 @@ class LLM(Protocol):
         ...
 
 
+class Engine(LLM, Protocol):
+    """An LLM whose weights this program holds, here or in a process of its own."""
+
+    def close(self) -> None:
+        """Unload the model. Calls under way end first or fail; later ones fail. Closing twice does nothing."""
+        ...
+
+
 @runtime_checkable
 class Scorer(Protocol):
     """An LLM that can also tell how likely a given text is."""
@@ -542,15 +581,61 @@ class Estimator(Protocol):
 EstimatorOf = Callable[[LLM], Estimator]
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of an answer, the passages that may support it together, and the question; "" where there is none.
+
+    `given` are other texts that may name what the sentence names, such as the user's facts; they support nothing.
+    """
+
+    sentence: str
+    evidence: tuple[Passage, ...]
+    question: str = ""
+    given: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How likely the evidence says all of a claim, in [0, 1], and what that counts as.
+
+    `veto` says which number or name the evidence lacks, "" for none; the claim then doesn't count as supported.
+    """
+
+    probability: float
+    state: State
+    veto: str = ""
+
+
+class SupportJudge(Protocol):
+    """Tells what is supported. Safe to call from several threads."""
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on a claim counts as supported."""
+        ...
+
+    def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+        """One verdict a claim, in order; what `stop` overtook counts as not supported."""
+        ...
+
+
+# One that asks a language model is given the turn's own, which counts its tokens.
+SupportJudgeOf = Callable[[LLM], SupportJudge]
+
+
 @dataclass(frozen=True)
 class Parts:
-    """What a turn is run with. Without an `estimator`, nobody says how relevant the passages are."""
+    """What a turn is run with. Without an `estimator`, nobody says how relevant the passages are.
+
+    Without a judge of `support`, sentences stay unchecked. Both raise a ModelError where they are set and can't be had.
+    """
 
     settings: Settings
     llm: LLM
     embedder: Embedder
     retriever: Retriever
     estimator: EstimatorOf | None = None
+    support: SupportJudgeOf | None = None
 
 
 class Step(Protocol):

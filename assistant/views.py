@@ -17,7 +17,6 @@ DOING = {
     "intent": "Looking at your facts",
     "glance": "Looking for first sources",
     "question": "Working out the question",
-    "inner": "Finding out what is meant",
     "passages": "Searching the library",
     "draft": "Thinking of what to look for",
     "document": "Writing down what was found",
@@ -27,9 +26,8 @@ DOING = {
     "answer": "Writing the answer",
     "fallback": "Asking each passage alone",
     "citations": "Checking every sentence",
-    "compared": "Putting figures side by side",
     "admit": "Checking every sentence",
-    "told": "Checking every sentence",
+    "own": "Asking what the model knows itself",
     "because": "Checking every sentence",
     "offers": "Checking every sentence",
 }
@@ -41,7 +39,6 @@ STEPS = {
     "intent": "Kind of message",
     "glance": "First sources",
     "question": "Question, to stand alone",
-    "inner": "What the question describes",
     "passages": "Searching",
     "draft": "Draft",
     "document": "Documents",
@@ -51,9 +48,8 @@ STEPS = {
     "answer": "Answer",
     "fallback": "Each passage alone",
     "citations": "Support of sentences",
-    "compared": "Figures side by side",
     "admit": "Whether it is known",
-    "told": "What it described",
+    "own": "The model's own knowledge",
     "because": "Facts in the answer",
     "offers": "What to remember",
 }
@@ -69,7 +65,6 @@ def as_json(turn: Turn) -> dict[str, Any]:
         "intent": turn.intent,
         "question": turn.question,
         "rewritten": turn.rewritten,
-        "inner": asdict(turn.inner) if turn.inner else None,
         "facts": [asdict(fact) for fact in turn.facts],
         "draft": turn.draft,
         "iterations": [asdict(iteration) for iteration in turn.iterations],
@@ -106,22 +101,60 @@ def headline(turn: Turn) -> str:
         return f"Answered without the library, {seconds}"
     read, used = len(turn.passages), len(turn.used_facts)
     stopped = "Stopped. " if turn.status == "stopped" else ""
-    looked = "Looked at" if instead(turn) else "Read"
+    looked = "Looked at" if passed_over(turn) else "Read"
     return f"{stopped}{looked} {_count(read, 'passage')}, used {_count(used, 'fact')}, {seconds}"
 
 
-def instead(turn: Turn) -> Instead:
-    """What a reply is that was not made from the passages, since none of them seemed to answer; "" of any other.
-
-    It refuses, is the model's own knowledge, or asks what to do.
-    """
-    from assistant.steps.abstain import ASK, why  # noqa: PLC0415 - what a step imports is slow
-
-    if turn.answer is None or not turn.confidence or why(turn) not in turn.events:
+def waits(turn: Turn) -> str:
+    """How far what a running turn waits for is, such as "reads 640 of 1,216 tokens"; "" where nobody can tell."""
+    wait = turn.wait
+    if wait is None or turn.status != "running":
         return ""
-    if turn.answer.unknown:
-        return "refused"
-    return "asked" if turn.answer.text == ASK else "own"
+    if wait.kind == "prompt":
+        return f"reads {wait.done:,} of {wait.total:,} tokens"
+    name = "your documents" if wait.kind == "documents" else wait.name
+    return f"{name}, {wait.done} %" if name and wait.total else name
+
+
+def instead(turn: Turn) -> Instead:
+    """What a reply is that rests on no passage, since none of them answers; "" of any other.
+
+    It is the model's own knowledge. Where no passage even seemed to answer, it may refuse, or ask what to do.
+    """
+    from assistant.steps.abstain import ASK  # noqa: PLC0415 - what a step imports is slow
+
+    if turn.answer and turn.answer.origin == "model" and not turn.answer.unknown and turn.answer.text != ASK:
+        return "own"
+    if turn.answer is None or not passed_over(turn):
+        return ""
+    return "refused" if turn.answer.unknown else "asked"
+
+
+def passed_over(turn: Turn) -> bool:
+    """Whether the passages were only looked at, and the reply was not to be made from them."""
+    from assistant.steps.abstain import why  # noqa: PLC0415 - as above
+
+    return turn.confidence is not None and why(turn) in turn.events
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in a passage that a reply cites; `partly` where no sentence was found in it in full."""
+
+    n: int
+    title: str
+    quote: str
+    partly: bool
+
+
+def sources(turn: Turn) -> list[Source]:
+    """The places that a reply cites, each once, by number."""
+    titles = {passage.id: passage.title for passage in turn.passages}
+    places: dict[tuple[int, int, str, str], bool] = {}
+    for one in turn.citations:
+        place = (one.n, one.start, one.passage_id, one.quote)
+        places[place] = one.partly and places.get(place, True)
+    return [Source(n, titles.get(id_) or id_, quote, partly) for (n, _, id_, quote), partly in sorted(places.items())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +210,7 @@ def _tally(turn: Turn) -> str:
         parts.append(f"{differ} {_verb(differ, 'say')} something else")
     if silent:
         parts.append(f"{silent} gave no answer")
-    unbacked = turn.status == "done" and turn.answer is not None and turn.answer.unknown
+    unbacked = turn.status == "done" and turn.answer is not None and (turn.answer.unknown or instead(turn) == "own")
     return ", ".join(parts) + ("; but no sentence of a passage backs that" if unbacked else "")
 
 
@@ -189,13 +222,15 @@ def _ballot(voters: tuple[Candidate, ...], reply: str) -> Ballot:
 
 def _said(turn: Turn) -> str:
     """The reply as a candidate said it, "" where it is none of the pool's."""
+    from assistant.steps.abstain import said  # noqa: PLC0415 - as above
+
     answer = turn.answer
-    return "" if answer is None or answer.unknown or answer.origin != "pool" else _plain(answer.text)
+    return "" if answer is None or answer.unknown or answer.origin == "passages" else _plain(said(answer))
 
 
 def _plain(text: str) -> str:
     """On one line, without markers."""
-    from assistant.citations import read  # noqa: PLC0415 - as above
+    from assistant.markers import read  # noqa: PLC0415 - as above
 
     return " ".join(read(text).text.split())
 

@@ -11,7 +11,7 @@ import pytest
 
 from assistant.settings import FILE_VARIABLE, PREFIX, RelevanceSettings, Settings, TurnSettings, load
 from assistant.types import Parts, Passage
-from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
+from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 
 pytest_plugins = ["tests.fixtures_models"]
 
@@ -49,4 +49,4 @@ def parts(settings: Settings) -> Parts:
         Passage("p2", "Lactose", "Lactose is the sugar in milk. Oat drink holds no lactose."),
         Passage("p3", "Walking", "Walking for 30 minutes a day is good for the heart."),
     ]
-    return Parts(settings, ScriptedLLM(), WORDS, FixedRetriever(passages))
+    return Parts(settings, ScriptedLLM(), WORDS, FixedRetriever(passages), support=lambda _: WordJudge())

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from assistant.library.shelves import library_folder
 from assistant.library.writer import writing
 from assistant.settings import Settings
-from assistant.types import Choice, Completion, Messages, Options, Passage
+from assistant.support import coverage
+from assistant.types import Choice, Claim, Completion, Messages, Options, Passage, State, Verdict
 
 
 @dataclass
@@ -59,6 +60,15 @@ class ScriptedLLM:
         return reply(messages) if callable(reply) else str(reply)
 
 
+class Reader(ScriptedLLM):
+    """Tells how far it has read each prompt before it says anything."""
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        for read in (4, 10):
+            yield Completion("", 10, read=read)
+        yield from super().stream(messages, options, stop)
+
+
 class OutOfRoom(ScriptedLLM):
     """Breaks off as if the room for each reply ended with the script."""
 
@@ -87,6 +97,27 @@ class WordEmbedder:
 
 
 WORDS = WordEmbedder()
+
+
+@dataclass
+class WordJudge:
+    """Says that what a sentence says is supported by a text with all its words, and partly by one with half of them.
+
+    A `reply` given for a sentence goes before that; it keeps the `claims` that it was asked about.
+    """
+
+    replies: dict[str, State] = field(default_factory=dict)
+    claims: list[Claim] = field(default_factory=list)
+    threshold: float = 0.9
+
+    def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+        self.claims.extend(claims)
+        return [self._verdict(claim) for claim in claims]
+
+    def _verdict(self, claim: Claim) -> Verdict:
+        share = coverage(claim.sentence, " ".join(passage.titled for passage in claim.evidence))
+        state: State = "supported" if share >= self.threshold else "partly" if share >= 0.5 else "not"
+        return Verdict(share, self.replies.get(claim.sentence, state))
 
 
 @dataclass

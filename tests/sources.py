@@ -7,7 +7,7 @@ from threading import Event
 
 from assistant.errors import ModelError
 from assistant.settings import Settings
-from assistant.types import Choices, Parts
+from assistant.types import Choices, Parts, Wait
 
 
 @dataclass
@@ -24,6 +24,9 @@ class Given:
     @property
     def settings(self) -> Settings:
         return self.made.settings
+
+    def waiting(self) -> Wait:
+        return Wait("loading", "Language model", 42, 100)
 
     def loaded(self, seconds: float) -> bool:
         return self.there.wait(seconds)

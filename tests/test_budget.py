@@ -29,9 +29,9 @@ def test_the_oldest_exchange_goes_first() -> None:
 
 def test_then_passages_then_facts_then_the_question() -> None:
     passages = tuple(Passage(str(n), "Title", long(200)) for n in range(3))
-    bare = ScriptedLLM().count(render("chat/concat", passages=passages[:1], facts=(), question="", sides=()))
+    bare = ScriptedLLM().count(render("chat/concat", passages=passages[:1], facts=(), question=""))
     llm = ScriptedLLM(context=bare + 60 + 60)
-    values = {"passages": passages, "facts": (long(100),), "question": long(100), "sides": ()}
+    values = {"passages": passages, "facts": (long(100),), "question": long(100)}
     messages, cuts = fit("chat/concat", llm, 60, **values)
     assert cuts == ("the last passage (2)", "a fact (1)", "half of the question (1)")
     assert llm.count(messages) <= bare + 60

@@ -9,11 +9,12 @@ from threading import Event
 
 import pytest
 
-from assistant.chat import BROKEN, Chat
+from assistant.chat import BROKEN, NOT_YET, Chat, exchanges
 from assistant.conversation import Conversations
 from assistant.database import connect
 from assistant.errors import StoreError, UtteranceError
-from assistant.types import Choices, Parts, Turn
+from assistant.steps.abstain import unbacked
+from assistant.types import Choices, Exchange, Parts, Turn, Wait, silent
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
@@ -169,8 +170,55 @@ class TestWhileLoading:
         assert not conversations.get("me", conversation).turns
 
 
+class TestWhileDocumentsAreAdded:
+    """A message that comes in the second after an upload."""
+
+    def test_it_waits_for_them_and_tells_so(self, start: Start) -> None:
+        chat, conversations, _ = start(DRAFT, ANSWER)
+        conversation = conversations.new("me").id
+        with chat.arrivals.of("me", silent) as tell:
+            stream = chat.ask("me", conversation, "What is a good diet?", Choices(), Event())
+            first = next(stream)
+            assert (first.step, first.wait) == ("load", Wait("documents"))
+            assert [one.utterance for one in conversations.get("me", conversation).turns] == ["What is a good diet?"]
+            tell(1, 2)
+            assert next(stream).wait == Wait("documents", "", 50, 100)
+        *_, turn = stream
+        assert (turn.status, turn.events) == ("done", ())
+        assert list(conversations.get("me", conversation).turns) == [turn]
+
+    def test_nobody_waits_for_those_of_others(self, start: Start) -> None:
+        chat, conversations, _ = start(DRAFT, ANSWER)
+        with chat.arrivals.of("you", silent):
+            steps = [one.step for one in chat.ask("me", conversations.new("me").id, "A diet?", Choices(), Event())]
+        assert "load" not in steps
+
+    def test_where_they_take_too_long_it_is_answered_and_says_so(self, start: Start, monkeypatch) -> None:
+        monkeypatch.setattr("assistant.chat.PATIENCE", 0.3)
+        chat, conversations, _ = start(DRAFT, ANSWER)
+        with chat.arrivals.of("me", silent):
+            turn = asked(chat, conversations.new("me").id, "What is a good diet?")
+        assert (turn.status, turn.events) == ("done", (NOT_YET,))
+
+    def test_it_can_be_stopped(self, start: Start) -> None:
+        chat, conversations, _ = start()
+        conversation, stop = conversations.new("me").id, Event()
+        with chat.arrivals.of("me", silent):
+            stream = chat.ask("me", conversation, "What is a good diet?", Choices(), stop)
+            next(stream)
+            stop.set()
+            [turn] = stream
+        assert (turn.status, turn.step, turn.wait) == ("stopped", "", None)
+        assert list(conversations.get("me", conversation).turns) == [turn]
+
+
 def loading(chat: Chat) -> Given:
     source = chat._source
     assert isinstance(source, Given)
     source.there.clear()
     return source
+
+
+def test_history_is_what_was_said_without_the_label_of_its_origin() -> None:
+    turn = Turn("And Oslo?", question="What is Oslo?", answer=unbacked("Oslo is a city."))
+    assert exchanges([turn]) == (Exchange("And Oslo?", "What is Oslo?", "Oslo is a city."),)

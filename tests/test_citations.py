@@ -1,255 +1,169 @@
+"""How sentences are cited by what a judge of support says of them."""
+
+from __future__ import annotations
+
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
-from assistant.citations import gather, is_claim, read, settle
-from assistant.support import Claim, contradiction, disagree, supports
-from assistant.types import Answer, Parts, Passage, Turn
+from assistant import turn as flow
+from assistant.citations import NOT_CHECKED, gather, is_claim, settle
+from assistant.errors import ModelError
+from assistant.judges import support as trained
+from assistant.judges.by_llm import ByLLM
+from assistant.parts import load_support
+from assistant.relevance.packed import WEIGHTS
+from assistant.settings import Settings, TurnSettings
+from assistant.types import Answer, Choices, Claim, Parts, Passage, SupportJudge, Turn, Verdict
 from assistant.web.reply import html
-from tests.scripted import ScriptedLLM
+from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 
-PASSAGES = (
-    Passage("p1", "Lentils", "Lentils are rich in protein. A cup of cooked lentils holds 18 grams of protein."),
-    Passage("p2", "Lactose", "Lactose is the sugar in milk. Oat drink holds no lactose."),
-)
+LENTILS = Passage("p1", "Lentils", "Lentils are rich in protein. A cup of cooked lentils holds 18 grams of protein.")
+LACTOSE = Passage("p2", "Lactose", "Lactose is the sugar in milk. Oat drink holds no lactose.")
+PASSAGES = (LENTILS, LACTOSE)
 
 
-def cited(parts: Parts, text: str, *yes: float) -> Turn:
-    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in yes])
-    turn = Turn("What is good?", question="What is good?", passages=PASSAGES, answer=Answer(text))
-    *_, turn = settle(turn, replace(parts, llm=llm), Event())
+def cited(
+    parts: Parts,
+    text: str,
+    judge: SupportJudge | None = None,
+    passages: Sequence[Passage] = PASSAGES,
+    stop: Event | None = None,
+    **given: Any,
+) -> Turn:
+    judge = judge or WordJudge()
+    turn = Turn("What is good?", question="What is good?", passages=tuple(passages), answer=Answer(text), **given)
+    *_, turn = settle(turn, replace(parts, support=lambda _: judge), stop or Event())
     return turn
 
 
-@pytest.mark.parametrize(
-    ("written", "numbers"),
-    [
-        ("Eat oats [1].", [(1,)]),
-        ("Eat oats [1][2].", [(1,), (2,)]),
-        ("Eat oats [1, 2].", [(1, 2)]),
-        ("Eat oats [1-3].", [(1, 2, 3)]),
-        ("Eat oats 【2】.", [(2,)]),
-        ("Eat oats ［2］.", [(2,)]),
-        ("Eat oats [^3].", [(3,)]),
-        ("Eat oats 【3†source】.", [(3,)]),
-        ("Eat oats.", []),
-    ],
-)
-def test_markers_are_read_however_they_are_written(written: str, numbers: list[tuple[int, ...]]) -> None:
-    marked = read(written)
-    assert marked.text == "Eat oats."
-    assert [listed for _, listed in marked.hints] == numbers
-
-
-@pytest.mark.parametrize(
-    "text", ["Use `a[1]` or\n```\nb[2]\n```", "A probability lies in [0, 1].", "It is x[0].", "Use x[1]."]
-)
-def test_other_brackets_are_left_alone(text: str) -> None:
-    assert read(text).text == text
-
-
-def test_an_interval_is_no_marker_where_there_are_fewer_passages() -> None:
-    text = "Lentils cook in [10, 20] minutes [2]."
-    assert read(text, most=3).text == "Lentils cook in [10, 20] minutes."
-    assert read("Vitamin a [1], food[1].").text == "Vitamin a, food."
-
-
-def test_an_interval_stays_in_the_answer(parts: Parts) -> None:
-    turn = cited(parts, "A cup of lentils holds 18 grams of protein [15-20].", 0.9)
-    assert turn.answer
-    assert turn.answer.text == "A cup of lentils holds 18 grams of protein [15-20]."
-
-
-def test_a_supported_sentence_is_cited_with_the_place_of_the_sentence_that_says_so(parts: Parts) -> None:
-    turn = cited(parts, "A cup of lentils holds 18 grams of protein.", 0.9)
-    [citation] = turn.citations
-    assert turn.answer
-    assert turn.answer.text == "A cup of lentils holds 18 grams of protein. [1]"
-    assert citation.passage_id == "p1"
-    assert citation.quote == "A cup of cooked lentils holds 18 grams of protein."
-    assert PASSAGES[0].text[citation.start : citation.end] == citation.quote
-    assert citation.sentence == "A cup of lentils holds 18 grams of protein."
-
-
-def test_numbers_follow_first_use_not_rank(parts: Parts) -> None:
-    turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein.", 0.9, 0.9)
-    assert turn.answer
-    assert turn.answer.text == "Oat drink holds no lactose. [1] Lentils are rich in protein. [2]"
-    assert [(c.n, c.passage_id) for c in turn.citations] == [(1, "p2"), (2, "p1")]
-
-
-def test_a_wrong_number_is_corrected_to_the_passage_that_says_so(parts: Parts) -> None:
-    turn = cited(parts, "Lentils are rich in protein [2].", 0.1, 0.9)
-    assert [c.passage_id for c in turn.citations] == ["p1"]
-
-
-def test_a_sentence_that_nothing_supports_is_marked_not_hidden(parts: Parts) -> None:
-    turn = cited(parts, "Lentils are rich in protein. They were invented by monks.", 0.9, 0.2, 0.1)
-    assert [sentence.supported for sentence in turn.sentences] == [True, False]
-    assert turn.answer
-    assert "invented by monks." in turn.answer.text
-    assert not turn.answer.unknown
-
-
-def test_the_next_passage_is_asked_only_where_the_nearest_failed(parts: Parts) -> None:
-    turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein.", 0.9, 0.3, 0.8)
-    assert [(c.passage_id, c.support) for c in turn.citations] == [("p2", 0.9), ("p2", 0.8)]
-
-
-COUNTRIES = (
-    Passage("no", "Norway - People", "Norway has 5,509,733 inhabitants. Most of them live in the south."),
-    Passage("se", "Sweden - People", "Sweden has 10,589,835 inhabitants. Most of them live in towns."),
-    Passage("pe", "Peru - People", "Peru has 32,600,249 inhabitants."),
-    Passage("nordic", "The North", "Sweden has twice as many inhabitants as Norway."),
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "yes", "cites"),
-    [
-        # no passage has both figures: only the two together are asked about
-        ("Norway has 5.5 million inhabitants, and Sweden 10.6 million.", (0.9,), ["no", "se"]),
-        ("Norway has 5.5 million inhabitants, and Sweden 10.6 million.", (0.3,), []),
-        # a figure of one side is no comparison, however sure the model is; only who tells of both is asked
-        ("Norway has more inhabitants than Sweden.", (0.2, 0.9, 0.9), []),
-        ("Sweden has more inhabitants than Norway.", (0.9,), ["nordic"]),
-        # one passage names all of it, and does not say so
-        ("In Norway most inhabitants live in the north.", (0.1, 0.2, 0.9), []),
-    ],
-)
-def test_a_sentence_may_rest_on_two_passages_but_a_comparison_only_on_one(
-    parts: Parts, text: str, yes: tuple[float, ...], cites: list[str]
-) -> None:
-    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in yes])
-    question = "Which has more inhabitants, Norway or Sweden?"
-    turn = Turn(question, question=question, passages=COUNTRIES, answer=Answer(text))
-    *_, turn = settle(turn, replace(parts, llm=llm), Event())
-    assert sorted({one.passage_id for one in turn.citations}) == cites
-    assert turn.answer
-    assert turn.answer.unknown is not bool(cites)
-
-
-TRADE = (
-    Passage(
-        "pt", "Portugal - Trade", "The exports of Portugal are 144 billion. The imports of Portugal are 136 billion."
-    ),
-    Passage(
-        "es", "Spain", "The Ebro, a river of Spain, is 930 kilometers long. Portugal sells goods of 36 billion there."
-    ),
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "cites"),
-    [
-        # 136 is in what the two passages say, but not of Spain
-        ("Portugal's exports are 144 billion, while Spain's exports are 136 billion.", []),
-        ("Portugal has exports of 144 billion, and Spain has a river of 930 kilometers.", ["es", "pt"]),
-        # what is told of the one in the other's passage is told of it
-        (
-            "Portugal has exports of 144 billion, 36 billion there, and Spain has a river of 930 kilometers.",
-            ["es", "pt"],
-        ),
-        # which number is whose can't be told
-        ("Exports of 144 billion has Portugal, and 136 billion Spain.", ["es", "pt"]),
-        ("Portugal and Spain have exports of 144 billion and of 136 billion.", ["es", "pt"]),
-    ],
-)
-def test_of_two_passages_a_number_counts_for_what_it_is_told_of(parts: Parts, text: str, cites: list[str]) -> None:
-    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.9, 0.9, 0.9)])
-    turn = Turn("What do they export?", question="What do they export?", passages=TRADE, answer=Answer(text))
-    *_, turn = settle(turn, replace(parts, llm=llm), Event())
-    assert sorted(one.passage_id for one in turn.citations) == cites
-
-
-def test_the_outcome_of_a_comparison_that_nobody_tells_is_left_out_beside_the_figures(parts: Parts) -> None:
-    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.1, 0.9)])
-    question, figures = (
-        "Which has more inhabitants, Norway or Sweden?",
-        "Norway has 5.5 million inhabitants, and Sweden 10.6 million.",
-    )
-    text = f"Norway has more inhabitants than Sweden. {figures} Where is that?"
-    turn = Turn(question, question=question, passages=COUNTRIES, answer=Answer(text))
-    *_, turn = settle(turn, replace(parts, llm=llm), Event())
-    assert turn.answer
-    outcome = "Of the two figures, Sweden's is the higher."
-    assert turn.answer.text == f"{figures} [1] [2] Where is that? {outcome} [1] [2]"
-    assert [sentence.text for sentence in turn.sentences] == [figures, "Where is that?", outcome]
-    assert {citation.sentence for citation in turn.citations} == {figures, outcome}
-
-
-def compared(parts: Parts, text: str, *yes: float, passages: Sequence[Passage] = COUNTRIES) -> str:
-    """How an answer to which country has more people is cited."""
-    question = "Which has more inhabitants, Norway or Sweden?"
-    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in yes])
-    *_, turn = settle(
-        Turn(question, question=question, passages=tuple(passages), answer=Answer(text)),
-        replace(parts, llm=llm),
-        Event(),
-    )
+def text_of(turn: Turn) -> str:
     assert turn.answer
     return turn.answer.text
 
 
-def test_an_outcome_that_the_figures_contradict_is_left_out_though_the_model_thinks_it_backed(parts: Parts) -> None:
-    said = compared(
-        parts,
-        "Sweden has fewer inhabitants than Norway. Norway has 5.5 million. Sweden has 10.6 million.",
-        0.9,
-        0.9,
-        0.9,
-    )
-    assert said == (
-        "Norway has 5.5 million. [1] Sweden has 10.6 million. [2] Of the two figures, Sweden's is the higher. [1] [2]"
-    )
+def states(turn: Turn) -> list[str]:
+    return [sentence.state for sentence in turn.sentences]
 
 
-def test_who_names_both_and_compares_nothing_is_not_asked_for_the_outcome(parts: Parts) -> None:
-    borders = Passage("borders", "Norway - Geography", "Norway borders on Sweden, Finland and Russia.")
-    text = "Norway has more inhabitants than Sweden."
-    assert compared(parts, text, 0.9, passages=[borders]) == text
+# --- what is cited -----------------------------------------------------------------------------------------------
 
 
-def test_what_goes_on_with_a_sentence_that_is_left_out_is_spelt_out(parts: Parts) -> None:
-    text = "Sweden has fewer inhabitants. It has 10.6 million, and Norway 5.5 million."
-    assert compared(parts, text, 0.9, 0.9, 0.9) == (
-        "Sweden has 10.6 million, and Norway 5.5 million. [1] [2] Of the two figures, Sweden's is the higher. [1] [2]"
-    )
+def test_a_supported_sentence_is_cited_with_the_place_that_is_nearest_to_it(parts: Parts) -> None:
+    turn = cited(parts, "A cup of lentils holds 18 grams of protein.")
+    [citation] = turn.citations
+    assert text_of(turn) == "A cup of lentils holds 18 grams of protein. [1]"
+    assert citation.passage_id == "p1"
+    assert citation.quote == "A cup of cooked lentils holds 18 grams of protein."
+    assert LENTILS.text[citation.start : citation.end] == citation.quote
+    assert citation.sentence == "A cup of lentils holds 18 grams of protein."
+    assert not citation.partly
+    assert turn.sentences[0].citations == (1,)
 
 
-def test_an_outcome_that_a_passage_tells_is_not_told_again(parts: Parts) -> None:
-    said = compared(
-        parts,
-        "Sweden has more inhabitants than Norway. Norway has 5.5 million. Sweden has 10.6 million.",
-        0.9,
-        0.9,
-        0.9,
-    )
-    assert (
-        said == "Sweden has more inhabitants than Norway. [1] Norway has 5.5 million. [2] Sweden has 10.6 million. [3]"
-    )
+def test_a_partly_supported_sentence_is_cited_as_such(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein and monks love them.")
+    assert text_of(turn).endswith(" [1]")
+    assert states(turn) == ["partly"]
+    assert [citation.partly for citation in turn.citations] == [True]
+    assert turn.answer
+    assert not turn.answer.unknown
 
 
-def test_the_outcome_of_a_list_is_a_paragraph_of_its_own(parts: Parts) -> None:
-    said = compared(parts, "- Norway has 5.5 million.\n- Sweden has 10.6 million.", 0.9, 0.9)
-    assert said.splitlines() == [
-        "- Norway has 5.5 million. [1]",
-        "- Sweden has 10.6 million. [2]",
-        "",
-        "Of the two figures, Sweden's is the higher. [1] [2]",
-    ]
+def test_a_sentence_that_no_passage_says_is_marked_and_stays(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein. Monks invented them.")
+    assert text_of(turn) == "Lentils are rich in protein. [1] Monks invented them."
+    assert states(turn) == ["supported", "not"]
+    assert turn.answer
+    assert not turn.answer.unknown
 
 
-def test_figures_without_support_have_no_outcome(parts: Parts) -> None:
-    said = compared(parts, "Norway has 5.5 million. Sweden has 10.6 million.", 0.9, 0.1, 0.1)
-    assert said == "Norway has 5.5 million. [1] Sweden has 10.6 million."
+def test_an_answer_that_no_passage_says_is_unknown_and_stays(parts: Parts) -> None:
+    turn = cited(parts, "Monks invented lentils [1]. They walked to Rome.")
+    assert turn.answer == Answer("Monks invented lentils. They walked to Rome.", unknown=True)
+    assert states(turn) == ["not", "not"]
+    assert turn.citations == ()
 
 
-def test_what_differs_in_degree_elsewhere_is_no_comparison(parts: Parts) -> None:
-    turn = cited(parts, "Lentils are richer in protein than most.", 0.9)
-    assert [citation.passage_id for citation in turn.citations] == ["p1"]
+def test_numbers_follow_first_use_not_rank(parts: Parts) -> None:
+    turn = cited(parts, "Oat drink holds no lactose. Lentils are rich in protein. Lactose is in milk.")
+    assert text_of(turn) == "Oat drink holds no lactose. [1] Lentils are rich in protein. [2] Lactose is in milk. [1]"
+    assert [(c.n, c.passage_id) for c in turn.citations] == [(1, "p2"), (2, "p1"), (1, "p2")]
+
+
+@pytest.mark.parametrize("written", ["Lentils are rich in protein [2].", "Lentils are rich in protein [9]."])
+def test_a_wrong_number_is_corrected_to_the_passage_that_says_so(parts: Parts, written: str) -> None:
+    turn = cited(parts, written)
+    assert text_of(turn) == "Lentils are rich in protein. [1]"
+    assert [c.passage_id for c in turn.citations] == ["p1"]
+
+
+def test_an_interval_stays_in_the_answer(parts: Parts) -> None:
+    text = "A cup of lentils holds 18 grams of protein [15-20]."
+    assert text_of(cited(parts, text, WordJudge(replies={text: "not"}))) == text
+
+
+def test_what_only_two_passages_say_together_is_cited_with_both(parts: Parts) -> None:
+    said = "Lentils are rich in protein, lactose is the sugar in milk."
+    turn = cited(parts, f"{said} Oat drink holds no lactose.")
+    assert text_of(turn) == f"{said} [1] [2] Oat drink holds no lactose. [1]"
+    assert states(turn) == ["supported", "supported"]
+    assert {citation.passage_id for citation in turn.citations[:2]} == {"p1", "p2"}
+
+
+def test_where_one_passage_says_it_two_are_not_cited(parts: Parts) -> None:
+    assert text_of(cited(parts, "Oat drink holds no lactose.")) == "Oat drink holds no lactose. [1]"
+
+
+# --- what the judge is asked -------------------------------------------------------------------------------------
+
+
+def test_sentences_are_asked_about_together_as_replies_to_the_question(parts: Parts) -> None:
+    class Counting(WordJudge):
+        calls = 0
+
+        def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+            self.calls += 1
+            return super().judge(claims, stop)
+
+    judge = Counting()
+    cited(parts, "Lentils are rich in protein. Oat drink holds no lactose. Right?", judge)
+    assert (judge.calls, len(judge.claims)) == (1, 2)
+    assert {claim.question for claim in judge.claims} == {"What is good?"}
+
+
+def test_the_next_passage_is_asked_where_the_nearest_does_not_say_it_and_two_together_last(parts: Parts) -> None:
+    judge = WordJudge()
+    cited(parts, "Lentils are rich in protein. Lentils and oat drink are sold on Mars.", judge)
+    asked = [[one.id for one in claim.evidence] for claim in judge.claims if "Mars" in claim.sentence]
+    assert asked[0] != asked[1]
+    assert [len(some) for some in asked] == [1, 1, 2]
+    assert sum("rich" in claim.sentence for claim in judge.claims) == 1
+
+
+def test_the_few_nearest_passages_are_asked_those_pointed_at_first(parts: Parts) -> None:
+    many = [Passage(f"m{n}", "Soup", "Lentils are in soup.") for n in range(6)]
+    judge = WordJudge()
+    cited(parts, "Lentils are rich in iron [7].", judge, [*PASSAGES, *many])
+    alone = [claim.evidence[0].id for claim in judge.claims if len(claim.evidence) == 1]
+    assert alone[:2] == ["m4", "p1"]
+    assert len(alone) == 3
+
+
+def test_of_a_long_passage_the_stretch_around_the_nearest_sentence_is_read(parts: Parts) -> None:
+    filler = " ".join(f"Fact number {n} is on something else entirely, as are the others." for n in range(40))
+    judge = WordJudge()
+    long = Passage("long", "Food", f"{filler} Lentils are rich in protein. {filler}")
+    turn = cited(parts, "Lentils are rich in protein.", judge, [long])
+    [claim] = judge.claims
+    assert "Lentils are rich in protein." in claim.evidence[0].text
+    assert len(claim.evidence[0].text.split()) <= 80
+    assert turn.citations[0].quote == "Lentils are rich in protein."
 
 
 def test_of_two_near_passages_the_one_with_the_sentences_words_is_asked_first(parts: Parts) -> None:
@@ -262,122 +176,18 @@ def test_of_two_near_passages_the_one_with_the_sentences_words_is_asked_first(pa
     assert hinted.passage.id == "diet"
 
 
-def test_an_answer_without_support_is_unknown(parts: Parts) -> None:
-    turn = cited(parts, "Lentils were invented by monks.", 0.2, 0.1)
-    assert turn.answer
-    assert turn.answer.unknown
-
-
-def test_an_unknown_number_points_nowhere(parts: Parts) -> None:
-    turn = cited(parts, "Lentils are rich in protein [9].", 0.9)
-    assert turn.answer
-    assert turn.answer.text == "Lentils are rich in protein. [1]"
-
-
-def test_layout_survives(parts: Parts) -> None:
-    turn = cited(parts, "Try:\n- Lentils are rich in protein.\n- Oat drink holds no lactose.", 0.9, 0.9)
-    assert turn.answer
-    assert turn.answer.text == "Try:\n- Lentils are rich in protein. [1]\n- Oat drink holds no lactose. [2]"
-
-
-def test_the_marker_of_a_tables_row_stands_in_its_last_cell(parts: Parts) -> None:
-    rows = "| food | what it is rich in |\n|---|---|\n| Lentils are | rich in protein |"
-    turn = cited(parts, f"{rows}\n\nOat drink holds no lactose.", *[0.9] * 6)
-    assert turn.answer
-    assert "| rich in protein [1] |\n\nOat drink holds no lactose. [2]" in turn.answer.text
-    assert str(html(turn)).count('class="chip') == len(turn.citations)
-
-
-def test_a_block_of_code_is_cited_beneath_it(parts: Parts) -> None:
-    block = "```\nLentils are rich in protein.\nOat drink holds no lactose.\n```"
-    turn = cited(parts, f"Do this:\n{block}\nOat drink holds no lactose. Lentils are rich in protein.", *[0.9] * 6)
-    assert turn.answer
-    assert block in turn.answer.text
-    shown = str(html(turn))
-    assert "[" not in shown
-    said = [citation.sentence for citation in turn.citations]
-    assert said == [block, "Oat drink holds no lactose.", "Lentils are rich in protein."]
-    assert shown.count('class="chip') == 3
-    assert shown.index("</pre>") < shown.index('class="chip') < shown.index("<p>Oat drink")
-
-
-def test_code_that_nothing_supports_is_not_marked(parts: Parts) -> None:
-    turn = cited(parts, "```\nrm -r build\n```\nLentils are rich in protein.", 0.1, 0.9, 0.1)
-    assert [sentence.supported for sentence in turn.sentences] == [True, True]
-    assert turn.answer
-    assert turn.answer.text.endswith("```\nLentils are rich in protein. [1]")
-
-
-def test_an_or_that_weighs_nothing_takes_no_sentence_away(parts: Parts) -> None:
-    question = "Should I eat lentils or Oats for protein?"
-    text = "Lentils are rich in protein. Lentils have more of it than most."
-    turn = Turn(question, question=question, passages=PASSAGES, answer=Answer(text))
-    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.9, 0.1, 0.1)])
-    *_, turn = settle(turn, replace(parts, llm=llm), Event())
-    assert [sentence.supported for sentence in turn.sentences] == [True, False]
-
-
-def test_names_that_begin_alike_are_told_apart(parts: Parts) -> None:
-    countries = (
-        Passage("at", "Austria - People", "The population of Austria is 9 million."),
-        Passage("au", "Australia - People", "The population of Australia is 27 million."),
-    )
-    question = "Which has more people, Austria or Australia?"
-    turn = Turn(
-        question, question=question, passages=countries, answer=Answer("Austria has more people than Australia.")
-    )
-    *_, turn = settle(turn, replace(parts, llm=ScriptedLLM(choices=[{"yes": 0.9, "no": 0.1}] * 4)), Event())
-    assert turn.citations == ()
-
-
-@pytest.mark.parametrize(
-    ("sentence", "evidence", "missing"),
-    [
-        ("It became independent in 1960.", "It became independent in 1957.", "number 1960"),
-        ("It became independent in 1957.", "It became independent on 3 May 1957.", None),
-        ("It has 1500 inhabitants.", "It has 1,520 inhabitants.", None),
-        ("The capital there is Peru\u2019s Lima.", "Lima is the capital of Peru.", None),
-        ("It is a UK-wide law.", "It is law in all of the UK.", None),
-        ("It was written by O\u2019Brien.", "It was written by O'Brien.", None),
-    ],
-)
-def test_years_are_exact_and_names_are_without_what_hangs_on_them(
-    sentence: str, evidence: str, missing: str | None
-) -> None:
-    assert contradiction(Claim(sentence, "", evidence)) == missing
-
-
-@pytest.mark.parametrize(
-    ("sentence", "missing"),
-    [
-        ("The USA is about twice the size of China.", "twice of China"),
-        ("It is half the size of Russia and twice the size of China.", "twice of China"),
-        ("It is half the size of China.", "half of China"),
-        ("It is about half the size of Russia.", None),
-        ("It is slightly larger than China and more than twice the size of the European Union.", None),
-        ("Half of the USA is farmland.", None),
-        ("It is twice as large.", None),
-    ],
-)
-def test_a_ratio_is_that_to_the_thing_it_is_told_of(sentence: str, missing: str | None) -> None:
-    evidence = "It is about half the size of Russia; slightly larger than China; twice the size of the European Union."
-    assert contradiction(Claim(sentence, "USA - Geography", evidence)) == missing
-
-
-def test_answers_that_give_other_years_disagree() -> None:
-    assert disagree("It was opened in 1905.", "It was opened in 1945.")
-    assert not disagree("It was opened in 1905.", "It was opened on 3 May 1905.")
-
-
-def test_a_number_that_the_passage_lacks_needs_no_model(parts: Parts) -> None:
-    turn = cited(parts, "A cup of lentils holds 25 grams of protein.")
-    assert turn.citations == ()
-    assert turn.sentences[0].support == 0.0
+def test_a_long_reply_takes_few_passages_a_sentence(parts: Parts) -> None:
+    judge = WordJudge()
+    turn = cited(parts, " ".join(f"Lentils number {n} are rich in protein." for n in range(200)), judge)
+    assert len(turn.sentences) == 200
+    assert len(judge.claims) == 200
 
 
 @pytest.mark.parametrize("text", ["Shall I go on with that?", "Here are some options:", "Of course."])
-def test_what_claims_nothing_needs_no_source(text: str) -> None:
+def test_what_claims_nothing_needs_no_source(parts: Parts, text: str) -> None:
     assert not is_claim(text)
+    turn = cited(parts, f"{text}\nLentils are rich in protein.")
+    assert states(turn) == ["unchecked", "supported"]
 
 
 @pytest.mark.parametrize("text", ["Lentils are rich.", "日本の首都は東京です。", "这是一个很好的问题。"])
@@ -386,58 +196,140 @@ def test_claims_in_any_script(text: str) -> None:
     assert not is_claim("東京。")
 
 
-@pytest.mark.parametrize(("score", "unknown"), [(0.9, False), (0.1, True)])
-def test_an_answer_that_is_but_a_phrase_is_asked_about_as_well(parts: Parts, score: float, unknown: bool) -> None:
-    turn = cited(parts, "Lentils.", score, score)
-    assert turn.answer
-    assert turn.answer.unknown is unknown
-    assert turn.answer.text == ("Lentils." if unknown else "Lentils. [1]")
-
-
-def test_no_passages_no_citations(parts: Parts) -> None:
-    turn = Turn("Hm?", question="Hm?", answer=Answer("Lentils are rich in protein."))
-    *_, turn = settle(turn, replace(parts, llm=ScriptedLLM()), Event())
+def test_a_reply_in_another_language_is_not_found(parts: Parts) -> None:
+    turn = cited(parts, "Linsen enthalten viel Eiweiß. 日本の首都は東京です。")
+    assert states(turn) == ["not", "not"]
     assert turn.answer
     assert turn.answer.unknown
 
 
-LANGUAGES = (
-    "The languages spoken in Switzerland are German (official) 62.1%, French (official) 22.8%, Italian (official) 8%, "
-    "English 5.7%, Portuguese 3.5% (2019 estimate)."
-)
+@pytest.mark.parametrize(("text", "unknown"), [("Lentils.", False), ("Monks.", True)])
+def test_an_answer_that_is_but_a_phrase_is_asked_about_as_well(parts: Parts, text: str, unknown: bool) -> None:
+    turn = cited(parts, text)
+    assert turn.answer == Answer(text if unknown else f"{text} [1]", unknown)
 
 
-def support(sentence: str, evidence: str) -> float:
-    """What is known without asking the model, or -1."""
-    return supports([Claim(sentence, "", evidence)], ScriptedLLM(choices=[{"yes": -1.0, "no": 2.0}]), Event())[0]
+def test_no_passages_no_citations(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein.", passages=())
+    assert turn.answer == Answer("Lentils are rich in protein.", unknown=True)
+    assert states(turn) == ["not"]
 
 
-def test_a_long_quotation_needs_no_model() -> None:
-    quoted = "German (official) 62.1%, French (official) 22.8%, Italian (official) 8%, English 5.7%, Portuguese …"
-    assert support(quoted, LANGUAGES) == 1.0
-    assert support(quoted.replace("22.8", "28.2"), LANGUAGES) == 0.0
+@pytest.mark.parametrize("text", ["", " ", "?"])
+def test_a_reply_that_says_nothing_is_unknown(parts: Parts, text: str) -> None:
+    turn = cited(parts, text)
+    assert turn.answer == Answer(text, unknown=True)
+    assert turn.citations == ()
 
 
-def test_a_short_quotation_may_have_lost_its_not() -> None:
-    assert support("coffee prevents diabetes.", "No study shows that coffee prevents diabetes.") == -1.0
+# --- layout ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("sentence", "evidence", "known"),
-    [
-        ("It has thirty-two thousand inhabitants.", "It has 32,000 inhabitants.", -1.0),
-        ("It has thirty-two thousand inhabitants.", "It has 2,000 inhabitants.", 0.0),
-        ("Twenty-five people came.", "There were 25 guests.", -1.0),
-        ("Twenty-five people came.", "There were 20 guests at 5.", 0.0),
-        ("It cost two hundred thousand.", "The price was 200,000.", -1.0),
-        ("From twenty 2025 cars.", "20 cars of 2025.", -1.0),
-        ("In 1900 the town had 50 people.", "It had 50 people in 1900 and 50 thousand in 2000.", -1.0),
-        ("Two hundred and fifty people live there.", "It has 250 inhabitants.", -1.0),
-        ("It has 120 rooms.", "There are one hundred and twenty rooms.", -1.0),
-        ("Two hundred fifty people live there.", "It has 200 inhabitants and 50 cows.", 0.0),
-        ("The war lasted from 1939 to 1945.", "The war (1939-45) ended.", -1.0),
-        ("In 1900 the town had 60 people.", "It had 50 people in 1900 and 60 thousand in 2000.", 0.0),
-    ],
-)
-def test_numbers_in_words(sentence: str, evidence: str, known: float) -> None:
-    assert support(sentence, evidence) == known
+def test_layout_survives(parts: Parts) -> None:
+    turn = cited(parts, "Try:\n- Lentils are rich in protein.\n- Oat drink holds no lactose.")
+    assert text_of(turn) == "Try:\n- Lentils are rich in protein. [1]\n- Oat drink holds no lactose. [2]"
+
+
+def test_the_marker_of_a_tables_row_stands_in_its_last_cell(parts: Parts) -> None:
+    rows = "| food | what it is rich in |\n|---|---|\n| Lentils are | rich in protein |"
+    turn = cited(parts, f"{rows}\n\nOat drink holds no lactose.")
+    assert "| rich in protein [1] |\n\nOat drink holds no lactose. [2]" in text_of(turn)
+    assert str(html(turn)).count('class="chip') == len(turn.citations)
+
+
+def test_a_block_of_code_is_cited_beneath_it(parts: Parts) -> None:
+    block = "```\nLactose is the sugar in milk.\nOat drink holds no lactose.\n```"
+    turn = cited(parts, f"Do this:\n{block}\nOat drink holds no lactose. Lentils are rich in protein.")
+    assert block in text_of(turn)
+    shown = str(html(turn))
+    assert "[" not in shown
+    said = [citation.sentence for citation in turn.citations]
+    assert said == [block, "Oat drink holds no lactose.", "Lentils are rich in protein."]
+    assert shown.count('class="chip') == 3
+    assert shown.index("</pre>") < shown.index('class="chip') < shown.index("<p>Oat drink")
+
+
+def test_code_that_no_passage_says_is_not_marked(parts: Parts) -> None:
+    turn = cited(parts, "```\nrm -r build\n```\nLentils are rich in protein.")
+    assert states(turn) == ["unchecked", "supported"]
+    assert text_of(turn).endswith("```\nLentils are rich in protein. [1]")
+
+
+# --- a judge that can't be used ----------------------------------------------------------------------------------
+
+
+class Broken(WordJudge):
+    def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+        raise RuntimeError("out of memory")
+
+
+def test_without_a_judge_nothing_is_cited_and_the_turn_says_so(parts: Parts) -> None:
+    turn = Turn("What?", question="What?", passages=PASSAGES, answer=Answer("Lentils are rich in protein [1]."))
+    *_, turn = settle(turn, replace(parts, support=None), Event())
+    assert turn.answer == Answer("Lentils are rich in protein.")
+    assert states(turn) == ["unchecked"]
+    assert turn.citations == ()
+    assert turn.events == (f"{NOT_CHECKED}no judge is set.",)
+
+
+def test_a_judge_that_breaks_leaves_the_answer(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein.", Broken())
+    assert turn.answer == Answer("Lentils are rich in protein.")
+    assert turn.events == (f"{NOT_CHECKED}the judge failed (out of memory).",)
+
+
+def test_a_judge_that_is_cut_short_ends_no_turn(
+    parts: Parts, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(trained.SHIPPED, tmp_path / "judge")
+    whole = (tmp_path / "judge" / WEIGHTS).read_bytes()
+    (tmp_path / "judge" / WEIGHTS).write_bytes(whole[: len(whole) // 2])
+    monkeypatch.setattr("assistant.judges.load.SHIPPED", tmp_path / "judge")
+    support = load_support(settings, WORDS)
+    with pytest.raises(ModelError, match="The support judge can't be used"):
+        support(parts.llm)
+    llm = ScriptedLLM(["Lentils.", "Lentils are rich in protein. They are cheap."])
+    asked = replace(parts, llm=llm, support=support, retriever=FixedRetriever(list(PASSAGES)))
+    *_, turn = flow.run(Turn("What are lentils rich in?", choices=Choices(k=2)), asked, Event())
+    assert (turn.status, states(turn), turn.citations) == ("done", ["unchecked"] * 2, ())
+    assert [event for event in turn.events if event.startswith(NOT_CHECKED)] == list(turn.events)
+    assert len(turn.events) == 1
+
+
+def test_a_stop_while_it_is_judged_leaves_the_answer_as_it_was(parts: Parts) -> None:
+    stop = Event()
+
+    class Stopping(WordJudge):
+        def judge(self, claims: Sequence[Claim], event: Event) -> list[Verdict]:
+            event.set()
+            return [Verdict(0.0, "not") for _ in claims]
+
+    turn = cited(parts, "Lentils are rich in protein [1].", Stopping(), stop=stop)
+    assert turn.answer == Answer("Lentils are rich in protein [1].")
+    assert turn.sentences == ()
+
+
+# --- the judges that a setting names -----------------------------------------------------------------------------
+
+
+def test_the_language_model_may_judge(settings: Settings, parts: Parts) -> None:
+    knobs = settings.model_copy(update={"turn": TurnSettings(support="llm", support_threshold=0.7)})
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.6, 0.1, 0.1)])
+    judge = load_support(knobs, WORDS)(llm)
+    assert isinstance(judge, ByLLM)
+    turn = cited(parts, "Lentils are rich in protein.", judge)
+    assert (states(turn), llm.choices) == (["not"], [])
+
+
+@pytest.mark.model
+def test_the_judge_that_ships_is_loaded_once_and_tells_what_is_said(settings: Settings, parts: Parts) -> None:
+    support = load_support(settings, WORDS)
+    judge = support(ScriptedLLM())
+    assert support(ScriptedLLM()) is judge
+    turn = cited(parts, "A cup of cooked lentils holds 18 grams of protein. A cup holds 45 grams of fat.", judge)
+    said, wrong = turn.sentences
+    assert wrong.state != "supported"
+    assert said.support is not None
+    assert wrong.support is not None
+    assert said.support > wrong.support
+    assert wrong.text in text_of(turn)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from assistant.conversation import Conversations, Version
 from assistant.database import connect
 from assistant.errors import StoreError
 from assistant.markdown import document
-from assistant.types import Answer, Citation, Exchange, Fact, Passage, RankedFact, Tokens, Turn, now
+from assistant.types import Answer, Citation, Exchange, Fact, Passage, RankedFact, Sentence, Tokens, Turn, now
 
 
 @pytest.fixture
@@ -234,6 +236,35 @@ def test_the_export_has_utterances_replies_and_numbered_sources(store: Conversat
         "# Food\n\n**You**\n\n> Diet?\n\n**Sequitur**\n\n> - Eat *lentils* [1]\n> - Drink [2]\n\nSources\n\n"
         "- \\[1\\] Lentils \\*and\\* more: “a quote”\n- \\[2\\] p2: “two lines”\n"
     )
+
+
+def test_the_export_tells_what_is_said_in_part_and_what_is_not_found(store: Conversations) -> None:
+    made = store.new("me", "Food")
+    whole = Citation(1, "p1", 0, 5, "Eat.", "a quote", 0.9)
+    sentences = (Sentence("Eat.", "supported"), Sentence("Go <b>.", "not"), Sentence("Well.", "partly"))
+    turn = said(
+        "Diet?",
+        "Eat. [1] Go. Drink. [2] [1]",
+        passages=(Passage("p1", "One", "x"), Passage("p2", "Two", "y")),
+        citations=(whole, Citation(2, "p2", 0, 5, "Well.", "two", 0.4, partly=True), replace(whole, partly=True)),
+        sentences=sentences,
+    )
+    store.save_turn("me", made.id, turn)
+    exported = store.export_markdown("me", made.id)
+    assert "- \\[1\\] One: “a quote”\n- \\[2\\] Two, says a part: “two”\n" in exported
+    assert exported.endswith("Not found in the sources\n\n- Go \\<b\\>\\.\n")
+
+
+def test_sentences_of_before_there_were_states_are_read() -> None:
+    old = [
+        {"text": "A.", "supported": True, "support": 0.9, "citations": [1]},
+        {"text": "B.", "supported": False, "support": 0.1, "citations": []},
+        {"text": "C?", "supported": True, "support": None, "citations": []},
+    ]
+    stored = {**json.loads(said("q", "r").to_json()), "sentences": old, "inner": {"description": "the largest", "n": 1}}
+    read = Turn.from_json(json.dumps(stored))
+    assert [one.state for one in read.sentences] == ["supported", "not", "unchecked"]
+    assert Turn.from_json(read.to_json()) == read
 
 
 HOSTILE = st.text(st.sampled_from(list("<>![]()`~#*_-=:&\\/|\n\t 1ax\"'")), max_size=60) | st.sampled_from(

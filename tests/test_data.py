@@ -11,7 +11,7 @@ import pytest
 from assistant.prompt import FOLDER
 
 DATA = Path(__file__).parent / "data"
-SETS = ("support", "intents", "unknown", "rewrites", "offers")
+SETS = ("support", "intents", "rewrites", "offers")
 SUPPORTED = {"verbatim", "paraphrase", "combination", "list_part", "number_form", "pronoun"}
 UNSUPPORTED = {
     "changed_number", "changed_name", "negation", "swapped_roles", "wrong_attribute", "stronger_claim",
@@ -23,7 +23,6 @@ FIELDS = {
         "split": str,
     },
     "intents": {"text": str, "history": bool, "intent": str, "split": str},
-    "unknown": {"text": str, "unknown": bool},
     "rewrites": {"history": list, "utterance": str, "must_contain": list, "must_not": list, "unchanged": bool},
     "offers": {"text": str, "offers": list},
 }  # fmt: skip
@@ -70,14 +69,12 @@ def test_texts_are_neither_empty_nor_padded(name: str):
 @pytest.mark.parametrize(
     ("name", "key"),
     [
-        ("support", ("sentence", "passage")), ("support", ("id",)), ("intents", ("text",)), ("unknown", ("text",)),
+        ("support", ("sentence", "passage")), ("support", ("id",)), ("intents", ("text",)),
         ("rewrites", ("utterance", "history")), ("offers", ("text",)),
     ],
 )  # fmt: skip
 def test_no_example_stands_twice(name: str, key: tuple[str, ...]):
-    # unknown.jsonl holds one word in several dresses on purpose
-    norm = str if name == "unknown" else plain
-    found = Counter(tuple(norm(row[field]) for field in key) for row in read(name))
+    found = Counter(tuple(plain(row[field]) for field in key) for row in read(name))
     assert [example for example, count in found.items() if count > 1] == []
 
 
@@ -128,12 +125,6 @@ def test_intents_cover_all_and_copy_no_example_of_the_prompt():
     assert {row["intent"] for row in rows} == {"question", "small_talk", "conversation", "writing"}
     examples = tomllib.loads((FOLDER / "intents.toml").read_text(encoding="utf-8"))
     assert {plain(row["text"]) for row in rows} & {plain(text) for text in texts(examples)} == set()
-
-
-def test_unknown_holds_as_many_answers_as_replies_without():
-    rows = read("unknown")
-    assert len(rows) >= 100
-    assert 0.4 <= sum(bool(row["unknown"]) for row in rows) / len(rows) <= 0.6
 
 
 def test_rewrites_ask_for_words_that_the_dialogue_holds():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event
 
 import pytest
 
+from assistant import turn as flow
 from assistant.evaluation.searching import Finder
 from assistant.loops import grg
-from assistant.types import Choices, Exchange, Message, Parts, Passage, RankedFact, Turn
+from assistant.types import Choices, Exchange, Message, Parts, Passage, RankedFact, Relevance, Turn
 from tests.scripted import ScriptedLLM
 
 FACTS = (
@@ -89,3 +91,45 @@ def test_evaluation_ranks_by_the_last_loops_draft(parts: Parts) -> None:
     finder = Finder(parts.settings, retriever, lambda: parts, loops=2)
     assert [passage.id for passage in finder.find("draft", "What is a good diet?", 9)] == ["tofu"]
     assert {passage.id for passage in finder.find("grg", "What is a good diet?", 9)} == {"diet", "tofu"}
+
+
+class Sure:
+    """Gives every passage the same confidence, and counts how often it is asked."""
+
+    name, calibration = "sure", ""
+
+    def __init__(self, confidence: float) -> None:
+        self.confidence, self.asked = confidence, 0
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        self.asked += 1
+        return [Relevance.of_confidence(self.confidence) for _ in passages]
+
+
+def gated(parts: Parts, confidence: float) -> tuple[Turn, ScriptedLLM, Sure]:
+    """A whole turn on one question, where no draft is written from a confidence of 0.6."""
+    knobs = parts.settings.turn.model_copy(update={"draft_below": 0.6, "strategy": "concat"})
+    llm, sure = ScriptedLLM(["Eat lentils.", "All about diet."]), Sure(confidence)
+    parts = replace(
+        parts, llm=llm, retriever=ByWord(), estimator=lambda _: sure,
+        settings=parts.settings.model_copy(update={"turn": knobs}),
+    )  # fmt: skip
+    *_, turn = flow.run(Turn("What is a good diet?", choices=Choices("concat", k=1)), parts, Event())
+    return turn, llm, sure
+
+
+def test_no_draft_is_written_where_the_first_search_is_sure(parts: Parts) -> None:
+    turn, _, sure = gated(parts, 0.7)
+    assert turn.draft == ""
+    assert [query.name for query in turn.queries] == ["question"]
+    assert sure.asked == 1  # what the loop was told is not asked again
+    assert turn.confidence
+    assert turn.confidence.value == pytest.approx(0.7)
+
+
+def test_a_draft_is_written_where_the_first_search_is_not_sure(parts: Parts) -> None:
+    turn, _, sure = gated(parts, 0.5)
+    assert turn.draft == "Eat lentils."
+    assert [query.name for query in turn.queries] == ["question", "draft"]
+    assert {passage.id for passage in turn.passages} <= {"diet", "lentils"}
+    assert sure.asked == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.steps.ordinals import spelt_out
+from assistant.rules.ordinals import spelt_out
 from assistant.types import Exchange
 
 

@@ -65,7 +65,11 @@ def test_own_documents_are_encoded_when_they_change(load: Callable[..., Loader],
 def test_the_library_is_encoded_while_loading_where_the_settings_say_so(load: Callable[..., Loader]) -> None:
     loader = load("dense")
     loader.wait()
-    assert [stage.name for stage in loader.stages() if stage.done][2:] == ["Search by meaning", "Language model"]
+    assert [stage.name for stage in loader.stages() if stage.done][2:] == [
+        "Search by meaning",
+        "Support judge",
+        "Language model",
+    ]
     assert (loader.settings.data_dir / "dense" / "words" / "docs" / "manifest.json").exists()
     assert loader.prepare("me", replace(CHOSEN, retriever="dense")) == ""
 

@@ -134,7 +134,7 @@ def test_no_more_than_the_depth_is_looked_at(parts: Parts, path: Path) -> None:
 
 
 def test_nothing_found_is_no_event(parts: Parts, path: Path) -> None:
-    turn = asked(judging(parts, path))
+    turn = asked(judging(parts, path), ASKED.grow(choices=replace(ASKED.choices, below="refuse")))
     assert (turn.passages, turn.dropped, turn.events) == ((), (), ())
 
 

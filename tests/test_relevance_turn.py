@@ -14,13 +14,13 @@ from assistant.errors import ModelError
 from assistant.parts import load_estimator
 from assistant.relevance.by_llm import LlmEstimator
 from assistant.settings import RelevanceSettings
-from assistant.steps.abstain import ASK, OWN
-from assistant.steps.admit import NOT_HELD
-from assistant.steps.compare import QUOTED
+from assistant.steps.abstain import ASK, OWN, said
+from assistant.steps.admit import NOT_HELD, UNANSWERED, UNSUPPORTED
 from assistant.steps.relevance import NOT_JUDGED, estimated
 from assistant.strategies import re_rag
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import (
+    Answer,
     Choices,
     Completion,
     Confidence,
@@ -32,7 +32,7 @@ from assistant.types import (
     Relevance,
     Turn,
 )
-from assistant.views import as_json
+from assistant.views import as_json, headline, instead
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 pytest_plugins = ["tests.fixtures_relevance"]
@@ -165,6 +165,26 @@ def test_small_talk_asks_nobody(parts: Parts) -> None:
     assert (turn.passages, turn.confidence, estimator.asked) == ((), None, [])
 
 
+@pytest.mark.parametrize(("confidence", "intent"), [(0.8, "question"), (0.6, "small_talk")])
+def test_talk_that_the_library_surely_answers_is_a_question(parts: Parts, confidence: float, intent: str) -> None:
+    estimator = Sure({"p2": confidence})
+    turn = asked(sure(parts, estimator, "Hello!", "Hello!", talk=0.7), Turn("Hello! Hello! Hello!", choices=choices()))
+    assert turn.intent == intent
+    assert len(estimator.asked) == (2 if intent == "question" else 1)
+    assert bool(turn.passages) == (intent == "question")
+
+
+def test_talk_goes_on_where_nobody_can_tell(parts: Parts) -> None:
+    for broken in (ModelError("It is gone."), RuntimeError("no memory")):
+        turn = asked(sure(parts, Broken(broken), "Hello!"), Turn("Hello! Hello! Hello!", choices=choices()))
+        assert (turn.intent, turn.status, turn.events) == ("small_talk", "done", ())
+    # not by twenty prompts of the language model
+    asking = sure(parts, Sure({"p2": 0.9}), "Hello!")
+    by_llm = asking.settings.relevance.model_copy(update={"estimator": "llm"})
+    asking = replace(asking, settings=asking.settings.model_copy(update={"relevance": by_llm}))
+    assert asked(asking, Turn("Hello! Hello! Hello!", choices=choices())).intent == "small_talk"
+
+
 def test_a_chat_model_that_estimates_is_counted(parts: Parts) -> None:
     llm = ScriptedLLM(["Oat drink holds no lactose."], [{"true": r, "false": 1 - r} for r in (0.1, 0.9, 0.4)])
     parts = replace(sure(parts, None), llm=llm, estimator=LlmEstimator)
@@ -192,7 +212,7 @@ def test_an_estimator_that_fails_does_not_end_the_turn(parts: Parts, error: Exce
 
 
 def test_no_passage_is_no_confidence(parts: Parts) -> None:
-    parts = sure(replace(parts, retriever=FixedRetriever([])), Sure({}), "unknown")
+    parts = sure(replace(parts, retriever=FixedRetriever([])), Sure({}), "unknown", "unknown")
     turn = asked(parts, Turn(QUESTION, choices=choices()))
     assert turn.confidence is None
     assert turn.answer
@@ -285,58 +305,40 @@ def test_a_model_that_does_not_know_either_says_so(parts: Parts) -> None:
     assert turn.answer.text == NOT_HELD
 
 
-@pytest.mark.parametrize(
-    ("said", "agrees"),
-    [
-        ("Yes", True),
-        ("yes, please!", True),
-        ("Sure, go ahead", True),
-        ("OK do that", True),
-        ("Please answer from what you know yourself", True),
-        ("Yes, thanks", True),
-        ("Why not, tell me what you know.", True),
-        ("No", False),
-        ("Yes?", False),
-        ("Do you know of a dentist", False),
-        ("Please explain photosynthesis", False),
-        ("Please compare Norway and Sweden", False),
-        ("Do lentils contain iron", False),
-        ("Yes, but which one is cheaper?", False),
-        ("Sure, what is the capital of Peru", False),
-        ("Please don't", False),
-        ("Ok, never mind.", False),
-        ("Ok, forget it.", False),
-        ("Fine, I'll look it up myself.", False),
-        ("Sure, tell me about Finland instead.", False),
-        ("Please add a document for me", False),
-        ("Oat drink", False),
-    ],
-)
-def test_a_yes_gets_the_models_own_answer_to_the_question_before(parts: Parts, said: str, agrees: bool) -> None:
-    base = sure(parts, Sure({"p2": 0.3}), "Oat drink, I believe.", *["Anything."] * 3, below="ask")
-    history = (Exchange("And which one?", QUESTION, ASK),)
-    turn = asked(base, Turn(said, history, choices=choices()))
-    assert (turn.intent == "consent") is agrees
-    if agrees:
-        assert turn.answer
-        assert turn.answer.text == f"{OWN}\n\nOat drink, I believe."
-        assert (turn.question, turn.answer.origin, turn.passages) == (QUESTION, "model", ())
-        assert QUESTION in base.llm.prompts[0][-1].content
-    # the same word without the offer is nothing of that kind
-    assert asked(base, Turn(said, (replace(history[0], reply="Oat drink."),), choices=choices())).intent != "consent"
+def test_a_model_that_was_asked_and_does_not_know_has_no_draft_on_offer(parts: Parts) -> None:
+    drafted = choices(loop="grg")
+    turn = asked(sure(parts, Sure({}), "It may be milk.", "unknown", below="own"), Turn(QUESTION, choices=drafted))
+    assert turn.answer == Answer(NOT_HELD, unknown=True, origin="model")
+    assert turn.own_answer == ""
+    turn = asked(sure(parts, Sure({}), "It may be milk.", below="refuse"), Turn(QUESTION, choices=drafted))
+    assert turn.own_answer == "It may be milk."
 
 
-def test_a_yes_to_what_the_model_does_not_know_either_is_told(parts: Parts) -> None:
-    base = sure(parts, Sure({}), "unknown", below="ask")
-    turn = asked(base, Turn("Yes", (Exchange("And which one?", QUESTION, ASK),), choices=choices()))
+def test_a_reply_of_its_own_knowledge_never_cites(parts: Parts) -> None:
+    # word for word what a passage says
+    turn = asked(
+        sure(parts, Sure({}), "Oat drink holds no lactose. [1]", below="own"), Turn(QUESTION, choices=choices())
+    )
+    assert turn.answer == Answer(f"{OWN}\n\nOat drink holds no lactose.", origin="model")
+    assert (turn.citations, turn.sentences) == ((), ())
+
+
+def test_chat_replies_come_from_the_model_by_default_and_short_answers_from_the_passages(parts: Parts) -> None:
+    turn = asked(sure(parts, Sure({}), "Oat drink, I believe."), Turn(QUESTION, choices=choices()))
     assert turn.answer
-    assert (turn.answer.text, turn.answer.unknown) == (NOT_HELD, True)
+    assert (turn.answer.origin, said(turn.answer)) == ("model", "Oat drink, I believe.")
+    turn = asked(sure(parts, Sure({}), "oat drink"), Turn(QUESTION, choices=choices(form="factoid")))
+    assert turn.answer == Answer("oat drink")
+    assert turn.events == ()
 
 
 def test_or_it_is_answered_all_the_same(parts: Parts) -> None:
-    turn = asked(sure(parts, Sure({"p2": 0.3}), "Oat drink holds no lactose."), Turn(QUESTION, choices=choices()))
+    turn = asked(
+        sure(parts, Sure({"p2": 0.3}), "Oat drink holds no lactose.", below="answer"), Turn(QUESTION, choices=choices())
+    )
     assert turn.answer
     assert turn.answer.origin == "passages"
+    assert turn.citations
     assert turn.events == ()
 
 
@@ -383,6 +385,77 @@ def test_the_estimator_is_compared_as_a_way_to_tell(parts: Parts, tmp_path) -> N
     assert [row["confidence"]["relevance"] for row in run.rows.values()] == pytest.approx([0.7, 0.7])
     del run.rows["0"]["confidence"]["relevance"]
     assert "relevance" not in uncertainty.summarise(material, run, 0)["ways"]
+
+
+# --- passages that seemed to answer, and gave no answer ----------------------------------------------------------
+
+
+def unanswered(parts: Parts, below: str, *replies: object, **more: object) -> tuple[Turn, Parts]:
+    parts = sure(parts, Sure({"p2": 0.9}), *replies, below=below)
+    return asked(parts, Turn(QUESTION, choices=choices(**more))), parts
+
+
+def test_the_model_is_asked_where_the_passages_gave_no_answer(parts: Parts) -> None:
+    turn, parts = unanswered(parts, "own", "unknown", "Almond drink has none.")
+    assert turn.answer == Answer(f"{OWN}\n\nAlmond drink has none.", origin="model")
+    assert (turn.citations, turn.own_answer, turn.events) == ((), "", (UNANSWERED,))
+    assert turn.spent["own"].completion == 4
+    assert "Lactose is the sugar" not in parts.llm.prompts[-1][-1].content
+
+
+@pytest.mark.parametrize(
+    ("draft", "replies", "text"),
+    [
+        ("It is almond drink.", (), "It is almond drink."),
+        ("It is almond drink. It", ("Almond drink has none.",), "Almond drink has none."),
+    ],
+)
+def test_a_draft_that_came_to_its_end_is_what_the_model_knows(
+    parts: Parts, draft: str, replies: tuple[str, ...], text: str
+) -> None:
+    turn, parts = unanswered(parts, "own", draft, "unknown", *replies, loop="grg")
+    assert turn.answer == Answer(f"{OWN}\n\n{text}", origin="model")
+    assert parts.llm.replies == []
+
+
+def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None:
+    turn, _ = unanswered(parts, "own", "unknown", "unknown")
+    assert turn.answer == Answer(NOT_HELD, unknown=True, origin="model")
+    assert instead(turn) == ""
+
+
+@pytest.mark.parametrize("below", ["refuse", "ask", "answer"])
+def test_nobody_is_asked_where_the_settings_say_otherwise(parts: Parts, below: str) -> None:
+    turn, _ = unanswered(parts, below, "It is almond drink.", "unknown", loop="grg")
+    assert turn.answer == Answer(NOT_HELD, unknown=True)
+    assert turn.own_answer == "It is almond drink."
+
+
+@pytest.mark.parametrize(("below", "kept"), [("own", True), ("answer", True), ("refuse", False), ("ask", False)])
+def test_what_no_passage_says_is_kept_as_the_models_own(parts: Parts, below: str, kept: bool) -> None:
+    parts = sure(parts, Sure({"p2": 0.9}), "Camels graze in deserts far away. [1]", below=below)
+    parts = replace(parts, llm=ScriptedLLM(parts.llm.replies, [{"yes": 0.1, "no": 0.9}] * 4))
+    turn = asked(parts, Turn(QUESTION, choices=choices()))
+    assert turn.answer
+    assert turn.citations == ()
+    if kept:
+        assert turn.answer == Answer(f"{OWN}\n\nCamels graze in deserts far away.", origin="model")
+        assert UNSUPPORTED in turn.events
+        assert {sentence.state for sentence in turn.sentences} == {"not"}
+        assert headline(turn).startswith("Read 2 passages")
+    else:
+        assert turn.answer == Answer(NOT_HELD, unknown=True)
+
+
+def test_a_stop_while_the_model_is_asked_leaves_no_bare_unknown(parts: Parts) -> None:
+    stop = Event()
+    parts = sure(parts, Sure({"p2": 0.9}), "unknown", "Almond drink has none.")
+    for turn in flow.run(Turn(QUESTION, choices=choices()), parts, stop):
+        if turn.step == "own":
+            assert turn.answer is None
+            stop.set()
+            break
+    assert stop.is_set()
 
 
 # --- weighted answers --------------------------------------------------------------------------------------------
@@ -519,7 +592,7 @@ def test_chat_answers_are_weighed_and_cited_with_what_is_kept_in_reserve(parts: 
 def test_a_passage_in_reserve_is_read_as_short_as_the_others(parts: Parts) -> None:
     passages = [Passage(name, name, "Oat drink holds no lactose. " * 2 + "It rains. " * 80) for name in ("p1", "p2")]
     base = replace(sure(parts, Sure({"p1": 0.9}), "unknown", "unknown", keep=2), retriever=FixedRetriever(passages))
-    asked(base, Turn(QUESTION, choices=choices(strategy="re_rag", k=1)))
+    asked(base, Turn(QUESTION, choices=choices(strategy="re_rag", k=1, below="refuse")))
     one, other = (prompt[-1].content for prompt in base.llm.prompts)
     assert one.count("It rains.") == other.count("It rains.") < 80
 
@@ -621,84 +694,3 @@ def test_the_queries_are_searched_deeper_and_what_was_found_stays(parts: Parts) 
     [judged] = relevance.run(turn, parts, Event())
     assert estimator.asked == [["own", "p1", "p2", "p3"]]
     assert [one.id for one in judged.passages] == ["own", "p1"]
-
-
-# --- the figures of a comparison that got no answer ---------------------------------------------------------------
-
-NORDIC = (
-    Passage("no", "Norway - People", "Norway has 5,509,733 inhabitants. The median age in Norway is 40.8 years."),
-    Passage("se", "Sweden - People", "Sweden has 10,589,835 inhabitants. The median age in Sweden is 47.1 years."),
-)
-OLDER = "Which has the older people, Norway or Sweden?"
-
-
-def compared(parts: Parts, estimator: object, *replies: object, passages: Sequence[Passage] = NORDIC) -> Turn:
-    made = replace(sure(parts, estimator, *replies), retriever=FixedRetriever(list(passages)))
-    llm = made.llm
-    assert isinstance(llm, ScriptedLLM)
-    llm.choices.extend([{"yes": 0.9, "no": 0.1}] * 4)
-    return asked(made, Turn(OLDER, choices=choices()))
-
-
-class OfAges(Sure):
-    """Finds that what is said of ages answers."""
-
-    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-        return [Relevance.of_confidence(0.9 if "age" in passage.text else 0.01) for passage in passages]
-
-
-def test_a_comparison_without_an_answer_gets_what_is_told_of_each(parts: Parts) -> None:
-    turn = compared(parts, OfAges({}), "unknown")
-    assert turn.answer
-    assert turn.answer.text == (
-        "The median age in Norway is 40.8 years. [1] The median age in Sweden is 47.1 years. [2] "
-        "Of the two figures, Sweden's is the higher. [1] [2]"
-    )
-    assert QUOTED in turn.events
-    assert "compared" in turn.timings
-
-
-def test_a_side_for_an_answer_is_none_where_no_passage_compares(parts: Parts) -> None:
-    turn = compared(parts, OfAges({}), "Norway")
-    assert turn.answer
-    assert turn.answer.text.startswith("The median age in Norway is 40.8 years. [1] The median age in Sweden")
-
-
-def test_who_tells_of_one_side_only_is_helped_out(parts: Parts) -> None:
-    turn = compared(parts, OfAges({}), "The median age in Norway is 40.8 years.")
-    assert turn.answer
-    assert turn.answer.text.endswith("Of the two figures, Sweden's is the higher. [1] [2]")
-
-
-def test_an_estimator_that_fails_now_leaves_the_answer(parts: Parts) -> None:
-    class Tired(Sure):
-        def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-            if len(self.asked) == len(NORDIC):
-                raise ModelError("It is tired.")
-            return super().estimate(question, passages, stop)
-
-    turn = compared(parts, Tired({"no": 0.9, "se": 0.9}), "The median age in Norway is 40.8 years.")
-    assert turn.answer
-    assert turn.answer.text == "The median age in Norway is 40.8 years. [1]"
-    assert turn.status == "done"
-
-
-def test_what_answers_stays(parts: Parts) -> None:
-    turn = compared(parts, OfAges({}), "The median age in Norway is 40.8 years, in Sweden 47.1.")
-    assert turn.answer
-    assert turn.answer.text.startswith("The median age in Norway is 40.8 years, in Sweden 47.1. [1]")
-    assert QUOTED not in turn.events
-
-
-def test_figures_that_answer_nothing_are_not_quoted(parts: Parts) -> None:
-    people = [replace(one, text=one.text.partition(". ")[0] + ". The mean age there is high.") for one in NORDIC]
-    turn = compared(parts, OfAges({}), "unknown", passages=people)
-    assert turn.answer
-    assert turn.answer.text == NOT_HELD
-    assert turn.citations == ()
-
-
-def test_what_is_told_of_one_side_only_is_not_quoted(parts: Parts) -> None:
-    turn = compared(parts, OfAges({}), "unknown", passages=[NORDIC[0], replace(NORDIC[1], text="Swedes age well.")])
-    assert turn.answer
-    assert turn.answer.text == NOT_HELD

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from threading import Event
 from time import process_time
 
 import pytest
 
 from assistant.retrieve.sides import sides
-from assistant.strategies import concat
-from assistant.types import Parts, Turn
-from tests.scripted import ScriptedLLM
 
 
 @pytest.mark.parametrize(
@@ -119,22 +115,3 @@ def test_each_side_is_asked_for_without_the_others(question: str, asked: list[st
 )
 def test_for_more_of_something_it_is_asked_how_much_there_is(question: str, asked: str) -> None:
     assert sides(question)[0].text == asked
-
-
-@pytest.mark.parametrize(
-    ("question", "hint"),
-    [
-        ("Which has more people, Norway or Sweden?", True),
-        ("Which is larger, Kenya or Ghana?", True),
-        ("Compare the capitals of Peru and Bolivia", False),
-        ("Should I eat before or after a run?", False),
-        ("What is a good diet?", False),
-    ],
-)
-def test_only_where_figures_decide_they_are_asked_for(parts: Parts, question: str, hint: bool) -> None:
-    llm = parts.llm
-    assert isinstance(llm, ScriptedLLM)
-    llm.replies.append("unknown")
-    passages = tuple(parts.retriever.search("", 3))
-    list(concat.run(Turn(question, question=question, passages=passages), parts, Event()))
-    assert ("figures" in llm.prompts[-1][-1].content) is hint

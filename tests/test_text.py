@@ -2,8 +2,8 @@ from typing import Literal
 
 import pytest
 
-from assistant.text import clean, finished, normalise, quote, sentences, shorten, whole_sentences
-from assistant.types import Completion
+from assistant.text import around, clean, ended, finished, normalise, quote, sentences, shorten, whole_sentences
+from assistant.types import Completion, Span
 
 
 def split(text: str) -> list[str]:
@@ -83,3 +83,22 @@ def test_what_the_room_cut_off_is_not_shown_as_if_it_were_whole(
 @pytest.mark.timeout(60)
 def test_a_megabyte_of_semicolons_is_one_sentence_within_seconds() -> None:
     assert len(sentences("12.11.2024;Market;Food;23,40;EUR " * 30_000)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [("It is.", True), ("It is: “so!” ", True), ("是的。", True), ("It is", False), ("These are:", False), ("", False)],
+)
+def test_what_was_broken_off_has_no_end(text: str, whole: bool) -> None:
+    assert ended(text) == whole
+
+
+def test_a_stretch_has_its_sentence_in_the_middle_as_far_as_there_is_room() -> None:
+    text = "One is here. Two is here. Three is here. Four is here. Five is here."
+    three = Span(text.index("Three"), text.index("Three") + 14)
+    assert quote(text, around(text, three, 9)) == "Two is here. Three is here. Four is here."
+    assert quote(text, around(text, three, 1)) == "Three is here."
+    assert quote(text, around(text, three, 99)) == text
+    assert quote(text, around(text, Span(0, 12), 6)) == "One is here. Two is here."
+    assert quote(text, around(text, Span(len(text) - 14, len(text)), 6)) == "Four is here. Five is here."
+    assert around("", Span(0, 0), 9) == Span(0, 0)

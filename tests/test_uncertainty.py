@@ -41,7 +41,7 @@ def test_each_way_gives_a_confidence(way, confidence) -> None:
 def test_the_word_is_believed_whatever_the_way_and_costs_nothing(way, parts) -> None:
     llm = ScriptedLLM()
     assert confidences([asked("unknown"), asked("")], way, llm, Event()) == [0, 0]
-    assert unknown([asked("The passages do not say.")], "factoid", knowing(parts, way, 0.0, llm), Event()) == [True]
+    assert unknown([asked("Unknown. Nothing says it.")], "factoid", knowing(parts, way, 0.0, llm), Event()) == [True]
     assert llm.asked == []
 
 

@@ -22,12 +22,12 @@ from pathlib import Path
 from threading import Event
 from typing import Literal
 
-from assistant import citations
 from assistant import turn as flow
 from assistant.errors import DataError, SequiturError
 from assistant.evaluation.data import fingerprint
 from assistant.evaluation.runs import Row, Run
 from assistant.ikat.topics import Topic, Topics, TopicTurn
+from assistant.markers import read
 from assistant.retrieve.fusion import fuse
 from assistant.types import Choices, Exchange, Parts, Passage, Progress, Query, Turn
 
@@ -86,7 +86,7 @@ def play(topics: Topics, plan: Plan, run: Run[str], parts: Parts, progress: Prog
 def searching(parts: Parts) -> Parts:
     """The parts with which no turn passes for small talk: "I'd like to stay here." wants passages from the track."""
     settings = parts.settings
-    turn = settings.turn.model_copy(update={"intent_threshold": 1.0, "writing_threshold": 1.0, "ask_back": False})
+    turn = settings.turn.model_copy(update={"intent_threshold": 1.0, "writing_threshold": 1.0})
     return replace(parts, settings=settings.model_copy(update={"turn": turn}))
 
 
@@ -131,7 +131,7 @@ def row_of(turn: Turn, passages: list[Passage]) -> Row:
         "text": answer,
         "response": plain(answer),
         "digests": " ".join(_digests(turn)),
-        "unknown": turn.answer is not None and turn.answer.unknown,
+        "unknown": turn.answer is not None and (turn.answer.unknown or turn.answer.origin == "model"),
         "ranking": [passage.id for passage in passages],
         "dropped": {one.passage.id: one.label for one in turn.dropped},
         "used": {passage.id: passage.text for passage in turn.passages},
@@ -147,7 +147,7 @@ def row_of(turn: Turn, passages: list[Passage]) -> Row:
 
 def plain(answer: str) -> str:
     """An answer without its numbered markers, in one paragraph."""
-    return " ".join(citations.read(answer, most=0).text.split())
+    return " ".join(read(answer, most=0).text.split())
 
 
 def _digests(turn: Turn) -> Iterator[str]:

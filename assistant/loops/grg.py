@@ -2,8 +2,8 @@
 
 The question alone is searched for first, so that there are sources to look at while the model writes; its ranking and
 the draft's are fused by reciprocal rank. The draft is short (`turn.draft_tokens`), where the paper asks for a long one:
-on a CPU each of its tokens delays the answer. With X = 2 the digests go back to the model, whose answer is the next
-query.
+on a CPU each of its tokens delays the answer. Where the question's own passages are relevant enough
+(`turn.draft_below`), none is written. With X = 2 the digests go back to the model, whose answer is the next query.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from threading import Event
 
 from assistant.clock import timed
 from assistant.retrieve.search import look, sought
-from assistant.steps import digest, draft, quality
+from assistant.steps import digest, draft, quality, relevance
 from assistant.types import Parts, Query, Turn
 
 TITLE = "With a draft of the answer"
@@ -24,6 +24,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""
     turn = look(turn, parts, Query("question", sought(turn)))
     yield turn
+    if parts.settings.turn.draft_below < 1:
+        for turn in timed("relevance", relevance.run, turn, parts, stop):
+            yield turn
+        if turn.confidence and turn.confidence.value >= parts.settings.turn.draft_below:
+            return
     for x in range(turn.choices.loops):
         if x:
             for turn in _read(turn, parts, stop):

@@ -17,7 +17,7 @@ def sought(turn: Turn) -> str:
 
     Words of both would count twice otherwise, and hide the one that was put in for "there". To Lucene "us" is the US.
     """
-    lost = turn.rewritten and turn.inner is None and coverage(in_full(turn.utterance), turn.question) < 1
+    lost = turn.rewritten and coverage(in_full(turn.utterance), turn.question) < 1
     text = f"{turn.utterance} {turn.question}" if lost else turn.question
     return _PRONOUN.sub("", text)
 

@@ -1,4 +1,4 @@
-"""Says so plainly when the library does not hold an answer, and keeps the model's own answer apart."""
+"""Says so plainly when the library does not hold an answer, and where a reply came from instead."""
 
 from __future__ import annotations
 
@@ -6,15 +6,50 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.text import whole_sentences
-from assistant.types import Parts, Turn
+from assistant.clock import timed
+from assistant.steps.abstain import below_of, own, unbacked
+from assistant.text import ended, whole_sentences
+from assistant.types import Answer, Parts, Turn
+from assistant.unknown import says_unknown
 
 NOT_HELD = "The library doesn't hold an answer to this."
+UNSUPPORTED = "This was written with passages at hand, but none of them says it."
+UNANSWERED = "The library gave no answer, so the model was asked what it knows itself."
 
 
-def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - nothing to wait for
-    """Replaces an unknown chat answer by `NOT_HELD`; adds the draft as `own_answer`, which no source backs."""
-    if turn.answer and turn.answer.unknown and turn.choices.form == "chat" and not stop.is_set():
-        answer = replace(turn.answer, text=NOT_HELD)
-        turn = turn.grow(answer=answer, sentences=(), citations=(), own_answer=whole_sentences(turn.draft))
-    yield turn
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Replaces a chat answer from passages that is unknown, by what `relevance.below` says.
+
+    What was written and is not supported stays, as the model's own, and where it was nothing, the model's own knowledge
+    is asked. Where the model doesn't know either, or is not to be asked, that is `NOT_HELD`.
+    """
+    answer, below = turn.answer, below_of(turn, parts)
+    if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
+        yield turn
+    elif answer.origin == "model" or below in {"refuse", "ask"}:
+        yield _not_held(turn)
+    elif not says_unknown(answer.text):
+        yield turn.told(UNSUPPORTED).grow(answer=unbacked(answer.text), citations=())
+    elif below == "answer":
+        yield _not_held(turn)
+    else:
+        yield from _from_own_knowledge(turn.told(UNANSWERED), parts, stop)
+
+
+def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds the draft as the `answer` where it came to its end, else what the model says when it is asked once more."""
+    turn = turn.grow(answer=None, sentences=(), citations=())
+    if ended(turn.draft) and not says_unknown(turn.draft):
+        yield turn.grow(answer=unbacked(turn.draft))
+        return
+    for turn in timed("own", own, turn, parts, stop):
+        yield turn
+    if turn.answer and turn.answer.unknown and not stop.is_set():
+        yield _not_held(turn)
+
+
+def _not_held(turn: Turn) -> Turn:
+    """The turn that admits it; the draft is kept apart, unless the model was asked since and can't tell."""
+    answer = turn.answer or Answer("")
+    draft = "" if answer.origin == "model" else whole_sentences(turn.draft)
+    return turn.grow(answer=replace(answer, text=NOT_HELD), sentences=(), citations=(), own_answer=draft)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.citations import read
+from assistant.markers import read
 from assistant.text import quote, sentences
 from assistant.types import Parts, Turn
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from threading import Event
 
@@ -12,8 +11,6 @@ from assistant.text import finished
 from assistant.types import Answer, Options, Parts, Turn
 
 _ROOM = 320
-# A refrain comes twice; a small model that goes round in circles writes such a line for ever.
-_TIMES, _WORDS = 2, 4
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -22,18 +19,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     messages, cuts = fit("write", parts.llm, _ROOM, history=history, facts=turn.used_facts, utterance=turn.utterance)
     turn = turn.grow(question=turn.utterance, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
-        text = finished(completion, "chat")
-        straight = _straight(text)
-        yield turn.grow(answer=Answer(straight, origin="model"))
-        if straight != text:
-            return
-
-
-def _straight(text: str) -> str:
-    """The text up to the line that comes once too often, all of it where none does. The last line is not looked at."""
-    lines, seen = text.split("\n"), Counter[str]()
-    for n, line in enumerate(lines[:-1]):
-        seen[line.strip()] += 1
-        if seen[line.strip()] > _TIMES and len(line.split()) >= _WORDS:
-            return "\n".join(lines[:n]).rstrip()
-    return text
+        if completion.read:
+            yield turn.reading(completion)
+        else:
+            yield turn.grow(answer=Answer(finished(completion, "chat"), origin="model"))

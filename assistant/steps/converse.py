@@ -30,4 +30,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     messages, cuts = fit("converse", parts.llm, _ROOM, history=history, facts=facts, utterance=turn.utterance)
     turn = turn.grow(question=turn.utterance, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
+        if completion.read:
+            yield turn.reading(completion)
+            continue
         yield turn.grow(answer=Answer(finished(completion, "chat"), origin="conversation"))

@@ -27,4 +27,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     )
     turn = turn.grow(cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+        if completion.read:
+            yield turn.reading(completion)
+            continue
         yield turn.grow(draft=completion.text.strip())

@@ -2,11 +2,13 @@
 
 A logistic regression over Sentence-BERT embeddings, learned at start from the examples in prompts/intents.toml. One
 sentence that asks something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it
-is a question: a needless search does less harm than a withheld answer.
+is a question: a needless search does less harm than a withheld answer. So it is where the library surely answers what
+seems talk ("My coffee runs too slowly."), which the relevance estimator tells without the language model.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import tomllib
 from collections.abc import Iterator
@@ -18,27 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.prompt import FOLDER
-from assistant.settings import TurnSettings
-from assistant.steps.abstain import consents
-from assistant.steps.clarify import told, unclear
+from assistant.relevance.estimate import set_confidence
+from assistant.settings import RelevanceSettings, TurnSettings
 from assistant.text import quote, sentences
-from assistant.types import Embedder, Intent, Parts, Turn
+from assistant.types import Embedder, Estimator, Intent, Parts, Retriever, Turn
 from ptkb.extract import only_tells
 
+_LOG = logging.getLogger(__name__)
+TALK: frozenset[Intent] = frozenset({"small_talk", "conversation"})
+_GREETING = 2
 # What asks about a piece of writing: how to do it, who did it, what it says; not "How about a poem?".
 _ABOUT = re.compile(r"\W*(?:(?:what|how)(?! about)|which|who|whose|where|when|why)\b", re.IGNORECASE)
 
 
-def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `intent`; a yes to the offer of an answer without sources is no question, and a place asked for is one."""
-    knobs = parts.settings.turn
-    if consents(turn):
-        intent: Intent = "consent"
-    elif told(turn):
-        intent = "question"
-    else:
-        intent = intent_of(turn.utterance, parts.embedder, knobs)
-        intent = "unclear" if intent == "question" and knobs.ask_back and unclear(turn) else intent
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `intent`; talk that the library surely answers is a question."""
+    intent = intent_of(turn.utterance, parts.embedder, parts.settings.turn)
+    intent = "question" if intent in TALK and _looked_up(turn, parts, stop) else intent
     yield turn.grow(intent=intent)
 
 
@@ -58,6 +56,26 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
     if "question" in found:
         return "small_talk" if only_tells(utterance, embedder) else "question"
     return "conversation" if "conversation" in found else "small_talk"
+
+
+def library_answers(
+    utterance: str, retriever: Retriever, estimator: Estimator, knobs: RelevanceSettings, stop: Event
+) -> bool:
+    """Whether a passage surely answers what seems talk. A word or two, such as a greeting, is not looked up."""
+    passages = retriever.search(utterance, knobs.candidates) if len(utterance.split()) > _GREETING else []
+    found = estimator.estimate(utterance, passages, stop) if passages else []
+    return bool(found) and set_confidence(found) >= knobs.talk
+
+
+def _looked_up(turn: Turn, parts: Parts, stop: Event) -> bool:
+    knobs = parts.settings.relevance
+    if parts.estimator is None or knobs.estimator == "llm" or only_tells(turn.utterance, parts.embedder):
+        return False
+    try:
+        return library_answers(turn.utterance, parts.retriever, parts.estimator(parts.llm), knobs, stop)
+    except Exception:  # noqa: BLE001 - a model may fail in any way, and talk doesn't depend on this one
+        _LOG.exception("the relevance estimator failed")
+        return False
 
 
 def _to_be_written(pieces: list[str], odds: list[dict[str, float]], threshold: float) -> bool:

@@ -32,6 +32,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     compared = sides(turn.question) if searched else ()
     if parts.estimator is None or not turn.passages or stop.is_set():
         yield turn
+    elif all(passage.confidence is not None for passage in turn.passages):
+        yield turn  # the loop has asked, and searched for nothing more
     elif compared:
         yield _asked(turn, lambda estimator: _side_by_side(turn, compared, estimator, parts, stop), parts, stop)
     else:

@@ -8,8 +8,6 @@ from typing import Any
 
 from assistant import citations
 from assistant.budget import fit
-from assistant.retrieve.sides import sides
-from assistant.support import compares
 from assistant.text import finished, without_title
 from assistant.types import Answer, Completion, Options, Parts, Turn
 from assistant.uncertainty import Asked, unknown
@@ -21,8 +19,7 @@ FACTOID_ROOM = 24
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, streamed, with its citations."""
-    compared = [side.name for side in sides(turn.question)] if compares(turn.question) else []
-    yield from read("concat", turn, parts, stop, passages=turn.shown, sides=compared)
+    yield from read("concat", turn, parts, stop, passages=turn.shown)
 
 
 def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> Iterator[Turn]:
@@ -33,6 +30,9 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> It
     turn = turn.grow(cuts=turn.cuts + cuts)
     completion = Completion("")
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+        if completion.read:
+            yield turn.reading(completion)
+            continue
         turn = turn.grow(answer=Answer(without_title(finished(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:

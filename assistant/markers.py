@@ -1,0 +1,45 @@
+"""The [n] that models write behind sentences, in all their forms."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# [1], [1][2], [1, 2], [1-3], [^1] and their full-width and CJK forms, 【1†source】; not inside `code`, not [0] or x[1].
+_MARKER = re.compile(
+    r"[ \t]*(?<!\b[a-z])[\[【［]\^?([1-9]\d?(?:\s*[,;、–-]\s*\^?[1-9]\d?)*)(?:†[^\]】］\n]*)?[\]】］]+"
+)
+_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text without its markers, and for each marker where it stood and the numbers in it."""
+
+    text: str
+    hints: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+def read(text: str, most: int = 99) -> Marked:
+    """Take the markers out of a text, remembering where they stood; code is left alone.
+
+    So is what names several numbers and one beyond `most`, as an interval does ("the range [10, 20]").
+    """
+    code = [match.span() for match in _CODE.finditer(text)]
+    plain, hints, last = "", [], 0
+    for match in _MARKER.finditer(text):
+        listed = _listed(match.group(1))
+        if any(start <= match.start() < end for start, end in code) or (len(listed) > 1 and max(listed) > most):
+            continue
+        plain += text[last : match.start()]
+        hints.append((len(plain), listed))
+        last = match.end()
+    return Marked(plain + text[last:], tuple(hints))
+
+
+def _listed(numbers: str) -> tuple[int, ...]:
+    found: list[int] = []
+    for part in re.split(r"[,;、]", numbers):
+        ends = [int(number) for number in re.findall(r"\d+", part)]
+        found.extend(range(ends[0], ends[-1] + 1) if len(ends) == 2 else ends)
+    return tuple(found)
