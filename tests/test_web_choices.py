@@ -66,9 +66,9 @@ def test_how_passages_are_searched_is_a_choice(conversations: Conversations, set
     assert (choices("ann").retriever, choices("bob").retriever) == ("hybrid", "dense")
 
 
-def test_what_happens_where_no_passage_answers_is_a_choice(choices: ChoicesOf, settings: Settings) -> None:
-    choices.keep("ann", "below", "own")
-    assert (choices("ann").below, choices("bob").below) == ("own", settings.relevance.below)
+def test_what_happens_where_no_passage_answers_is_a_choice(choices: ChoicesOf) -> None:
+    choices.keep("ann", "below", "refuse")
+    assert (choices("ann").below, choices("bob").below) == ("refuse", "own")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from assistant import turn as flow
 from assistant.conversation import Conversation
 from assistant.errors import SettingsError
+from assistant.steps.abstain import OWN
 from assistant.types import Answer, Choices, Citation, Confidence, Estimator, Parts, Passage, Relevance, Turn, now
 from assistant.views import events, headline, instead
 from assistant.web import render
@@ -112,7 +113,7 @@ def asked(parts: Parts, below: str) -> Turn:
 
 
 @pytest.mark.parametrize(
-    ("below", "kind"), [("refuse", "refused"), ("own", "own"), ("ask", "asked"), ("answer", ""), ("", "")]
+    ("below", "kind"), [("refuse", "refused"), ("own", "own"), ("ask", "asked"), ("answer", ""), ("", "own")]
 )
 def test_what_a_user_chose_happens_and_is_labelled(parts: Parts, below: str, kind: str) -> None:
     turn = asked(parts, below)
@@ -121,11 +122,26 @@ def test_what_a_user_chose_happens_and_is_labelled(parts: Parts, below: str, kin
     assert headline(turn).startswith("Looked at 2 passages" if kind else "Read 2 passages")
     html = shown(turn)
     assert ("Not in the library" in html) == (not turn.citations)
-    assert ('data-below="answer"' in html) == (kind in {"refused", "asked"})
+    assert ('data-below="answer"' in html) == bool(kind)
+    assert ("Show what was found" in html) == bool(kind)
     assert ('data-below="own"' in html) == (kind in {"refused", "asked"})
-    assert ("unbacked" in html) == (kind == "own")
+    assert ("unbacked" in html) == ("Model's own knowledge" in html) == (kind == "own")
     assert bool(turn.citations) == (not kind)
-    assert ("not used" in render.render("sources", turn=turn)) == bool(kind)
+    assert ('class="chip"' in html) == (not kind)
+    closed, opened = (render.render("sources", turn=turn, opened=opened) for opened in (False, True))
+    assert ("not used" in closed) == ("<details" in closed) == ("doesn't seem to answer" in closed) == bool(kind)
+    assert (" open>" in opened) == bool(kind)
+    assert " open>" not in closed
+
+
+def test_what_was_read_and_gave_no_answer_is_folded_and_labelled_as_well() -> None:
+    turn = judged(0.9).grow(answer=Answer(f"{OWN}\n\nA.", origin="model"))
+    assert (verdict(turn), instead(turn)) == ("Relevant passages, but no answer", "own")
+    html, panel = shown(turn), render.render("sources", turn=turn)
+    assert "Model's own knowledge" in html.replace("&#39;", "'")
+    assert 'data-below="answer"' not in html  # they were answered from
+    assert "read, not cited" in panel
+    assert "<details" in panel
 
 
 def test_another_answer_can_be_picked_and_nothing_else() -> None:

@@ -82,7 +82,7 @@ def evil_turn() -> Turn:
         confidence=Confidence(0.4, 0.5, EVIL, EVIL),
         dropped=(Dropped(Passage("d", EVIL, EVIL), EVIL, 0.9),),
         answer=Answer(EVIL, unknown=True),
-        sentences=(Sentence(EVIL, supported=False),),
+        sentences=(Sentence(EVIL, state="not"),),
         citations=(Citation(1, "p", 0, 5, EVIL, EVIL, 1.0),),
         own_answer=EVIL,
         pool=(Candidate(EVIL, "p", 2),),

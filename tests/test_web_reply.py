@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from textwrap import indent
 
 import pytest
@@ -56,7 +57,7 @@ def test_hostile_text_is_only_text(text: str) -> None:
 
 @given(st.text())
 def test_no_text_becomes_html(text: str) -> None:
-    assert tags(reply.html(turn(text, (Sentence(text, supported=False),)))) <= ALLOWED
+    assert tags(reply.html(turn(text, (Sentence(text, state="not"),)))) <= ALLOWED
 
 
 def test_markdown_that_is_meant_is_kept() -> None:
@@ -87,14 +88,29 @@ def test_a_quote_is_escaped_in_its_attributes() -> None:
 
 
 def test_an_unsupported_sentence_is_marked() -> None:
-    sentences = (Sentence("Yes.", supported=True), Sentence("No.", supported=False), Sentence("Yes.", supported=True))
+    sentences = (Sentence("Yes.", state="supported"), Sentence("No.", state="not"), Sentence("Yes.", state="supported"))
     html = reply.html(turn("Yes. [1] No. Yes. [1]", sentences, (cited(1), cited(1))))
     marks = re.findall(r'<span class="unsupported"[^>]*>(.*?)<span class="unseen">', html)
     assert marks == ["No."]
 
 
+def test_what_a_source_says_in_part_is_told_apart() -> None:
+    sentences = (Sentence("Yes.", "supported", 0.9, (1,)), Sentence("Well.", "partly", 0.4, (1,)))
+    html = reply.html(turn("Yes. [1] Well. [1]", sentences, (cited(1), replace(cited(1), partly=True))))
+    whole, part = re.findall(r"<button[^>]*>", html)
+    assert 'class="chip"' in whole
+    assert "partly" not in whole
+    assert 'class="chip partly"' in part
+    assert re.search('title="partly: [^"]+" aria-label="Source 1, partly: ', part)
+    assert "unsupported" not in html
+
+
+def test_what_was_not_checked_is_not_marked() -> None:
+    assert "unsupported" not in reply.html(turn("Yes.", (Sentence("Yes.", "unchecked"),)))
+
+
 def test_the_mark_does_not_break_a_list() -> None:
-    sentences = (Sentence("- One thing.", supported=False), Sentence("2. Two.", supported=False))
+    sentences = (Sentence("- One thing.", state="not"), Sentence("2. Two.", state="not"))
     html = reply.html(turn("- One thing.\n\n2. Two.", sentences))
     assert re.search(r'<li>\s*<span class="unsupported"[^>]*>One thing\.', html)
     assert re.search(r'<li>\s*<span class="unsupported"[^>]*>Two\.', html)
@@ -102,7 +118,7 @@ def test_the_mark_does_not_break_a_list() -> None:
 
 def test_the_mark_does_not_break_bold_and_italics() -> None:
     texts = ("**No.**", "*Never!*", "__Not at all.__", "**Note:** perhaps.")
-    html = reply.html(turn(" ".join(texts), tuple(Sentence(text, supported=False) for text in texts)))
+    html = reply.html(turn(" ".join(texts), tuple(Sentence(text, state="not") for text in texts)))
     assert html.count('<span class="unsupported"') == len(texts)
     assert re.findall(r"<(?:strong|em)>(.*?)</", html) == ["No.", "Never!", "Not at all.", "Note:"]
     assert not re.search("[*_]", html)
@@ -136,19 +152,19 @@ def unmarked(html: str) -> str:
 
 @pytest.mark.parametrize("text", [TABLE, CODE, indent(TABLE, "> ")], ids=["table", "code", "quote"])
 def test_the_marks_break_neither_tables_nor_code(text: str) -> None:
-    sentences = tuple(Sentence(quote(text, span), supported=False) for span in spans(text))
+    sentences = tuple(Sentence(quote(text, span), state="not") for span in spans(text))
     html = reply.html(turn(text, sentences))
     assert unmarked(html) == reply.plain(text)
     assert html.count("<span") == html.count("</span>") > 0
 
 
 def test_each_cell_of_a_row_without_support_is_marked() -> None:
-    html = reply.html(turn(TABLE, (Sentence("| Lentils hold it.", True), Sentence("So do beans. | 9 g", False))))
+    html = reply.html(turn(TABLE, (Sentence("| Lentils hold it.", "supported"), Sentence("So do beans. | 9 g", "not"))))
     assert re.findall(r'<span class="unsupported"[^>]*>(.*?)<span class="unseen">', html) == ["So do beans.", "9 g"]
 
 
 def test_of_equal_sentences_the_one_without_support_is_marked() -> None:
-    html = reply.html(turn("Yes. [1] Yes.", (Sentence("Yes.", True), Sentence("Yes.", False)), (cited(1),)))
+    html = reply.html(turn("Yes. [1] Yes.", (Sentence("Yes.", "supported"), Sentence("Yes.", "not")), (cited(1),)))
     assert html.index("<button") < html.index("unsupported")
 
 

@@ -13,6 +13,7 @@ from assistant.conversation import Conversation, Feedback
 from assistant.errors import SequiturError, SettingsError, StoreError
 from assistant.settings import Below
 from assistant.types import Choices, Fact, FactOffer, Turn
+from assistant.views import instead
 from assistant.web import render
 from assistant.web.runs import BUSY, END, Place, Run, Watchers, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
@@ -90,7 +91,7 @@ class Talk:
         if run and _same_reply(self._view.conversation(tab), turn_id, run):
             raise StoreError(BUSY)
         self._conversations.choose(tab.user, tab.conversation, turn_id)
-        return {**self._replies(tab), **self.look(tab)}
+        return {**self._replies(tab), **self._panel(tab)}
 
     async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
         """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
@@ -118,12 +119,12 @@ class Talk:
 
         Its sources are sent when they change, unless those of another reply were asked for meanwhile.
         """
-        pieces, passages = self._view.pieces, None
+        pieces, shown = self._view.pieces, None
         async for turn in watch(run):
             updates: Updates = {pieces.answering: render.running(tab.conversation, run)}
             looked = self._watchers.looked(tab.session) in {"", turn.id}
-            if looked and (turn.passages != passages or turn.citations):
-                passages = turn.passages
+            if looked and ((turn.passages, instead(turn)) != shown or turn.citations):
+                shown = turn.passages, instead(turn)
                 updates |= {pieces.sources: render.render("sources", turn=turn)}
             yield updates
         yield await asyncio.to_thread(self._finished, tab, run)
@@ -155,10 +156,8 @@ class Talk:
         return self._replies(tab)
 
     def look(self, tab: Tab) -> Updates:
-        """Show the sources of a turn, and the facts as it saw them."""
-        turn = self._own(tab)
-        self._watchers.look(tab.session, turn.id)
-        return self._view.panel(tab, turn)
+        """Show the sources of a turn, all that was found, and the facts as it saw them."""
+        return self._panel(tab, opened=True)
 
     def remember(self, tab: Tab) -> Updates:
         """Store a fact that was offered, in the place of the one that it contradicts if that still says the same."""
@@ -176,6 +175,11 @@ class Talk:
             **self._view.facts(tab, self._view.looked(tab)),
             **self._view.note(KEPT if not old and _find(facts, offer.replaces) else "Remembered."),
         }
+
+    def _panel(self, tab: Tab, opened: bool = False) -> Updates:
+        turn = self._own(tab)
+        self._watchers.look(tab.session, turn.id)
+        return self._view.panel(tab, turn, opened)
 
     def _begin(self, tab: Tab, utterance: str) -> tuple[Tab, Run]:
         """Start the answer; a first message makes the conversation, which goes again if there is no answer to it."""

@@ -46,7 +46,7 @@ class ChoicesOf:
             self._settings.turn.loop,
             library=self._settings.library,
             retriever=self._settings.retrieve.retriever,
-            below=self._settings.relevance.below,
+            below=self._settings.relevance.below_for("chat"),
         )
         found = self._conversations.preferences(user)
         kept = {name: found[name] for name in KEPT if name in found and self.valid(user, name, found[name])}

@@ -23,7 +23,7 @@ def verdict(turn: Turn) -> str:
     if turn.confidence is None:
         return ""
     level = turn.confidence.level
-    lost = turn.status == "done" and turn.answer is not None and turn.answer.unknown
+    lost = turn.status == "done" and turn.answer is not None and (turn.answer.unknown or instead(turn) == "own")
     if level == "none":
         # a reply whose sentences were found in passages was found in the library, whatever was expected of it
         return LEVELS["weak" if turn.citations else level]

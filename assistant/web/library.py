@@ -12,6 +12,7 @@ from typing import Protocol
 import gradio as gr
 
 from assistant.errors import LibraryError
+from assistant.library.arrivals import Arrivals
 from assistant.library.readers import suffixes
 from assistant.settings import Settings
 from assistant.types import Progress
@@ -89,8 +90,8 @@ class OwnDocuments:
 class Library:
     """The handlers."""
 
-    def __init__(self, view: View, documents: Documents, upload: gr.File) -> None:
-        self._view, self._documents, self._upload = view, documents, upload
+    def __init__(self, view: View, documents: Documents, upload: gr.File, arrivals: Arrivals) -> None:
+        self._view, self._documents, self._upload, self._arrivals = view, documents, upload, arrivals
 
     def wire(self, page: gr.Blocks) -> None:
         """Listen."""
@@ -121,10 +122,10 @@ class Library:
 
     def bring(self, user: str, files: Sequence[Path], progress: Progress) -> Updates:
         """Add files, say how many are new, and why each that was not added wasn't. The uploaded copies are deleted."""
-        with TemporaryDirectory() as folder:
+        with self._arrivals.of(user, progress) as tell, TemporaryDirectory() as folder:
             own, problems = _taken(files, Path(folder))
             before = {document.id for document in self._documents.list(user)}
-            problems += self._documents.add(user, own, progress) if own else []
+            problems += self._documents.add(user, own, tell) if own else []
         new = sum(document.id not in before for document in self._documents.list(user))
         note = _note(new, len(files) - len(problems) - new)
         return {**self.show(user, problems), **(self._view.note(note) if note else {})}

@@ -101,11 +101,12 @@ window.sequitur ??= (() => {
 
   function after(element, atEnd) {
     const root = element.closest(".block").id;
-    if (["transcript", "answering", "composer", "notice"].includes(root)) asking = false;
+    if (["transcript", "answering", "composer", "notice"].includes(root)) sentOver(root);
     if (root === "transcript" || root === "answering") {
       if (root === "transcript") {
+        if (find("#transcript [data-conversation]")) placed();
         remember();
-        showAnswering();
+        if (!asking || asked) showAnswering();
         focusAgain();
       }
       running();
@@ -275,7 +276,18 @@ window.sequitur ??= (() => {
     box().focus();
   }
 
-  let asking = false; // a message was sent and nothing came of it yet
+  let asking = false; // a message was written and nothing came of it yet
+  let asked = false; // it is on its way
+  let placed; // is called once the page knows which conversation it shows
+  const place = new Promise((resolve) => (placed = resolve));
+
+  // Something came of it; where that is no answer, it does not stay as if there were to be one.
+  function sentOver(root) {
+    if (!asked) return;
+    if (asking && root !== "answering" && find("#answering .sent")) showAnswering();
+    asking = asked = false;
+  }
+
   const busy = () => asking || document.body.classList.contains("answering");
 
   // Returns whether the message was sent.
@@ -284,9 +296,27 @@ window.sequitur ??= (() => {
     box().focus();
     if (!utterance.trim()) return false;
     asking = true;
-    asking = await send(box(), "ask", { utterance });
-    if (asking) toEnd();
+    echo(utterance);
+    await place;
+    await new Promise((resolve) => setTimeout(resolve)); // all that came with the conversation is shown
+    if (!find("#answering .sent")) echo(utterance);
+    asking = asked = await send(box(), "ask", { utterance });
+    if (!asking) showAnswering();
     return asking;
+  }
+
+  // A message is there from the moment that it is sent; what the server shows of it, or nothing, comes in its place.
+  function echo(utterance) {
+    const piece = find("#answering [data-live]");
+    if (!piece) return;
+    const page = new DOMParser().parseFromString(
+      `<div class="conversation"><article class="turn sent"><div class="said" dir="auto"></div><div class="about">
+      <span class="sending"><span class="spinner" aria-hidden="true"></span>Sending</span></div></article></div>`,
+      "text/html",
+    );
+    find(".said", page.body).textContent = utterance.trim();
+    piece.replaceChildren(...page.body.childNodes);
+    toEnd();
   }
 
   // What is typed while the message is sent stays in the box.
@@ -315,8 +345,9 @@ window.sequitur ??= (() => {
   let written = ""; // the id of the reply that was being written, while it is shown
 
   // What screen readers say: the step of the reply that is being written, then how it ended. An error says so itself.
+  // How far a step is would be said ten times a second.
   function speak() {
-    const step = all(":is(#answering, [data-place]) .running .steps > summary").at(-1);
+    const step = all(":is(#answering, [data-place]) .running .steps > summary > .doing").at(-1);
     if (step) written = step.closest(".turn, .side").id;
     const reply = document.getElementById(written);
     if (!reply) written = "";
@@ -496,7 +527,8 @@ window.sequitur ??= (() => {
     const [app, login] = await Promise.all([told("app_id"), told("login_check")]).catch(() => []);
     document.body.classList.toggle("down", !app?.ok);
     if (!app?.ok) {
-      asking = false; // nothing may ever come of what was sent
+      if (asking) showAnswering();
+      asking = asked = false; // nothing may ever come of what was sent
       return false;
     }
     server ??= app.said.app_id;

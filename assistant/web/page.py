@@ -107,7 +107,7 @@ def build(house: House) -> gr.Blocks:
         talk.wire()
         Sidebar(view, talk).wire(page)
         Facts(view, bring).wire()
-        Library(view, house.documents, files).wire(page)
+        Library(view, house.documents, files, house.chat.arrivals).wire(page)
         panel.wire(page)
         _show_header(page, header)
         _show_loading(page, loading, house.loading)

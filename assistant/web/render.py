@@ -14,7 +14,7 @@ from markupsafe import Markup
 from assistant import variants
 from assistant.conversation import Conversation
 from assistant.types import Turn, new_id, now
-from assistant.views import STEPS, ballots, events, headline, instead
+from assistant.views import STEPS, ballots, events, headline, instead, passed_over, waits
 from assistant.web import confidence, highlight, reply
 from assistant.web.runs import Place, Run
 from ptkb.store import key
@@ -84,8 +84,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(headline=headline, day=day, percent=percent, plain=reply.plain, reply=reply.html)
-    environment.filters.update(ballots=ballots, events=events, instead=instead)
+    environment.filters.update(
+        headline=headline, waits=waits, day=day, percent=percent, plain=reply.plain, reply=reply.html
+    )
+    environment.filters.update(ballots=ballots, events=events, instead=instead, passed_over=passed_over)
     environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
         about_passage=confidence.about_passage,

@@ -1,4 +1,4 @@
-"""A reply as HTML: Markdown without HTML, images and links; citation chips; sentences without support marked."""
+"""A reply as HTML: Markdown without HTML, images and links; citation chips; sentences that no passage says marked."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def marked(text: str, sentences: Sequence[Sentence]) -> str:
         if start < 0:
             continue
         done += text[place:start]
-        part = None if sentence.supported else markable.get(text.count("\n", 0, start))
+        part = markable.get(text.count("\n", 0, start)) if sentence.state == "not" else None
         done += _around(sentence.text, part) if part else sentence.text
         place = start + len(sentence.text)
     return done + text[place:]
@@ -112,9 +112,16 @@ def _render_chip(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _
     meta = tokens[place].meta
     citation: Citation = meta["citation"]
     return Markup(
-        '<button type="button" class="chip" data-cite="{place}" data-turn="{turn}" title="{quote}" '
-        'aria-label="Source {n}: {quote}">{n}</button>'
-    ).format(place=meta["place"], turn=meta["turn"], n=citation.n, quote=citation.quote)
+        '<button type="button" class="chip{weaker}" data-cite="{place}" data-turn="{turn}" title="{title}" '
+        'aria-label="Source {label}">{n}</button>'
+    ).format(
+        weaker=" partly" if citation.partly else "",
+        title=f"partly: {citation.quote}" if citation.partly else citation.quote,
+        label=f"{citation.n}{', partly' if citation.partly else ''}: {citation.quote}",
+        place=meta["place"],
+        turn=meta["turn"],
+        n=citation.n,
+    )
 
 
 def _render_unsupported(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:

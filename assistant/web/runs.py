@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 
 from assistant.chat import BROKEN
 from assistant.errors import SequiturError, StoreError
+from assistant.memory import give_back
 from assistant.types import Turn
 
 PAUSE = 0.1  # seconds between updates of a page
@@ -69,8 +70,8 @@ class Run:
         self._after = after
         self._thread.start()
 
-    def join(self, seconds: float) -> None:
-        """Wait for the end."""
+    def join(self, seconds: float | None = None) -> None:
+        """Wait for the end, for so many seconds at most."""
         self._thread.join(seconds)
 
     def _consume(self) -> None:
@@ -83,6 +84,7 @@ class Run:
             _LOG.exception("turn %s failed", self.turn.id)
             self._show(self.turn.grow(status="failed", step="", error=BROKEN))
         finally:
+            give_back()
             self._after()
 
     def _show(self, turn: Turn) -> None:

@@ -86,9 +86,9 @@ class View:
         html = render.render("conversations", items=items, current=tab.conversation, search=tab.search)
         return {self.pieces.conversations: html}
 
-    def panel(self, tab: Tab, turn: Turn | None) -> Updates:
-        """The sources of a turn, and the facts as it saw them."""
-        return {self.pieces.sources: render.render("sources", turn=turn), **self.facts(tab, turn)}
+    def panel(self, tab: Tab, turn: Turn | None, opened: bool = False) -> Updates:
+        """The sources of a turn, also what is folded where it was `opened`, and the facts as it saw them."""
+        return {self.pieces.sources: render.render("sources", turn=turn, opened=opened), **self.facts(tab, turn)}
 
     def facts(self, tab: Tab, turn: Turn | None) -> Updates:
         """The user's facts, with the relevance that each had in `turn`."""

@@ -53,7 +53,7 @@ class Site:
 
     def clear(self) -> None:
         """Forget all users' things, and be ready and quick again."""
-        self.script.pause, self.script.broken = 0.01, ""
+        self.script.pause, self.script.broken, self.script.wait = 0.01, "", None
         self.script.go.set()
         self.loading.ready, self.loading.error, self.loading.notice = True, "", ""
         for user in ("me", "ann", "bob"):

@@ -37,6 +37,7 @@ from assistant.types import (
     Sentence,
     Tokens,
     Turn,
+    Wait,
 )
 from assistant.users import Logins
 from assistant.web.library import Document
@@ -91,7 +92,7 @@ DRAFT = "A good diet is varied: vegetables, legumes, whole grains, fruit, nuts, 
 HARD_CHEESE = (
     "People with lactose intolerance do well with hard cheese, which holds almost none, and with oat or soy drink."
 )
-# (sentence of the answer, place of its passage, the quote in it, support)
+# (sentence of the answer, place of its passage, the quote in it, support); under a half it is supported partly
 SENTENCES = (
     (
         "Lentils, beans, tofu and eggs give you protein without meat.",
@@ -105,7 +106,7 @@ SENTENCES = (
         "Aim for about 30 g of fibre a day, from oats, legumes and fruit.",
         2,
         "Most adults eat less than 20 g a day, where 30 g would be better.",
-        0.88,
+        0.38,
     ),
     ("Combine legumes with grains over the day.", 0, "Combine legumes with grains over the day.", 0.99),
 )
@@ -113,10 +114,14 @@ SENTENCES = (
 
 @dataclass
 class Script:
-    """How fast the scripted model writes, whether it waits before the answer until `go` is set, and how it breaks."""
+    """How fast the scripted model writes, whether it waits before the answer until `go` is set, and how it breaks.
+
+    `wait` is what it says it waits for meanwhile.
+    """
 
     pause: float = 0.01
     broken: str = ""
+    wait: Wait | None = None
     go: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
@@ -184,7 +189,7 @@ def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     )
     yield turn
     while not script.go.wait(0.05) and not stop.is_set():
-        yield turn.grow(step="answer")
+        yield turn.grow(step="answer", wait=script.wait)
     yield from _answered(turn, said, script, stop)
 
 
@@ -206,7 +211,7 @@ def _answered(turn: Turn, said: str, script: Script, stop: Event) -> Iterator[Tu
     elif "hostile" in said:
         passage = replace(PASSAGES[0], title=HOSTILE, text=HOSTILE, source=HOSTILE)
         turn = turn.grow(passages=(passage,), draft=HOSTILE, events=(HOSTILE,), own_answer=HOSTILE)
-        yield turn.grow(step="answer", answer=Answer(HOSTILE), sentences=(Sentence(HOSTILE, supported=False),))
+        yield turn.grow(step="answer", answer=Answer(HOSTILE), sentences=(Sentence(HOSTILE, state="not"),))
     else:
         yield from _cited(turn, script, stop)
 
@@ -223,13 +228,14 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     for sentence, place, quote, support in SENTENCES:
         text += f" {sentence}"
         if place < 0 or place >= len(turn.passages):
-            sentences.append(Sentence(sentence, supported=False, support=support))
+            sentences.append(Sentence(sentence, state="not", support=support))
             continue
         passage = PASSAGES[place]
         n = numbers.setdefault(passage.id, len(numbers) + 1)
         start = passage.text.index(quote)
-        cited.append(Citation(n, passage.id, start, start + len(quote), sentence, quote, support))
-        sentences.append(Sentence(sentence, True, support, (n,)))
+        partly = support < 0.5
+        cited.append(Citation(n, passage.id, start, start + len(quote), sentence, quote, support, partly))
+        sentences.append(Sentence(sentence, "partly" if partly else "supported", support, (n,)))
         text += f" [{n}]"
     answer = Answer(text.strip())
     yield turn.grow(
@@ -278,7 +284,7 @@ def _voted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
         step="offers",
         answer=Answer(f"{said} [1]", origin="pool"),
         citations=(Citation(1, PASSAGES[0].id, start, start + len(said), said, said, 0.97),),
-        sentences=(Sentence(said, True, 0.97, (1,)),),
+        sentences=(Sentence(said, "supported", 0.97, (1,)),),
         spent={**turn.spent, "answer": Tokens(640, 31)},
         timings={**turn.timings, "answer": 6.4},
     )
@@ -324,6 +330,9 @@ class Loaded:
     @property
     def settings(self) -> Settings:
         return Settings()
+
+    def waiting(self) -> Wait:
+        return Wait("loading", "Starter library", 42, 100)
 
     def loaded(self, seconds: float) -> bool:
         time.sleep(seconds)

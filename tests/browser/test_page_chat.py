@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import time
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+from assistant.types import Wait, silent
 from tests.browser.conftest import tab
 
 DIET = "What is a good diet?"
+# requests that wait until `go()` is called
+HOLD = """() => { const real = fetch, held = new Promise(go => { window.go = go; });
+  window.fetch = (...given) => held.then(() => real(...given)); }"""
 
 
 def last(page: Page):
@@ -33,10 +37,7 @@ def test_an_example_leaves_the_draft_in_the_box(page: Page) -> None:
 
 
 def test_what_is_typed_while_a_message_is_sent_stays(page: Page) -> None:
-    page.evaluate(
-        """() => { const real = fetch, held = new Promise(go => { window.go = go; });
-          window.fetch = (...given) => held.then(() => real(...given)); }"""
-    )
+    page.evaluate(HOLD)
     page.locator("#box").fill("Hello")
     page.keyboard.press("Enter")
     page.keyboard.type(" and so on")
@@ -203,7 +204,15 @@ def test_a_sentence_without_support_is_marked_not_hidden(page: Page, ask) -> Non
     expect(mark).to_have_count(1)
     expect(mark).to_contain_text("A good diet also makes you happy.")
     assert mark.get_attribute("title") == "No passage says this"
-    expect(last(page).locator(".legend")).to_be_visible()
+    expect(last(page).locator(".legend").last).to_contain_text("have no passage that says the same")
+
+
+def test_a_source_that_says_a_part_looks_weaker_and_says_so(page: Page, ask) -> None:
+    ask(page, DIET)
+    chip = last(page).locator(".chip.partly")
+    expect(chip).to_have_count(1)
+    assert (chip.get_attribute("aria-label") or "").startswith("Source 3, partly: Most adults")
+    expect(last(page).locator(".legend").first).to_contain_text("says a part of the sentence")
 
 
 def test_the_reply_names_the_facts_it_used(page: Page, site, ask) -> None:
@@ -392,6 +401,83 @@ def test_what_is_loading_is_told_and_a_question_waits_for_it(page: Page, site, c
     expect(page.locator("#loading .loading")).to_have_count(0)
     expect(page.locator("#transcript article .reply")).to_contain_text("Lentils")
     expect(page.locator("#notice").get_by_role("alert")).to_have_count(0)
+
+
+def test_what_a_question_waits_for_is_told_above_its_answer(page: Page, site) -> None:
+    asked_while_loading(page, site)
+    line = page.locator("#answering .steps summary")
+    expect(line.locator(".wait")).to_have_text("Starter library, 42 %")
+    expect(page.locator("#spoken")).to_have_text("Waiting until everything is ready")
+    with site.house.chat.arrivals.of("me", silent) as tell:
+        tell(1, 4)
+        site.loading.ready = True
+        expect(line.locator(".wait")).to_have_text("your documents, 25 %")
+    expect(page.locator("#transcript article .reply")).to_contain_text("Lentils")
+    expect(page.locator("#transcript .wait")).to_have_count(0)
+
+
+def test_how_far_the_reading_is_is_told_above_the_answer_and_not_said(page: Page, site, ask) -> None:
+    site.script.go.clear()
+    site.script.wait = Wait("prompt", "", 640, 1216)
+    ask(page, DIET, wait=False)
+    line = page.locator("#answering .steps summary")
+    expect(line.locator(".doing")).to_have_text("Writing the answer")
+    expect(line.locator(".wait")).to_have_text("reads 640 of 1,216 tokens")
+    expect(page.locator("#spoken")).to_have_text("Writing the answer")
+    site.script.wait = None
+    expect(line.locator(".wait")).to_have_count(0)
+    site.script.go.set()
+    expect(page.locator("#transcript article .reply")).to_contain_text("Lentils")
+
+
+def test_a_question_is_there_before_the_server_has_said_anything(page: Page) -> None:
+    page.evaluate(HOLD)
+    page.locator("#box").fill("What is <b>a good</b> diet?")
+    page.keyboard.press("Enter")
+    expect(page.locator("#answering .said")).to_have_text("What is <b>a good</b> diet?")
+    expect(page.locator("#answering")).to_contain_text("Sending")
+    expect(page.locator(".welcome")).to_be_hidden()
+    page.evaluate("go()")
+    expect(page.locator("#transcript .said")).to_have_text("What is <b>a good</b> diet?")
+    expect(page.locator(".sent")).to_have_count(0)
+
+
+def test_a_question_that_is_faster_than_the_page_is_answered(page: Page, site) -> None:
+    held: list[Route] = []
+    holds = True
+    site.script.go.clear()
+    page.route("**/queue/join*", lambda route: held.append(route) if holds else route.continue_())
+    page.reload()
+    page.locator("#box").fill(DIET)
+    page.keyboard.press("Enter")
+    expect(page.locator("#answering .sent .said")).to_have_text(DIET)
+    page.wait_for_timeout(300)
+    holds = False
+    for request in held:
+        request.continue_()
+        page.wait_for_timeout(500)
+    expect(page.locator("#answering .steps summary")).to_have_text("Writing the answer")
+    site.script.go.set()
+    expect(page.locator("#transcript article .reply")).to_contain_text("Lentils")
+    expect(page.locator("#box")).to_have_value("")
+    assert len(site.house.conversations.list("me")) == 1
+
+
+def test_a_question_that_is_refused_does_not_stay(page: Page, site) -> None:
+    page.locator("#box").fill("x" * (site.house.settings.turn.utterance_chars + 1))
+    page.keyboard.press("Enter")
+    expect(page.locator("#notice").get_by_role("alert")).to_contain_text("too many characters")
+    expect(page.locator(".sent")).to_have_count(0)
+    expect(page.locator(".welcome")).to_be_visible()
+
+
+def test_a_question_that_can_not_be_sent_stays_in_the_box_alone(page: Page, context) -> None:
+    page.locator("#box").fill(DIET)
+    context.set_offline(True)
+    page.keyboard.press("Enter")
+    expect(page.locator("body")).to_have_class(re.compile("down"))
+    expect(page.locator(".sent")).to_have_count(0)
+    expect(page.locator("#box")).to_have_value(DIET)
 
 
 def test_a_question_that_waits_can_be_stopped(page: Page, site) -> None:

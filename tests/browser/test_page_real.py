@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.app import App, started
 from tests.browser.conftest import tab
 from tests.fixtures_models import sharing_models
 
 pytestmark = [pytest.mark.model, pytest.mark.lucene]
 
-ROOT = Path(__file__).parents[2]
 SLOW = 240_000  # milliseconds for a turn or an index on a busy machine
-
-
-@dataclass
-class App:
-    process: subprocess.Popen[str]
-    folder: Path
-    url: str
-    seconds: float  # from the start of the process until it printed its address
 
 
 @pytest.fixture(scope="module")
 def app(smollm_path: Path, embedder: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    folder = sharing_models(tmp_path_factory.mktemp("data"))
-    environment = {**os.environ, "SEQUITUR_DATA_DIR": str(folder), "SEQUITUR_LLM__MODEL": "smollm2-135m"}
-    began = time.perf_counter()
-    command = [sys.executable, "app.py", "--port", "0"]
-    # where the tests run in the background Ctrl-C is ignored, and a process inherits that, but not a handler
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-    signal.signal(signal.SIGINT, before)
-    line = process.stderr.readline()
-    found = re.search(r"http://\S+", line)
-    assert found, line
-    yield App(process, folder, found[0], time.perf_counter() - began)
-    process.kill()
-    process.wait()
+    with started(sharing_models(tmp_path_factory.mktemp("data"))) as app:
+        yield app
 
 
 @pytest.fixture(scope="module")

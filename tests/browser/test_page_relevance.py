@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
+from assistant.steps.abstain import OWN
 from tests.browser.conftest import Site, expect_preferences, tab
 
 DIET, ATLANTIS = "What is a good diet?", "What is the capital of Atlantis?"
@@ -45,14 +46,37 @@ def test_a_tap_explains_on_a_phone(phone: Page, ask) -> None:
 def test_what_happens_where_no_passage_answers_is_chosen_and_can_be_overruled(page: Page, site: Site, ask) -> None:
     tab(page, "Settings")
     field = page.get_by_label("When no passage seems to answer")
-    expect(field).to_have_value("Answer from the passages all the same")
+    expect(field).to_have_value("Answer from the model's own knowledge, and say so")
     field.click()
     page.get_by_role("option", name="Ask me what to do").click()
     expect_preferences(page, site, {"below": "ask"})
     ask(page, ATLANTIS)
     expect(last(page).locator(".verdict")).to_contain_text("Not in the library")
-    expect(last(page).locator(".reply")).to_contain_text("Shall I answer from what I know myself")
+    expect(last(page).locator(".reply")).to_contain_text("doesn't seem to hold an answer")
     last(page).get_by_role("button", name="Answer from the model's own knowledge").click()
     expect(last(page).locator(".versions")).to_have_text("2/2")
-    expect(last(page).locator(".reply.unbacked p").first).to_contain_text("From the model's own knowledge")
-    expect(last(page).get_by_role("group", name="Other answers")).to_have_count(0)
+    expect(last(page).locator(".reply.unbacked p").first).to_have_text(OWN)
+
+
+def test_what_no_passage_answers_is_the_models_own_and_what_was_found_is_a_click_away(page: Page, ask) -> None:
+    ask(page, ATLANTIS)
+    expect(last(page).locator(".badge")).to_have_text("Model's own knowledge")
+    expect(last(page).locator(".reply.unbacked p").first).to_have_text(OWN)
+    expect(last(page).locator(".chip")).to_have_count(0)
+    found = page.locator("#sources")
+    expect(found).to_contain_text("What was found doesn't seem to answer this.")
+    expect(found.locator(".card")).to_have_count(4)
+    expect(found.locator(".card").first).not_to_be_visible()
+    found.get_by_text("Show what was found").click()
+    expect(found.locator(".card").first).to_be_visible()
+    last(page).get_by_role("button", name="Answer from these passages all the same").click()
+    expect(last(page).locator(".versions")).to_have_text("2/2")
+    expect(last(page).locator(".chip").first).to_be_visible()
+    expect(last(page).locator(".badge")).to_have_count(0)
+    expect(found.locator(".card").first).to_be_visible()
+
+
+def test_on_a_phone_one_tap_shows_what_was_found(phone: Page, ask) -> None:
+    ask(phone, ATLANTIS)
+    last(phone).get_by_role("button", name="Show what was found").tap()
+    expect(phone.locator("#sources .card").first).to_be_in_viewport()

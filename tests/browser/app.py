@@ -1,0 +1,45 @@
+"""`python app.py` as a person starts it, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class App:
+    process: subprocess.Popen[str]
+    folder: Path
+    url: str
+    seconds: float  # from the start of the process until it printed its address
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[App]:
+    """The app with this data folder, on the smallest model."""
+    environment = {**os.environ, "SEQUITUR_DATA_DIR": str(folder), "SEQUITUR_LLM__MODEL": "smollm2-135m"}
+    began = time.perf_counter()
+    command = [sys.executable, "app.py", "--port", "0"]
+    # where the tests run in the background Ctrl-C is ignored, and a process inherits that, but not a handler
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, before)
+    assert process.stderr
+    line = process.stderr.readline()
+    found = re.search(r"http://\S+", line)
+    assert found, line
+    try:
+        yield App(process, folder, found[0], time.perf_counter() - began)
+    finally:
+        process.kill()
+        process.wait()
