@@ -12,19 +12,20 @@ def long(n: int) -> str:
 
 
 def test_what_fits_is_left_alone() -> None:
-    messages, cuts = fit("rewrite", ScriptedLLM(), 60, history=(), utterance="And Sweden?")
+    messages, cuts = fit("rewrite", ScriptedLLM(), 60, history=(), facts=(), utterance="And Sweden?")
     assert cuts == ()
     assert "And Sweden?" in messages[-1].content
 
 
 def test_the_oldest_exchange_goes_first() -> None:
     history = tuple(Exchange(f"question {n}", "", long(150)) for n in range(4))
-    llm = ScriptedLLM(context=620)
-    messages, cuts = fit("rewrite", llm, 60, history=history, utterance="And Sweden?")
+    bare = ScriptedLLM().count(render("rewrite", history=(), facts=(), utterance="And Sweden?"))
+    llm = ScriptedLLM(context=bare + 60 + 400)
+    messages, cuts = fit("rewrite", llm, 60, history=history, facts=(), utterance="And Sweden?")
     assert cuts == ("the oldest exchange (2)",)
     assert "question 1" not in messages[-1].content
     assert "question 3" in messages[-1].content
-    assert llm.count(messages) <= 560
+    assert llm.count(messages) <= bare + 400
 
 
 def test_then_passages_then_facts_then_the_question() -> None:
@@ -49,4 +50,4 @@ def test_a_single_passage_goes_before_the_question() -> None:
 
 def test_a_context_too_small_for_anything_is_told() -> None:
     with pytest.raises(UtteranceError, match=r"llm\.context"):
-        fit("rewrite", ScriptedLLM(context=80), 60, history=(), utterance=long(300))
+        fit("rewrite", ScriptedLLM(context=80), 60, history=(), facts=(), utterance=long(300))

@@ -127,7 +127,7 @@ class TestWhileLoading:
     """A message that comes before the parts do."""
 
     def test_it_is_kept_and_waits(self, start: Start) -> None:
-        chat, conversations, ptkb = start(DRAFT, ANSWER)
+        chat, conversations, ptkb = start("What is a good diet for a vegan?", DRAFT, ANSWER)
         source, conversation = loading(chat), conversations.new("me").id
         stream = chat.ask("me", conversation, " What is a good diet? ", Choices(), Event())
         assert next(stream).step == "load"

@@ -184,7 +184,7 @@ def test_what_an_earlier_round_found_is_cited_where_the_document_still_says_it(p
 
 
 def test_a_document_that_does_not_answer_is_admitted(parts: Parts) -> None:
-    turn = whole(parts, "Lentils are rich.", "unknown")
+    turn = whole(parts, "Lentils are rich.", "unknown", "unknown")
     assert turn.answer
     assert turn.answer.unknown
 

@@ -28,6 +28,7 @@ MANNERS = {
     "junk": "Click here for free lentils, limited offer, act now!",
 }
 GOOD, CHAT, SPAM = (Passage(label, f"The {label} page", text) for label, text in MANNERS.items())
+SAID = "A lentil is a legume."
 ASKED = Turn("What is a lentil?", choices=Choices(strategy="concat"))
 
 
@@ -63,7 +64,7 @@ def judging(parts: Parts, path: Path | str, *passages: Passage) -> Parts:
     turn = parts.settings.turn.model_copy(update={"quality": str(path)})
     settings = parts.settings.model_copy(update={"turn": turn})
     return replace(
-        parts, settings=settings, llm=ScriptedLLM(["A legume."] * 9), retriever=FixedRetriever(list(passages))
+        parts, settings=settings, llm=ScriptedLLM([SAID] * 9), retriever=FixedRetriever(list(passages))
     )
 
 

@@ -186,7 +186,7 @@ def test_the_distiller_has_no_second_round_when_no_passage_answers(parts: Parts)
 
 
 def test_the_distiller_may_still_not_know(parts: Parts) -> None:
-    turn, _ = ran("pf_concat", parts, "18 grams", "unknown", "unknown", "The passages do not say.")
+    turn, _ = ran("pf_concat", parts, "18 grams", "unknown", "unknown", "unknown")
     assert turn.answer
     assert turn.answer.unknown
     assert len(turn.pool) == 3
@@ -251,7 +251,7 @@ def test_samples_of_which_one_knows_need_no_second_round(parts: Parts) -> None:
 
 
 def test_samples_that_all_do_not_know_are_unknown(parts: Parts) -> None:
-    turn, _ = consistent("concat", 2, parts, "unknown", "The passages do not mention it.")
+    turn, _ = consistent("concat", 2, parts, "unknown", "Unknown.")
     assert turn.answer
     assert turn.answer.unknown
 

@@ -100,14 +100,14 @@ class Unsure:
     calibration: str = ""
 
     def estimate(self, _question: str, passages: object, _stop: Event) -> list[Relevance]:
-        return [Relevance.of_confidence(0.05) for _ in passages]
+        return [Relevance.of_confidence(0.001) for _ in passages]
 
 
 def asked(parts: Parts, below: str) -> Turn:
     estimator: Estimator = Unsure()
     choices = Choices("concat", "retrieve_then_generate", k=2, below=below)
     parts = replace(parts, estimator=lambda _: estimator)
-    parts.llm.replies[:] = ["Oat drink, I believe."]
+    parts.llm.replies[:] = ["Oat drink holds no lactose."]
     *_, turn = flow.run(Turn("Which drink holds no lactose?", choices=choices), parts, Event())
     return turn
 
