@@ -63,9 +63,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
 def judging(parts: Parts, path: Path | str, *passages: Passage) -> Parts:
     turn = parts.settings.turn.model_copy(update={"quality": str(path)})
     settings = parts.settings.model_copy(update={"turn": turn})
-    return replace(
-        parts, settings=settings, llm=ScriptedLLM([SAID] * 9), retriever=FixedRetriever(list(passages))
-    )
+    return replace(parts, settings=settings, llm=ScriptedLLM([SAID] * 9), retriever=FixedRetriever(list(passages)))
 
 
 def asked(parts: Parts, turn: Turn = ASKED) -> Turn:
