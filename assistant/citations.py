@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from assistant.clock import timed
 from assistant.errors import ModelError, SequiturError
+from assistant.judges.addresses import addressed
 from assistant.markers import Marked, read
 from assistant.support import coverage
 from assistant.text import around, quote, sentences
@@ -36,6 +38,8 @@ from assistant.types import (
 )
 
 _LOG = logging.getLogger(__name__)
+NOT_LOOKED_AT = "Whether the reply answers the question was not looked at: "
+SET_ASIDE = "A reply was set aside: looked at again, it didn't answer the question as its sources tell."
 NOT_CHECKED = "The sentences were not checked against the passages: "
 
 # A block of code, from fence to fence.
@@ -73,12 +77,28 @@ class Finding:
 def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `sentences` and `citations` to a chat answer that claims to know; without support it becomes unknown.
 
-    Where the judge can't be used, the sentences stay unchecked, and an event says why.
+    Then the language model is shown its reply beside what was cited: one that doesn't answer the question so is
+    unknown, too. Where a judge can't be used, nothing is checked by it, and an event says why.
     """
     if turn.choices.form == "factoid" or turn.answer is None or turn.answer.unknown or stop.is_set():
         yield turn
-    else:
-        yield from timed("citations", _cite, turn, parts, stop)
+        return
+    reply = read(turn.answer.text).text
+    for turn in timed("citations", _cite, turn, parts, stop):
+        yield turn
+    if turn.citations and parts.settings.turn.addresses_threshold and not stop.is_set():
+        yield from timed("addresses", partial(_look_again, reply), turn, parts, stop)
+
+
+def _look_again(reply: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    try:
+        probability = addressed(turn, reply, parts.llm, stop)
+    except SequiturError as error:
+        yield turn.told(f"{NOT_LOOKED_AT}{error}")
+        return
+    if turn.answer and probability < parts.settings.turn.addresses_threshold and not stop.is_set():
+        turn = turn.told(SET_ASIDE).grow(answer=replace(turn.answer, unknown=True))
+    yield turn
 
 
 def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:

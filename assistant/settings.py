@@ -191,6 +191,13 @@ class TurnSettings(Section):
     support_threshold: float = Field(
         0.5, ge=0, le=1, description="the language model's probability of yes from which it counts as support"
     )
+    addresses_threshold: float = Field(
+        0.6,
+        ge=0,
+        le=1,
+        description="probability that a reply answers the question as its sources tell, as the language model sees it "
+        "when shown both, below which the reply is set aside; 0 = it is not asked",
+    )
     intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
     writing_threshold: float = Field(0.5, ge=0, le=1, description="probability from which a text is to be written")
     utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")

@@ -30,6 +30,7 @@ from assistant.steps import (
     intent,
     offers,
     quality,
+    quote,
     relevance,
     rewrite,
 )
@@ -56,6 +57,7 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
         *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
         ("answer", abstain.unless_supported(variants.step("strategies", turn.choices.strategy))),
+        ("quote", quote.run),
         ("admit", admit.run),
         ("because", because.run),
         ("offers", offers.run),

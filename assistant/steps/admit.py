@@ -20,15 +20,15 @@ UNANSWERED = "The library gave no answer, so the model was asked what it knows i
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Replaces a chat answer from passages that is unknown, by what `relevance.below` says.
 
-    What was written and is not supported stays, as the model's own, and where it was nothing, the model's own knowledge
-    is asked. Where the model doesn't know either, or is not to be asked, that is `NOT_HELD`.
+    What was written and no passage says stays, as the model's own; where it was nothing, or was set aside, the model's
+    own knowledge is asked. Where the model doesn't know either, or is not to be asked, that is `NOT_HELD`.
     """
     answer, below = turn.answer, below_of(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
         yield turn
     elif answer.origin == "model" or below in {"refuse", "ask"}:
         yield _not_held(turn)
-    elif not says_unknown(answer.text):
+    elif not says_unknown(answer.text) and not turn.citations:
         yield turn.told(UNSUPPORTED).grow(answer=unbacked(answer.text), citations=())
     elif below == "answer":
         yield _not_held(turn)
