@@ -29,13 +29,17 @@ def unless_supported(strategy: Step) -> Step:
 
     def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         """Adds what the strategy adds, or an `answer` without sources, and an event that says why."""
-        below = below_of(turn, parts)
-        if turn.confidence is None or turn.confidence.level != "none" or below == "answer":
+        if supported(turn, parts):
             yield from strategy(turn, parts, stop)
         else:
-            yield from _instead(below, turn.told(why(turn)), parts, stop)
+            yield from _instead(below_of(turn, parts), turn.told(why(turn)), parts, stop)
 
     return run
+
+
+def supported(turn: Turn, parts: Parts) -> bool:
+    """Whether this turn is answered from its passages: they are relevant enough, or the settings say so all the same."""
+    return turn.confidence is None or turn.confidence.level != "none" or below_of(turn, parts) == "answer"
 
 
 def below_of(turn: Turn, parts: Parts) -> Below:

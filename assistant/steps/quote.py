@@ -6,31 +6,35 @@ estimator, and the best is a reply only if it passes the same checks as any othe
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
 from assistant import citations
-from assistant.errors import SequiturError
+from assistant.steps import abstain
 from assistant.text import quote, sentences
 from assistant.types import Answer, Parts, Turn
 
+_LOG = logging.getLogger(__name__)
 QUOTED = "No reply in the model's own words passed, so a sentence that answers is quoted."
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds a quotation as the `answer` of a chat turn that has passages and no answer; else leaves it as it is."""
-    answer = turn.answer
-    if answer is None or not answer.unknown or answer.origin == "model" or turn.choices.form != "chat" or stop.is_set():
-        yield turn
-        return
-    sentence = _best(turn, parts, stop)
+    """Adds a quotation as the `answer` of a chat turn that its passages gave none; else leaves it as it is."""
+    sentence = _best(turn, parts, stop) if _wanted(turn, parts) and not stop.is_set() else ""
     if not sentence:
         yield turn
         return
     *_, quoted = citations.settle(turn.grow(answer=Answer(sentence), sentences=(), citations=()), parts, stop)
     found = quoted.answer is not None and not quoted.answer.unknown and not stop.is_set()
     yield quoted.told(QUOTED) if found else turn
+
+
+def _wanted(turn: Turn, parts: Parts) -> bool:
+    """Whether a chat turn was to be answered from its passages, and wasn't."""
+    unknown = turn.answer is not None and turn.answer.unknown
+    return unknown and turn.choices.form == "chat" and abstain.supported(turn, parts)
 
 
 def _best(turn: Turn, parts: Parts, stop: Event) -> str:
@@ -44,7 +48,8 @@ def _best(turn: Turn, parts: Parts, stop: Event) -> str:
     ]
     try:
         scores = parts.estimator(parts.llm).estimate(turn.question, found, stop)
-    except SequiturError:
+    except Exception:  # noqa: BLE001 - a model may fail in any way, and the turn goes on without this one
+        _LOG.exception("the relevance estimator failed")
         return ""
     best = max(zip(scores, found, strict=True), key=lambda one: one[0].score, default=None)
     return best[1].text if best else ""
