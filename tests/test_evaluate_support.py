@@ -79,15 +79,16 @@ def test_pairs_of_one_label_have_no_auc() -> None:
 
 
 @pytest.mark.parametrize("given", [["--json"], []])
+@pytest.mark.parametrize("judge", ["llm", "addresses"])
 def test_the_language_model_is_asked_yes_or_no(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judge: str, given: list[str]
 ) -> None:
     path = lines(tmp_path / "p.jsonl", PAIR, PAIR, {**PAIR, "label": "not_supported"})
     scores = (0.9, 0.9, 0.6, 0.1)  # the first pair is asked twice, the first time to warm up
     llm = ScriptedLLM(choices=[{"yes": score, "no": 1 - score} for score in scores])
     monkeypatch.setattr(evaluate_support, "load_llm", lambda *_: llm)
     monkeypatch.setattr(evaluate_support, "load_embedder", lambda *_: WORDS)
-    result = CliRunner().invoke(app, ["evaluate", "support", "--pairs", str(path), "--judge", "llm", *given])
+    result = CliRunner().invoke(app, ["evaluate", "support", "--pairs", str(path), "--judge", judge, *given])
     assert result.exit_code == 0, result.output
     assert llm.choices == []
     if given:

@@ -17,7 +17,7 @@ from assistant.parts import load_embedder, load_llm
 from assistant.settings import Settings
 from assistant.types import SupportJudge, silent
 
-SHIPPED, BY_LLM = "shipped", "llm"
+SHIPPED, BY_LLM, ADDRESSES = "shipped", "llm", "addresses"
 
 
 def support(  # noqa: PLR0913 - the experiment's knobs
@@ -26,7 +26,11 @@ def support(  # noqa: PLR0913 - the experiment's knobs
         Path, typer.Option(help="A .jsonl[.gz] file of {question, claim, title, evidence, label}, the first optional.")
     ],
     judge: Annotated[
-        str, typer.Option(help="'shipped', the folder of a trained judge, or 'llm': the language model's yes or no.")
+        str,
+        typer.Option(
+            help="'shipped', the folder of a trained judge, 'llm': the language model's yes or no, or 'addresses': "
+            "whether it finds that the claim answers the question as the evidence tells."
+        ),
     ] = SHIPPED,
     split: Annotated[str, typer.Option(help="Only pairs of this split, where the file names any.")] = "",
     limit: Limit = None,
@@ -66,6 +70,10 @@ def _judge(name: str, knobs: Settings) -> SupportJudge:
         from assistant.judges.by_llm import ByLLM  # noqa: PLC0415
 
         return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
+    if name == ADDRESSES:
+        from assistant.judges.addresses import Addresses  # noqa: PLC0415
+
+        return Addresses(load_llm(knobs, silent), knobs.turn.addresses_threshold)
     from assistant.judges.support import SHIPPED as FOLDER  # noqa: PLC0415
     from assistant.judges.support import Support  # noqa: PLC0415
 
