@@ -56,9 +56,9 @@ def test_citations_and_support_are_counted_by_asking_whole_passages(questions: P
     plan = plan_of(questions)
     answer = "Lentils hold iron. Milk holds calcium. Both are quite cheap. Right?"
     parts = replace(parts, support=lambda _: WordJudge(replies={"Milk holds calcium.": "not"}))
-    # The turn cites the first sentence alone. Here its passage says it not, p1 says nothing of the others, and p2 says
-    # the second.
-    check = [NO, NO, NO, NO, YES, NO]
+    # The turn cites the first sentence alone, and looks at the reply again. Here its passage says it not, p1 says
+    # nothing of the others, and p2 says the second.
+    check = [YES, NO, NO, NO, NO, YES, NO]
     run = run_of(plan, tmp_path / "out", parts, [answer], check)
     [row] = run.rows.values()
     first, second, third = row["claims"]

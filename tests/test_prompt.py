@@ -26,6 +26,7 @@ VALUES = {
     "document": "Lentils make a good diet.",
     "fact": "I'm vegan.",
     "text": "Lentils with butter",
+    "reply": "Eat lentils.",
 }
 
 

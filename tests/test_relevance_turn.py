@@ -37,6 +37,7 @@ from tests.scripted import FixedRetriever, ScriptedLLM
 
 pytest_plugins = ["tests.fixtures_relevance"]
 QUESTION = "Which drink holds no lactose?"
+NO = {"yes": 0.1, "no": 0.9}
 
 
 @dataclass
@@ -168,7 +169,8 @@ def test_small_talk_asks_nobody(parts: Parts) -> None:
 @pytest.mark.parametrize(("confidence", "intent"), [(0.8, "question"), (0.6, "small_talk")])
 def test_talk_that_the_library_surely_answers_is_a_question(parts: Parts, confidence: float, intent: str) -> None:
     estimator = Sure({"p2": confidence})
-    turn = asked(sure(parts, estimator, "Hello!", "Hello!", talk=0.7), Turn("Hello! Hello! Hello!", choices=choices()))
+    parts = sure(parts, estimator, "Oat drink holds no lactose.", talk=0.7)
+    turn = asked(parts, Turn("Hello! Hello! Hello!", choices=choices()))
     assert turn.intent == intent
     assert len(estimator.asked) == (2 if intent == "question" else 1)
     assert bool(turn.passages) == (intent == "question")
@@ -392,6 +394,7 @@ def test_the_estimator_is_compared_as_a_way_to_tell(parts: Parts, tmp_path) -> N
 
 def unanswered(parts: Parts, below: str, *replies: object, **more: object) -> tuple[Turn, Parts]:
     parts = sure(parts, Sure({"p2": 0.9}), *replies, below=below)
+    parts = replace(parts, llm=ScriptedLLM(list(replies), [NO]))  # no quotation answers either
     return asked(parts, Turn(QUESTION, choices=choices(**more))), parts
 
 
@@ -434,7 +437,7 @@ def test_nobody_is_asked_where_the_settings_say_otherwise(parts: Parts, below: s
 @pytest.mark.parametrize(("below", "kept"), [("own", True), ("answer", True), ("refuse", False), ("ask", False)])
 def test_what_no_passage_says_is_kept_as_the_models_own(parts: Parts, below: str, kept: bool) -> None:
     parts = sure(parts, Sure({"p2": 0.9}), "Camels graze in deserts far away. [1]", below=below)
-    parts = replace(parts, llm=ScriptedLLM(parts.llm.replies, [{"yes": 0.1, "no": 0.9}] * 4))
+    parts = replace(parts, llm=ScriptedLLM(parts.llm.replies, [NO] * 4))
     turn = asked(parts, Turn(QUESTION, choices=choices()))
     assert turn.answer
     assert turn.citations == ()
@@ -449,7 +452,8 @@ def test_what_no_passage_says_is_kept_as_the_models_own(parts: Parts, below: str
 
 def test_a_stop_while_the_model_is_asked_leaves_no_bare_unknown(parts: Parts) -> None:
     stop = Event()
-    parts = sure(parts, Sure({"p2": 0.9}), "unknown", "Almond drink has none.")
+    parts = sure(parts, Sure({"p2": 0.9}))
+    parts = replace(parts, llm=ScriptedLLM(["unknown", "Almond drink has none."], [NO]))
     for turn in flow.run(Turn(QUESTION, choices=choices()), parts, stop):
         if turn.step == "own":
             assert turn.answer is None

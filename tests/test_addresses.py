@@ -1,0 +1,174 @@
+"""The second look: a cited reply is put to the language model beside its sources, and set aside where it says no."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from assistant import turn as flow
+from assistant.citations import NOT_LOOKED_AT, SET_ASIDE, settle
+from assistant.errors import ModelError
+from assistant.judges.addresses import ANY, Addresses
+from assistant.steps.abstain import OWN
+from assistant.steps.admit import NOT_HELD, UNANSWERED, UNSUPPORTED
+from assistant.strategies.concat_pf import FELL_BACK
+from assistant.types import Answer, Choice, Choices, Claim, Messages, Parts, Passage, Turn, Verdict
+from tests.scripted import ScriptedLLM
+
+QUESTION = "Which drink holds no lactose?"
+REPLY = "Oat drink holds no lactose."
+ALONE = Choices(strategy="concat", loop="retrieve_then_generate")
+
+
+def choosing(parts: Parts, *yes: float, replies: Sequence[str] = (), threshold: float = 0.6) -> Parts:
+    """Parts whose model gives these probabilities of yes, in order, and these replies."""
+    turn = parts.settings.turn.model_copy(update={"addresses_threshold": threshold})
+    llm = ScriptedLLM(list(replies), [{"yes": p, "no": 1 - p} for p in yes])
+    return replace(parts, settings=parts.settings.model_copy(update={"turn": turn}), llm=llm)
+
+
+def settled(parts: Parts, text: str = REPLY, stop: Event | None = None, **given: object) -> Turn:
+    passages = given.pop("passages", tuple(parts.retriever.search(QUESTION, 3)))
+    turn = Turn(QUESTION, question=QUESTION, passages=passages, answer=Answer(text), **given)
+    *_, turn = settle(turn, parts, stop or Event())
+    return turn
+
+
+def asked(parts: Parts, choices: Choices = ALONE) -> Turn:
+    *_, turn = flow.run(Turn(QUESTION, choices=choices), parts, Event())
+    return turn
+
+
+def shown(parts: Parts) -> str:
+    """What the model was shown last."""
+    return parts.llm.asked[-1][-1].content
+
+
+# --- what becomes of a reply -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("yes", "kept"), [(0.9, True), (0.6, True), (0.59, False), (0.0, False)])
+def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept: bool) -> None:
+    turn = settled(choosing(parts, yes))
+    assert turn.answer == Answer(f"{REPLY} [1]", unknown=not kept)
+    assert turn.events == (() if kept else (SET_ASIDE,))
+    assert turn.citations
+    assert "addresses" in turn.timings
+
+
+def test_a_threshold_of_0_asks_nobody(parts: Parts) -> None:
+    parts = choosing(parts, threshold=0.0)
+    turn = settled(parts)
+    assert turn.answer == Answer(f"{REPLY} [1]")
+    assert (parts.llm.asked, "addresses" in turn.timings) == ([], False)
+
+
+def test_what_no_passage_says_and_a_short_answer_are_not_looked_at(parts: Parts) -> None:
+    parts = choosing(parts)
+    assert settled(parts, "Camels graze in deserts far away.").events == ()
+    assert settled(parts, choices=Choices(form="factoid")).answer == Answer(REPLY)
+    assert parts.llm.asked == []
+
+
+def test_a_stop_meanwhile_keeps_the_reply(parts: Parts) -> None:
+    stop = Event()
+
+    class Stopped(ScriptedLLM):
+        def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+            stop.set()
+            return [Choice({"yes": 0.0, "no": 1.0}) for _ in batch]
+
+    turn = settled(replace(choosing(parts), llm=Stopped()), stop=stop)
+    assert (turn.answer, turn.events) == (Answer(f"{REPLY} [1]"), ())
+
+
+def test_a_model_that_can_not_choose_keeps_the_reply_and_it_is_said(parts: Parts) -> None:
+    class Mute(ScriptedLLM):
+        def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+            raise ModelError("yes and no begin alike.")
+
+    turn = settled(replace(choosing(parts), llm=Mute()))
+    assert turn.answer == Answer(f"{REPLY} [1]")
+    assert turn.events == (f"{NOT_LOOKED_AT}yes and no begin alike.",)
+
+
+# --- in a whole turn ---------------------------------------------------------------------------------------------
+
+
+def test_what_was_set_aside_falls_back_to_each_passage_alone(parts: Parts) -> None:
+    replies = ("Lactose is the sugar in milk.", "unknown", REPLY, "unknown")
+    turn = asked(choosing(parts, 0.1, 0.9, replies=replies), replace(ALONE, strategy="concat_pf", k=3))
+    assert turn.events == (SET_ASIDE, FELL_BACK)
+    assert turn.answer == Answer(f"{REPLY} [1]", origin="pool")
+
+
+def test_what_was_set_aside_is_not_shown_as_the_models_own(parts: Parts) -> None:
+    parts = choosing(parts, 0.1, replies=(REPLY, "Almond drink has none."))
+    turn = asked(parts)
+    assert turn.answer == Answer(f"{OWN}\n\nAlmond drink has none.", origin="model")
+    assert turn.events == (SET_ASIDE, UNANSWERED)
+    assert turn.citations == ()
+
+
+@pytest.mark.parametrize("below", ["answer", "refuse", "ask"])
+def test_or_it_is_said_that_the_library_holds_nothing(parts: Parts, below: str) -> None:
+    turn = asked(choosing(parts, 0.1, replies=(REPLY,)), replace(ALONE, below=below))
+    assert turn.answer == Answer(NOT_HELD, unknown=True)
+    assert (turn.citations, UNSUPPORTED in turn.events) == ((), False)
+
+
+# --- what the model is shown -------------------------------------------------------------------------------------
+
+
+def test_it_is_shown_the_question_the_source_and_its_reply_without_numbers(parts: Parts) -> None:
+    parts = choosing(parts, 0.9)
+    settled(parts, "Oat drink holds no lactose [2].")
+    assert shown(parts).splitlines() == [
+        "Text: Lactose: Lactose is the sugar in milk. Oat drink holds no lactose.",
+        f"Question: {QUESTION}",
+        f"Reply: {REPLY}",
+        "yes or no",
+    ]
+
+
+def test_of_a_long_source_it_is_shown_what_stands_around_the_quotation(parts: Parts) -> None:
+    many = [f"Sentence number {n} has ten words and tells of rain." for n in range(60)]
+    many[30] = REPLY
+    parts = choosing(parts, 0.9)
+    settled(parts, passages=(Passage("long", "", " ".join(many)),))
+    text = shown(parts).splitlines()[0]
+    assert REPLY in text
+    assert 60 < len(text.split()) <= 82
+    assert "number 29" in text
+    assert "number 31" in text
+    assert "number 0 " not in text
+
+
+def test_it_is_shown_three_sources_at_most_in_the_order_of_the_passages(parts: Parts) -> None:
+    said = [f"{animal} eat grass in spring." for animal in ("Cows", "Goats", "Sheep", "Geese")]
+    passages = tuple(Passage(f"p{n}", "", text) for n, text in enumerate(said))
+    parts = choosing(parts, 0.9)
+    turn = settled(parts, " ".join(reversed(said)), passages=passages)
+    assert len({one.passage_id for one in turn.citations}) == 4
+    assert shown(parts).splitlines()[0] == f"Text: {' '.join(said[:3])}"
+
+
+# --- as a judge, to be measured ----------------------------------------------------------------------------------
+
+
+def test_as_a_judge_it_reads_a_claim_as_a_reply_to_its_question() -> None:
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.6, 0.5)])
+    oats, milk = Passage("o", "Oats", "They hold none."), Passage("m", "", "It holds some.")
+    claims = [Claim("Oats.", (oats, milk), QUESTION), Claim("Milk holds some.", (milk,))]
+    assert Addresses(llm, 0.6).judge(claims, Event()) == [Verdict(0.6, "supported"), Verdict(0.5, "not")]
+    first, second = (messages[-1].content for messages in llm.asked)
+    assert first.startswith(f"Text: Oats: They hold none. It holds some.\nQuestion: {QUESTION}\nReply: Oats.")
+    assert f"Question: {ANY}\nReply: Milk holds some." in second
+
+
+def test_of_no_claims_nobody_is_asked() -> None:
+    llm = ScriptedLLM()
+    assert (Addresses(llm, 0.6).judge([], Event()), llm.asked) == ([], [])

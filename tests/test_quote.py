@@ -1,0 +1,131 @@
+"""Where the model's own words were no answer, the sentence that the estimator ranks highest may be quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+import pytest
+
+from assistant import turn as flow
+from assistant.errors import ModelError
+from assistant.settings import RelevanceSettings
+from assistant.steps import quote
+from assistant.steps.abstain import OWN
+from assistant.steps.admit import NOT_HELD
+from assistant.steps.quote import QUOTED
+from assistant.types import Answer, Choices, Parts, Passage, Relevance, Turn
+from tests.scripted import FixedRetriever, ScriptedLLM
+
+QUESTION = "Which drink holds no lactose?"
+SENTENCE = "Oat drink holds no lactose."
+
+
+@dataclass
+class Likes:
+    """Is sure of what has these words, and of nothing else; keeps the texts that it was asked about."""
+
+    words: str
+    name: str = "likes"
+    calibration: str = ""
+    asked: list[list[str]] = field(default_factory=list)
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        self.asked.append([passage.text for passage in passages])
+        return [Relevance.of_confidence(0.9 if self.words in passage.text else 0.1) for passage in passages]
+
+
+class Broken(Likes):
+    """Can tell of whole passages, and fails at single sentences."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__("Oat")
+        self.error = error
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        if all(passage.text.count(".") == 1 for passage in passages):
+            raise self.error
+        return super().estimate(question, passages, stop)
+
+
+def parts_with(parts: Parts, estimator: Likes | None, *yes: float, replies: Sequence[str] = ("unknown",)) -> Parts:
+    relevance = RelevanceSettings(threshold=0.5, below="refuse")
+    llm = ScriptedLLM(list(replies), [{"yes": p, "no": 1 - p} for p in yes])
+    settings = parts.settings.model_copy(update={"relevance": relevance})
+    return replace(parts, settings=settings, llm=llm, estimator=(lambda _: estimator) if estimator else None)
+
+
+def asked(parts: Parts, **choices: object) -> Turn:
+    chosen = replace(Choices(strategy="concat", loop="retrieve_then_generate", k=2), **choices)
+    *_, turn = flow.run(Turn(QUESTION, choices=chosen), parts, Event())
+    return turn
+
+
+def test_the_sentence_that_is_ranked_highest_is_quoted_and_cited(parts: Parts) -> None:
+    estimator = Likes("Oat drink")
+    turn = asked(parts_with(parts, estimator, 0.9))
+    assert turn.answer == Answer(f"{SENTENCE} [1]")
+    assert [(one.passage_id, one.quote) for one in turn.citations] == [("p2", SENTENCE)]
+    assert turn.events == (QUOTED,)
+    assert "quote" in turn.timings
+    # of every passage that is shown, each sentence alone
+    assert SENTENCE in estimator.asked[-1]
+    assert len(estimator.asked[-1]) == 4
+
+
+def test_a_sentence_that_does_not_pass_leaves_the_turn_as_it_was(parts: Parts) -> None:
+    turn = asked(parts_with(parts, Likes("Oat drink"), 0.1))
+    assert turn.answer == Answer(NOT_HELD, unknown=True)
+    assert (turn.events, turn.citations) == ((), ())
+    own = asked(parts_with(parts, Likes("Oat drink"), 0.1, replies=("unknown", "Almond drink.")), below="own")
+    assert own.answer == Answer(f"{OWN}\n\nAlmond drink.", origin="model")
+
+
+def test_a_reply_that_was_set_aside_is_replaced_as_well(parts: Parts) -> None:
+    replies = ("Lactose is the sugar in milk.",)
+    turn = asked(parts_with(parts, Likes("Oat drink"), 0.1, 0.9, replies=replies))
+    assert turn.answer == Answer(f"{SENTENCE} [1]")
+    assert turn.events[-1] == QUOTED
+    assert [sentence.text for sentence in turn.sentences] == [SENTENCE]
+
+
+def test_an_answer_stays_as_it_is(parts: Parts) -> None:
+    estimator = Likes("Oat drink")
+    turn = asked(parts_with(parts, estimator, 0.9, replies=("Lactose is the sugar in milk.",)))
+    assert turn.answer == Answer("Lactose is the sugar in milk. [1]")
+    assert len(estimator.asked) == 1
+    assert QUOTED not in turn.events
+
+
+def test_short_answers_are_not_quoted(parts: Parts) -> None:
+    assert asked(parts_with(parts, Likes("Oat drink")), form="factoid").answer == Answer("unknown", unknown=True)
+
+
+def test_where_no_passage_seems_to_answer_none_is_quoted(parts: Parts) -> None:
+    estimator = Likes("Camels")
+    turn = asked(parts_with(parts, estimator))
+    assert turn.answer == Answer(NOT_HELD, unknown=True)
+    assert len(estimator.asked) == 1
+
+
+@pytest.mark.parametrize("error", [ModelError("It is gone."), RuntimeError("no memory")])
+def test_without_an_estimator_nothing_is_quoted(parts: Parts, error: Exception) -> None:
+    for estimator in (None, Broken(error)):
+        turn = asked(parts_with(parts, estimator))
+        assert (turn.status, turn.answer, turn.events) == ("done", Answer(NOT_HELD, unknown=True), ())
+
+
+def test_where_nothing_was_found_nothing_is_quoted(parts: Parts) -> None:
+    found = replace(parts_with(parts, Likes("Oat drink")), retriever=FixedRetriever([]))
+    turn = asked(found)
+    assert (turn.answer, turn.events) == (Answer(NOT_HELD, unknown=True), ())
+
+
+def test_a_stop_before_it_leaves_the_turn(parts: Parts) -> None:
+    stop, estimator = Event(), Likes("Oat drink")
+    stop.set()
+    passages = tuple(parts.retriever.search(QUESTION, 2))
+    unknown = Turn(QUESTION, question=QUESTION, passages=passages, answer=Answer("unknown", unknown=True))
+    assert list(quote.run(unknown, parts_with(parts, estimator), stop)) == [unknown]
+    assert estimator.asked == []
