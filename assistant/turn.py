@@ -1,7 +1,8 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
     facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if set)
-    -> digests -> answer (citations inside)
+    -> digests -> answer (citations and a second look inside) -> quote (if there is no answer) -> admit -> because
+    -> offers
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
