@@ -38,7 +38,7 @@ def unless_supported(strategy: Step) -> Step:
 
 
 def supported(turn: Turn, parts: Parts) -> bool:
-    """Whether this turn is answered from its passages: they are relevant enough, or the settings say so all the same."""
+    """Whether this turn is answered from its passages: they are relevant enough, or that is set all the same."""
     return turn.confidence is None or turn.confidence.level != "none" or below_of(turn, parts) == "answer"
 
 
