@@ -106,10 +106,10 @@ class Sure:
         return [Relevance.of_confidence(self.confidence) for _ in passages]
 
 
-def gated(parts: Parts, confidence: float) -> tuple[Turn, ScriptedLLM, Sure]:
+def gated(parts: Parts, confidence: float, *replies: str) -> tuple[Turn, ScriptedLLM, Sure]:
     """A whole turn on one question, where no draft is written from a confidence of 0.6."""
     knobs = parts.settings.turn.model_copy(update={"draft_below": 0.6, "strategy": "concat"})
-    llm, sure = ScriptedLLM(["Eat lentils.", "All about diet."]), Sure(confidence)
+    llm, sure = ScriptedLLM(list(replies)), Sure(confidence)
     parts = replace(
         parts, llm=llm, retriever=ByWord(), estimator=lambda _: sure,
         settings=parts.settings.model_copy(update={"turn": knobs}),
@@ -119,7 +119,7 @@ def gated(parts: Parts, confidence: float) -> tuple[Turn, ScriptedLLM, Sure]:
 
 
 def test_no_draft_is_written_where_the_first_search_is_sure(parts: Parts) -> None:
-    turn, _, sure = gated(parts, 0.7)
+    turn, _, sure = gated(parts, 0.7, "All about diet.")
     assert turn.draft == ""
     assert [query.name for query in turn.queries] == ["question"]
     assert sure.asked == 1  # what the loop was told is not asked again
@@ -128,7 +128,7 @@ def test_no_draft_is_written_where_the_first_search_is_sure(parts: Parts) -> Non
 
 
 def test_a_draft_is_written_where_the_first_search_is_not_sure(parts: Parts) -> None:
-    turn, _, sure = gated(parts, 0.5)
+    turn, _, sure = gated(parts, 0.5, "Eat lentils.", "All about diet.")
     assert turn.draft == "Eat lentils."
     assert [query.name for query in turn.queries] == ["question", "draft"]
     assert {passage.id for passage in turn.passages} <= {"diet", "lentils"}
