@@ -18,7 +18,18 @@ from typing import TYPE_CHECKING, TypeVar
 from assistant.errors import ModelError, SequiturError
 from assistant.settings import Settings
 from assistant.steps.intent import intent_of
-from assistant.types import Choices, Embedder, Engine, EstimatorOf, Parts, Progress, Retriever, SupportJudgeOf, Wait
+from assistant.types import (
+    Choices,
+    Embedder,
+    Engine,
+    EstimatorOf,
+    Parts,
+    Progress,
+    Retriever,
+    SuitabilityJudge,
+    SupportJudgeOf,
+    Wait,
+)
 from ptkb.extract import offers
 
 if TYPE_CHECKING:
@@ -57,6 +68,7 @@ class Loader:
         self._embedder: SentenceEmbedder | None = None
         self._estimator: EstimatorOf | None = None
         self._support: SupportJudgeOf | None = None
+        self._suitability: SuitabilityJudge | None = None
         self._dense: DenseShelves | None = None
         self._notice = ""
 
@@ -123,7 +135,8 @@ class Loader:
         if not self._finished.is_set() or self._llm is None or self._embedder is None:
             raise ModelError("Sequitur is still loading; try again in a moment.")
         retriever = self._retriever(user, choices, PATIENCE)
-        return Parts(self.settings, self._llm, self._embedder, retriever, self._estimator, self._support)
+        judges = self._estimator, self._support, self._suitability
+        return Parts(self.settings, self._llm, self._embedder, retriever, *judges)
 
     def prepare(self, user: str, choices: Choices) -> str:
         """Begin to make what these choices need and is not there; the sentence that tells so, or ""."""
@@ -146,7 +159,7 @@ class Loader:
                 self._stage("Search by meaning", self._encode_library)
             if self.settings.relevance.estimator != "none":
                 self._estimator = self._stage("Relevance estimator", self._load_estimator)
-            self._support = self._stage("Support judge", self._load_support)
+            self._stage("Judges", self._load_judges)
             if self.settings.turn.digest == "seq2seq":
                 self._stage("Summariser", self._load_summariser)
             self._llm = self._stage("Language model", self._load_llm)
@@ -194,8 +207,11 @@ class Loader:
     def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
         return load_estimator(self.settings, progress, self._embedder)
 
-    def _load_support(self, progress: Progress) -> SupportJudgeOf:  # noqa: ARG002 - it is small and here
-        return load_support(self.settings, self._embedder)
+    def _load_judges(self, progress: Progress) -> None:  # noqa: ARG002 - they are small and here
+        from assistant.judges.load import suitability  # noqa: PLC0415
+
+        self._support = load_support(self.settings, self._embedder)
+        self._suitability = suitability(self._embedder) if self._embedder else None
 
     def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
         from assistant.library.shelves import open_shelves, shelf_names  # noqa: PLC0415 - starts the JVM

@@ -264,6 +264,15 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a turn left out, since it clashes with a fact; `passage_id` is where it stood, "" for the model's words."""
+
+    text: str
+    fact: str
+    passage_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One answer in the pool of post-fusion: what one passage alone gave, and the votes its cluster got.
 
@@ -410,6 +419,7 @@ class Turn:
     confidence: Confidence | None = None
     dropped: tuple[Dropped, ...] = ()
     digests: tuple[Digest, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     answer: Answer | None = None
     own_answer: str = ""
     pool: tuple[Candidate, ...] = ()
@@ -458,9 +468,9 @@ class Turn:
 
     @property
     def shown(self) -> tuple[Passage, ...]:
-        """The passages as the model reads them: each with its digest for a text."""
+        """The passages as the model reads them: each with its digest for a text, if that has any."""
         digests = {digest.passage_id: digest.text for digest in self.digests}
-        return tuple(replace(one, text=digests.get(one.id, one.text)) for one in self.passages)
+        return tuple(replace(one, text=text) for one in self.passages if (text := digests.get(one.id, one.text)))
 
     @property
     def tokens(self) -> Tokens:
@@ -619,6 +629,23 @@ class SupportJudge(Protocol):
         ...
 
 
+class SuitabilityJudge(Protocol):
+    """Tells what clashes with what a person said of themselves. Safe to call from several threads."""
+
+    @property
+    def threshold(self) -> float:
+        """From which on a pair counts as a clash."""
+        ...
+
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+        """How surely each fact clashes with each text, in [0, 1]: a row a fact; what `stop` overtook has 0.
+
+        Raises:
+            ModelError: the judge can't be used.
+        """
+        ...
+
+
 # One that asks a language model is given the turn's own, which counts its tokens.
 SupportJudgeOf = Callable[[LLM], SupportJudge]
 
@@ -627,7 +654,8 @@ SupportJudgeOf = Callable[[LLM], SupportJudge]
 class Parts:
     """What a turn is run with. Without an `estimator`, nobody says how relevant the passages are.
 
-    Without a judge of `support`, sentences stay unchecked. Both raise a ModelError where they are set and can't be had.
+    Without a judge of `support`, sentences stay unchecked; without one of `suitability`, nothing is left out. All raise
+    a ModelError where they are set and can't be had.
     """
 
     settings: Settings
@@ -636,6 +664,7 @@ class Parts:
     retriever: Retriever
     estimator: EstimatorOf | None = None
     support: SupportJudgeOf | None = None
+    suitability: SuitabilityJudge | None = None
 
 
 class Step(Protocol):

@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.suitability import Pair, by_llm, measure, read_pairs
-from assistant.judges._model import CURVE, Curve
-from assistant.judges.suitability import SHIPPED, Suitability
-from assistant.relevance.packed import WEIGHTS
-from tests.scripted import ScriptedLLM
+from assistant.judges.suitability import ARRAYS, NOTES, SHIPPED, Knowledge, Suitability
+from assistant.types import Embedder
+from tests.scripted import WORDS, ScriptedLLM
 from tests.test_evaluation_data import lines
 
 HAND = Path(__file__).parent / "data" / "suitability.jsonl"
@@ -25,8 +24,8 @@ NEVER = Event()
 
 
 @pytest.fixture(scope="module")
-def judge() -> Suitability:
-    return Suitability()
+def judge(embedder: Embedder) -> Suitability:
+    return Suitability(Knowledge.load(SHIPPED), embedder)
 
 
 def clash(judge: Suitability, fact: str, text: str) -> float:
@@ -43,8 +42,7 @@ def clash(judge: Suitability, fact: str, text: str) -> float:
         ("I have a peanut allergy.", "Toast with eggs or peanut butter is a good breakfast."),
         ("I'm vegan.", "Cheese, eggs and fish hold much protein."),
         ("I can't swim.", "Snorkelling and surfing are what visitors come for."),
-        ("I'm afraid of heights.", "a via ferrata"),
-        ("I'm allergic to penicillin.", "amoxicillin"),
+        ("I don't drink alcohol.", "a glass of red wine with friends"),
     ],
 )
 def test_it_tells_what_clashes(judge: Suitability, fact: str, text: str) -> None:
@@ -72,11 +70,11 @@ def test_it_is_of_use_on_pairs_that_it_never_saw(judge: Suitability) -> None:
     pairs = read_pairs(HAND)
     found = measure(pairs, lambda fact, text: clash(judge, fact, text), judge.threshold)
     assert found["auc"] > AUC
-    assert found["kinds"]["harmless"]["false_alarms"] <= 0.1
+    assert found["kinds"]["harmless"]["false_alarms"] == 0
 
 
 # what docs/results/suitability.md reports, less what another processor's rounding may cost
-AUC = 0.82
+AUC = 0.79
 
 
 # --- facts and texts of all sorts --------------------------------------------------------------------------------
@@ -114,7 +112,7 @@ def test_a_batch_is_as_good_as_one_by_one_and_from_threads(judge: Suitability) -
     facts, texts = ["I'm vegan.", "My name is Anna.", "I can't swim."], ["gouda", "a swim to the island", "lentil soup"]
     together = judge.clashes(facts, texts, NEVER)
     alone = [[clash(judge, fact, text) for text in texts] for fact in facts]
-    assert [pytest.approx(row, abs=0.05) for row in together] == alone
+    assert [pytest.approx(row, abs=0.01) for row in together] == alone
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: judge.clashes(facts, texts, NEVER), range(4)):
             assert found == together
@@ -145,32 +143,37 @@ def test_it_takes_a_few_milliseconds_a_pair(judge: Suitability) -> None:
 
 
 def test_it_is_small_and_says_where_it_comes_from() -> None:
-    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 30e6
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 2e6
     card = (SHIPPED / "README.md").read_text(encoding="utf-8")
     for said in ("Licence", "train suitability", "--seed", "AUC", "fails"):
         assert said in card
-    assert 0 < Curve.load(SHIPPED).threshold < 1
+    assert 0 < Knowledge.load(SHIPPED).threshold < 1
 
 
-@pytest.mark.parametrize("name", ["config.json", WEIGHTS, CURVE])
+@pytest.mark.parametrize("name", [ARRAYS, NOTES])
 def test_a_missing_file_is_told_in_a_sentence(tmp_path: Path, name: str) -> None:
     shutil.copytree(SHIPPED, tmp_path / "judge")
     (tmp_path / "judge" / name).unlink()
     with pytest.raises(ModelError, match=r"The suitability judge can't be used: .* (get|give) "):
-        Suitability(tmp_path / "judge")
+        Knowledge.load(tmp_path / "judge")
 
 
 def test_a_file_that_was_cut_short_is_told_in_a_sentence(tmp_path: Path) -> None:
     shutil.copytree(SHIPPED, tmp_path / "judge")
-    weights = tmp_path / "judge" / WEIGHTS
+    weights = tmp_path / "judge" / ARRAYS
     weights.write_bytes(weights.read_bytes()[:100_000])
     with pytest.raises(ModelError, match="The suitability judge can't be used"):
-        Suitability(tmp_path / "judge")
+        Knowledge.load(tmp_path / "judge")
 
 
 def test_no_folder_at_all(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="The suitability judge can't be used"):
-        Suitability(tmp_path / "nothing")
+        Knowledge.load(tmp_path / "nothing")
+
+
+def test_another_embedder_is_told_in_a_sentence() -> None:
+    with pytest.raises(ModelError, match=r"trained for .*; set embedder\.model back"):
+        Suitability(Knowledge.load(SHIPPED), WORDS)
 
 
 # --- measuring ---------------------------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out
 from assistant.commands.experiment import AsJson, Limit, Seed
 from assistant.evaluation import suitability as measured
 from assistant.evaluation.data import sample
-from assistant.judges.suitability import SHIPPED, Suitability
-from assistant.parts import load_llm
+from assistant.judges.suitability import SHIPPED, Knowledge, Suitability
+from assistant.parts import load_embedder, load_llm
 from assistant.settings import Settings
+from assistant.types import Embedder
 
 BY_LLM = "llm"
 # Where the language model says yes more likely than no.
@@ -48,7 +49,7 @@ def suitability(  # noqa: PLR0913 - the experiment's knobs
     if judge == BY_LLM:
         summary = measured.measure(rows, _asked(settings_of(settings, data_dir, model=model, backend=backend)), EVEN)
     else:
-        trained = Suitability(Path(judge))
+        trained = Suitability(Knowledge.load(Path(judge)), _embedder(settings_of(settings, data_dir)))
         summary = measured.measure(rows, partial(_read, trained), trained.threshold)
     _tell({"judge": judge, **summary}, as_json)
 
@@ -60,6 +61,11 @@ def _read(judge: Suitability, fact: str, text: str) -> float:
 def _asked(settings: Settings) -> measured.Judge:
     with bar("Language model") as progress:
         return measured.by_llm(load_llm(settings, progress))
+
+
+def _embedder(settings: Settings) -> Embedder:
+    with bar("Encoder") as progress:
+        return load_embedder(settings, progress)
 
 
 def _tell(summary: dict[str, Any], as_json: bool) -> None:

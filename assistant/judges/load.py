@@ -1,11 +1,11 @@
-"""Which judge of support the settings mean."""
+"""Which judges the settings mean."""
 
 from __future__ import annotations
 
 from assistant.errors import ModelError
 from assistant.judges.support import SHIPPED, Support
 from assistant.settings import Settings
-from assistant.types import LLM, Embedder, SupportJudge, SupportJudgeOf
+from assistant.types import LLM, Embedder, SuitabilityJudge, SupportJudge, SupportJudgeOf
 
 
 def chosen(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:
@@ -22,6 +22,32 @@ def chosen(settings: Settings, embedder: Embedder | None = None) -> SupportJudge
     except ModelError as error:
         return _failing(str(error))
     return lambda _: trained
+
+
+def suitability(embedder: Embedder) -> SuitabilityJudge:
+    """The judge of what suits a person, which comes with Sequitur and reads by this embedder.
+
+    One whose files are missing or that was trained for another embedder fails with a ModelError when it is asked.
+    """
+    from assistant.judges.suitability import SHIPPED, Knowledge, Suitability  # noqa: PLC0415
+
+    try:
+        return Suitability(Knowledge.load(SHIPPED), embedder)
+    except ModelError as error:
+        return Unusable(str(error))
+
+
+class Unusable:
+    """Stands for a judge of suitability that can't be used, and says why whenever it is asked."""
+
+    threshold = 1.0
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def clashes(self, *_: object) -> list[list[float]]:
+        """Raises a ModelError."""
+        raise ModelError(self._why)
 
 
 def _failing(told: str) -> SupportJudgeOf:

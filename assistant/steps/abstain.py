@@ -18,6 +18,7 @@ from assistant.types import Answer, Options, Parts, Step, Turn
 from assistant.unknown import says_unknown
 
 OWN = "Not from your library: this is the model's own knowledge, without a source."
+NOTHING_SUITS = "What was found doesn't suit what you told me, so it was left out."
 ASK = (
     "The library doesn't seem to hold an answer to this. The model can answer from its own knowledge, without a "
     "source, or from what was found all the same. You can also add a document that tells it, or ask in other words."
@@ -29,7 +30,9 @@ def unless_supported(strategy: Step) -> Step:
 
     def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         """Adds what the strategy adds, or an `answer` without sources, and an event that says why."""
-        if supported(turn, parts):
+        if turn.left_out and not turn.shown:
+            yield turn.grow(answer=Answer(NOTHING_SUITS))
+        elif supported(turn, parts):
             yield from strategy(turn, parts, stop)
         else:
             yield from _instead(below_of(turn, parts), turn.told(why(turn)), parts, stop)

@@ -48,6 +48,13 @@ def make(tables: Tables, count: int, seed: int) -> list[Pair]:
     return list(found.values())
 
 
+def fill(frame: str, item: Item, *others: Item) -> str:
+    """A sentence around an item; a frame may name two others."""
+    y, z = (other.name for other in others) if others else ("something else", "water")
+    words = {"x": item.name, "y": y, "z": z}
+    return frame.format(**words, **{key.upper(): _capital(word) for key, word in words.items()})
+
+
 class _Maker:
     """The recipes; each gives a pair, or None where its draw can't be labelled."""
 
@@ -213,10 +220,8 @@ class _Maker:
         return [item for item in self._pool if item.kind == kind]
 
     def _fill(self, frame: str, item: Item, others: Sequence[Item] = ()) -> str:
-        names = [other.name for other in others if other.name != item.name]
-        y, z = self._random.sample(names, 2) if len(names) > 1 else ("something else", "water")
-        words = {"x": item.name, "y": y, "z": z}
-        return frame.format(**words, **{key.upper(): _capital(word) for key, word in words.items()})
+        some = [other for other in others if other.name != item.name]
+        return fill(frame, item, *(self._random.sample(some, 2) if len(some) > 1 else ()))
 
     def _pair(self, group: Group, text: str, clash: bool, recipe: str) -> Pair:
         return Pair(self._worded(self._one(group.wordings)), self._dressed(text), clash, recipe)

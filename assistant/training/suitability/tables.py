@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-Part = Literal["train", "dev", "test"]
+Part = Literal["train", "dev", "test", "all"]
 HERE = Path(__file__).parent
 # Of a hundred entries so many are in "dev", and as many in "test".
 HELD_OUT = 10
@@ -124,7 +124,7 @@ def load(part: Part, seed: int, *, known: bool = False) -> Tables:
     """The tables of one part.
 
     Args:
-        part: which.
+        part: which; "all" for every entry.
         seed: decides the split.
         known: for "dev" and "test", the groups that training has, with their held-out wordings, in place of the
             groups that it lacks.
@@ -133,7 +133,7 @@ def load(part: Part, seed: int, *, known: bool = False) -> Tables:
     implied = _read("facts")["implies"]
 
     def ours(entries: Iterable[str]) -> tuple[str, ...]:
-        return tuple(entry for entry in entries if part_of(entry, seed) == part)
+        return tuple(entry for entry in entries if part in ("all", part_of(entry, seed)))
 
     def items(table: Mapping[str, str], kind: str) -> list[Item]:
         return [Item(name, kind, Tags.parse(table[name], implied)) for name in ours(table)]
@@ -155,14 +155,14 @@ def load(part: Part, seed: int, *, known: bool = False) -> Tables:
 def _groups(part: Part, seed: int, known: bool) -> tuple[Group, ...]:
     """The groups of a part with all their wordings; the groups of training, with the wordings of the part."""
     table = _read("facts")
-    among_training = known or part == "train"
+    among_training = known or part in ("train", "all")
     found = []
     for name, row in table["groups"].items():
         home = "train" if name in table["core"] else part_of(f"group {name}", seed)
-        if home != ("train" if among_training else part):
+        if part != "all" and home != ("train" if among_training else part):
             continue
         wordings, opposite = (
-            tuple(text for text in row.get(key, ()) if not among_training or part_of(text, seed) == part)
+            tuple(text for text in row.get(key, ()) if not among_training or part in ("all", part_of(text, seed)))
             for key in ("wordings", "opposite")
         )
         maybe = Tags(frozenset(), frozenset(row.get("maybe", "").split()))

@@ -1,0 +1,108 @@
+"""Keeps what clashes with what the person said of themselves out of a turn: peanut butter, for a peanut allergy.
+
+First out of what the model reads, since a small one copies whatever its passages list, and then out of what it wrote.
+Of a list only the items that clash go, of other sentences the whole. What went is told with the fact it went for, so
+that the person can judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from threading import Event
+
+from assistant import citations
+from assistant.errors import SequiturError
+from assistant.markers import read
+from assistant.steps.abstain import NOTHING_SUITS, said, unbacked
+from assistant.text import quote, sentences
+from assistant.types import Answer, LeftOut, Parts, SuitabilityJudge, Turn
+
+_BETWEEN = re.compile(r"\s*[,;]\s+")
+_JOINED = re.compile(r"^(?:and|or)\s+")
+NOT_ASKED = "What may not suit you was not left out: "
+
+
+def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Takes out of `digests` what clashes with a fact that is on, and adds it to `left_out`."""
+    if not turn.facts or parts.suitability is None or stop.is_set():
+        yield turn
+        return
+    try:
+        sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
+        cut = [(digest, *sieve.sift(digest.text)) for digest in turn.digests]
+    except SequiturError as error:
+        yield turn.told(f"{NOT_ASKED}{error}")
+        return
+    digests = tuple(replace(digest, text=text) if out else digest for digest, text, out in cut)
+    left = tuple(replace(one, passage_id=digest.passage_id) for digest, _, out in cut for one in out)
+    yield turn.grow(digests=digests, left_out=left)
+
+
+def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Takes the same out of the `answer`, whose sentences are then checked anew."""
+    answer = turn.answer
+    if not turn.facts or answer is None or answer.unknown or parts.suitability is None or stop.is_set():
+        yield turn
+        return
+    written = read(said(answer)).text
+    try:
+        text, out = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop).sift(written)
+    except SequiturError as error:
+        yield turn.told(f"{NOT_ASKED}{error}")
+        return
+    turn = turn.grow(left_out=(*turn.left_out, *out))
+    if not out:
+        yield turn
+    elif not text:
+        yield turn.grow(answer=Answer(NOTHING_SUITS), sentences=(), citations=())
+    elif answer.origin == "model":
+        yield turn.grow(answer=unbacked(text))
+    else:
+        yield from citations.settle(
+            turn.grow(answer=replace(answer, text=text), sentences=(), citations=()), parts, stop
+        )
+
+
+def _listed(sentence: str) -> tuple[str, list[str], str]:
+    """What leads to a list, up to a colon; its items; and the punctuation at its end."""
+    head, colon, body = sentence.rpartition(": ")
+    bare = body.rstrip(" .!?")
+    return head + colon, _BETWEEN.split(bare), body[len(bare) :]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sieve:
+    judge: SuitabilityJudge
+    facts: Sequence[str]
+    stop: Event
+
+    def sift(self, text: str) -> tuple[str, list[LeftOut]]:
+        """The text without what clashes, and what that was."""
+        spans = sentences(text)
+        pieces, out, end = list[str](), list[LeftOut](), 0
+        for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
+            sentence = quote(text, span)
+            rest, gone = self._cut(sentence, fact) if fact else (sentence, [])
+            pieces += [text[end : span.start], rest]
+            out += gone
+            end = span.end
+        return ("".join(pieces).strip(), out) if out else (text, [])
+
+    def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
+        """A sentence that clashes without the items of its list that do; nothing of one that is no list."""
+        lead, items, stop = _listed(sentence)
+        found = self._clashing(items) if len(items) > 1 else []
+        kept = [item for item, why in zip(items, found, strict=False) if not why]
+        if not kept or len(kept) == len(items):
+            return "", [LeftOut(sentence, fact)]
+        text = f"{lead}{', '.join(kept)}{stop}"
+        gone = [LeftOut(_JOINED.sub("", item), why) for item, why in zip(items, found, strict=True) if why]
+        return text[:1].upper() + text[1:], gone
+
+    def _clashing(self, texts: Sequence[str]) -> list[str]:
+        """For each text the fact that it clashes with most surely, "" for none."""
+        rows = self.judge.clashes(self.facts, texts, self.stop)
+        worst = [max(range(len(self.facts)), key=lambda n: rows[n][place]) for place in range(len(texts))]
+        return [self.facts[n] if rows[n][place] >= self.judge.threshold else "" for place, n in enumerate(worst)]
