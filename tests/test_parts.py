@@ -67,7 +67,7 @@ def test_the_library_is_encoded_while_loading_where_the_settings_say_so(load: Ca
     loader.wait()
     assert [stage.name for stage in loader.stages() if stage.done][2:] == [
         "Search by meaning",
-        "Support judge",
+        "Judges",
         "Language model",
     ]
     assert (loader.settings.data_dir / "dense" / "words" / "docs" / "manifest.json").exists()

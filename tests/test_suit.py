@@ -14,6 +14,7 @@ from assistant.errors import ModelError
 from assistant.judges.load import Unusable
 from assistant.steps import suit
 from assistant.steps.abstain import NOTHING_SUITS, OWN
+from assistant.steps.admit import UNSUPPORTED
 from assistant.types import Answer, Choices, Digest, Fact, LeftOut, Parts, Passage, RankedFact, Turn, now
 from assistant.views import as_json
 from assistant.web import render
@@ -139,3 +140,11 @@ def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:
     assert after.answer == Answer(f"{OWN}\n\nEat apples.", origin="model")
     [nothing] = suit.reply(turn.grow(answer=Answer("Eat peanuts.", origin="model")), own, Event())
     assert nothing.answer == Answer(NOTHING_SUITS)
+
+
+def test_what_no_source_says_any_more_is_the_models_own(parts: Parts) -> None:
+    turn = Turn("What?", facts=told(ALLERGY), passages=(Passage("p", "Food", "Peanuts."),))
+    turn = turn.grow(answer=Answer("Eat plums daily. Eat peanuts."))
+    *_, after = suit.reply(turn, replace(parts, suitability=Named()), Event())
+    assert after.answer == Answer(f"{OWN}\n\nEat plums daily.", origin="model")
+    assert after.events == (UNSUPPORTED,)

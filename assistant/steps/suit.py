@@ -16,6 +16,7 @@ from assistant import citations
 from assistant.errors import SequiturError
 from assistant.markers import read
 from assistant.steps.abstain import NOTHING_SUITS, said, unbacked
+from assistant.steps.admit import UNSUPPORTED
 from assistant.text import quote, sentences
 from assistant.types import Answer, LeftOut, Parts, SuitabilityJudge, Turn
 
