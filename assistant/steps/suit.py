@@ -61,9 +61,11 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     elif answer.origin == "model":
         yield turn.grow(answer=unbacked(text))
     else:
-        yield from citations.settle(
-            turn.grow(answer=replace(answer, text=text), sentences=(), citations=()), parts, stop
-        )
+        turn = turn.grow(answer=replace(answer, text=text), sentences=(), citations=())
+        for turn in citations.settle(turn, parts, stop):
+            yield turn
+        if turn.answer and turn.answer.unknown:
+            yield turn.told(UNSUPPORTED).grow(answer=unbacked(text), sentences=(), citations=())
 
 
 def _listed(sentence: str) -> tuple[str, list[str], str]:
