@@ -12,6 +12,7 @@ from assistant.errors import DataError
 from assistant.settings import LLMSettings, Settings
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.model
 @pytest.mark.parametrize("backend", ["llama.cpp", "openvino", "transformers"])
 def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: bench_llm.Backend, monkeypatch) -> None:

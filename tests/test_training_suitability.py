@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -14,7 +15,7 @@ from assistant.training.suitability import tables
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.tables import Group, Tags, load, part_of
 from assistant.training.suitability.train import FALSE_ALARMS, _threshold
-from tests.scripted import WORDS
+from tests.scripted import WordEmbedder
 
 HAND = Path(__file__).parent / "data" / "suitability.jsonl"
 SEED = 0
@@ -143,15 +144,24 @@ def test_the_threshold_lets_few_false_alarms_through():
     assert sum(score > _threshold(dev, scores) for score in calm) / len(calm) < FALSE_ALARMS + 0.01
 
 
+class Few(WordEmbedder):
+    """Bags of words in few dimensions, which are learned from in a moment."""
+
+    name = "few"
+
+    def encode(self, texts):
+        return super().encode(texts) @ np.random.default_rng(0).normal(size=(2048, 24)).astype(np.float32)
+
+
 def test_the_command_teaches_and_measures(tmp_path, monkeypatch):
     monkeypatch.setattr("assistant.training.suitability.train.KNOWN", 40)
     monkeypatch.setattr("assistant.training.suitability.train.NEW", 40)
-    monkeypatch.setattr("assistant.parts.load_embedder", lambda *_: WORDS)
+    monkeypatch.setattr("assistant.parts.load_embedder", lambda *_: Few())
     done = CliRunner().invoke(app, ["train", "suitability", "--out", str(tmp_path / "t"), "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert set(told["test"]) == {"known", "new"}
     knowledge = Knowledge.load(tmp_path / "t")
-    assert knowledge.embedder == WORDS.name
+    assert knowledge.embedder == "few"
     assert knowledge.threshold == told["threshold"]
     assert knowledge.rules.shape[1] == knowledge.has.shape[1] == len(knowledge.tags)
