@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.app import App, started
 from tests.fixtures_models import sharing_models
 
-pytestmark = [pytest.mark.model, pytest.mark.lucene]
+pytestmark = [pytest.mark.model, pytest.mark.lucene, pytest.mark.timeout(600)]
 
 QUESTION = "Which languages are spoken in Switzerland?"
 SLOW = 240_000  # milliseconds for loading and a turn on a busy machine

@@ -15,7 +15,7 @@ from tests.browser.app import App, started
 from tests.browser.conftest import tab
 from tests.fixtures_models import sharing_models
 
-pytestmark = [pytest.mark.model, pytest.mark.lucene]
+pytestmark = [pytest.mark.model, pytest.mark.lucene, pytest.mark.timeout(600)]
 
 SLOW = 240_000  # milliseconds for a turn or an index on a busy machine
 
