@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[1]
 SECONDS = 280.0
 # A new engine is added here.
 ENGINES = ("llama.cpp", "openvino", "transformers")
-SETTINGS = '[llm]\nmodel = "smollm2-135m"\ncontext = 1024\n[relevance]\nestimator = "none"\n'
+SETTINGS = (
+    '[llm]\nmodel = "smollm2-135m"\ncontext = 1024\n[relevance]\nestimator = "none"\n[turn]\naddresses_threshold = 0\n'
+)
 
 Start = Callable[..., subprocess.Popen[str]]
 
