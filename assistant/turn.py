@@ -1,8 +1,8 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
-    facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if set)
-    -> digests -> suited (to the person) -> answer (citations and a second look inside) -> quote (if there is no answer)
-    -> admit -> suits -> because -> offers
+    english -> facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if
+    set) -> digests -> suited (to the person) -> answer (citations and a second look inside) -> quote (if there is no
+    answer) -> admit -> suits -> because -> language (of the message) -> offers
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
@@ -29,6 +29,7 @@ from assistant.steps import (
     facts,
     glance,
     intent,
+    language,
     offers,
     quality,
     quote,
@@ -41,7 +42,7 @@ from assistant.types import Intent, Parts, Step, Turn
 
 Flow = tuple[tuple[str, Step], ...]
 
-BEFORE: Flow = (("facts", facts.run), ("intent", intent.run))
+BEFORE: Flow = (("english", language.message), ("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
 WRITING: Flow = (("answer", compose.run), ("because", because.run))
 
@@ -64,6 +65,7 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
         ("admit", admit.run),
         ("suits", suit.reply),
         ("because", because.run),
+        ("language", language.reply),
         ("offers", offers.run),
     )
 

@@ -394,7 +394,8 @@ class Wait:
 class Turn:
     """One utterance and all that was made of it. Steps add to it with `grow`; nothing is ever changed in place.
 
-    `reserve` are the next best passages after `passages`, which weighted answers use as well. `wait` is for those who
+    `english` is what was said where it is in another language, "" where it was left alone. `reserve` are the next best
+    passages after `passages`, which weighted answers use as well. `wait` is for those who
     watch, and is never stored.
     """
 
@@ -408,6 +409,7 @@ class Turn:
     step: str = ""
     wait: Annotated[Wait | None, Field(exclude=True)] = None
     intent: Intent = "question"
+    english: str = ""
     question: str = ""
     rewritten: bool = False
     facts: tuple[RankedFact, ...] = ()
@@ -445,6 +447,11 @@ class Turn:
     def told(self, event: str) -> Turn:
         """A copy with this event, said once however often it happens."""
         return self if event in self.events else self.grow(events=(*self.events, event))
+
+    @property
+    def said(self) -> str:
+        """What was said, in English where it was put into English."""
+        return self.english or self.utterance
 
     @property
     def used_facts(self) -> tuple[str, ...]:

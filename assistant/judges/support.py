@@ -84,9 +84,9 @@ class Support:
 
 
 def claimed(sentence: str, question: str = "") -> str:
-    """A sentence as the judge reads it, in training and in use: behind the question that it replies to."""
+    """A sentence as the judge reads it, in training and in use: behind the question that it replies to, if any."""
     asked = question.strip()
-    return f"{asked.rstrip('?')}? {sentence.strip()}" if asked else sentence.strip()
+    return f"{asked.rstrip('?')}? {sentence.strip()}".strip() if asked else sentence.strip()
 
 
 def windows(passage: Passage) -> list[str]:

@@ -22,7 +22,7 @@ _MOST = 20
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`. The facts nearest to the utterance are told, since the talk may be about them."""
-    if only_tells(turn.utterance, parts.embedder):
+    if only_tells(turn.said, parts.embedder):
         yield turn.grow(question=turn.utterance, answer=Answer(TOLD, origin="conversation"))
         return
     facts = tuple(fact.text for fact in turn.facts[:_MOST])

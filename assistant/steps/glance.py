@@ -16,5 +16,5 @@ from assistant.types import Parts, Query, Turn
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds provisional `passages` to a follow-up; a first utterance is searched for by the loop at once."""
     if turn.history:
-        turn = look(turn, parts, Query("utterance", f"{turn.history[-1].question} {turn.utterance}"))
+        turn = look(turn, parts, Query("utterance", f"{turn.history[-1].question} {turn.said}"))
     yield turn

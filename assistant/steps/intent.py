@@ -35,7 +35,7 @@ _ABOUT = re.compile(r"\W*(?:(?:what|how)(?! about)|which|who|whose|where|when|wh
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `intent`; talk that the library surely answers is a question."""
-    intent = intent_of(turn.utterance, parts.embedder, parts.settings.turn)
+    intent = intent_of(turn.said, parts.embedder, parts.settings.turn)
     intent = "question" if intent in TALK and _looked_up(turn, parts, stop) else intent
     yield turn.grow(intent=intent)
 
@@ -69,10 +69,10 @@ def library_answers(
 
 def _looked_up(turn: Turn, parts: Parts, stop: Event) -> bool:
     knobs = parts.settings.relevance
-    if parts.estimator is None or knobs.estimator == "llm" or only_tells(turn.utterance, parts.embedder):
+    if parts.estimator is None or knobs.estimator == "llm" or only_tells(turn.said, parts.embedder):
         return False
     try:
-        return library_answers(turn.utterance, parts.retriever, parts.estimator(parts.llm), knobs, stop)
+        return library_answers(turn.said, parts.retriever, parts.estimator(parts.llm), knobs, stop)
     except Exception:  # noqa: BLE001 - a model may fail in any way, and talk doesn't depend on this one
         _LOG.exception("the relevance estimator failed")
         return False

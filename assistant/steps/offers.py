@@ -11,4 +11,4 @@ from ptkb.extract import offers
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `offers`."""
-    yield turn.grow(offers=offers(turn.utterance, turn.known, parts.embedder))
+    yield turn.grow(offers=offers(turn.said, turn.known, parts.embedder))

@@ -35,9 +35,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     it. What is named by its place in the last reply is spelt out for them.
     """
     history, facts = recent(turn.history, exchanges=3, chars=400), _facts(turn)
-    utterance = spelt_out(turn.utterance, turn.history[-1]) if turn.history else turn.utterance
+    utterance = spelt_out(turn.said, turn.history[-1]) if turn.history else turn.said
     if not history and not facts:
-        question = in_full(turn.utterance)
+        question = in_full(turn.said)
         yield turn.grow(question=question, rewritten=question != turn.utterance)
         return
     # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
@@ -60,7 +60,7 @@ def _facts(turn: Turn) -> tuple[str, ...]:
 
 
 def _question(written: str, utterance: str, turn: Turn) -> str:
-    written, said = written.strip().removeprefix("A:").strip().strip('"'), len(turn.utterance)
+    written, said = written.strip().removeprefix("A:").strip().strip('"'), len(turn.said)
     too_long = len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
     unusable = not written or too_long or answers or _was_said(written, turn)
@@ -77,4 +77,4 @@ def _behind_the_last(utterance: str, turn: Turn) -> str:
 def _was_said(written: str, turn: Turn) -> bool:
     """Whether this is an earlier question, unless that is what the user has just asked again."""
     before = {normalise(text) for one in turn.history for text in (one.utterance, one.question)}
-    return normalise(written) in before - {normalise(turn.utterance)}
+    return normalise(written) in before - {normalise(turn.said)}

@@ -8,6 +8,10 @@ passage that backs them and once with one that doesn't, because it is another, o
     false   the answer of another question on the same passage; an unanswerable question (SQuAD 2.0) with the answer of
             the most similar question; a name, number, order or "not" changed; the sentence taken out of the passage
     partly  two sentences of which one is false, or taken out; a question of two hops with one hop taken away
+
+A question by itself is a claim, too: that the passage answers it. One model so learns what the relevance estimator is
+asked as well. Its negatives are near: another passage on the same matter, the passage without the sentence that
+answers, a question of SQuAD 2.0 that its passage leaves open, another aspect of the same disease (MedQuAD).
 """
 
 from __future__ import annotations
@@ -33,6 +37,10 @@ from assistant.types import Passage
 
 Split = Literal["train", "dev", "test"]
 TRUE, PARTLY, FALSE = 1.0, 0.3, 0.0
+# Words of a reply by which the passage that begins with it is told from others.
+_REPLY = 80
+# Questions on diseases that one seed takes, so that they don't outweigh the other sets.
+_REPLIES = 2000
 # The share of evidence that is cut down to a few sentences around the one meant, and that is joined with other text.
 _CUT, _JOINED = 0.5, 0.15
 # Sentences that claims are made of, in words.
@@ -60,11 +68,15 @@ class Hops:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What pairs are made of. `around` are the passages of the same work or question, by a passage's id."""
+    """What pairs are made of. `around` are the passages of the same work or question, by a passage's id.
+
+    `replies` are questions with passages that answer them as a whole.
+    """
 
     asked: tuple[Asked, ...]
     hops: tuple[Hops, ...]
     plain: tuple[Passage, ...]
+    replies: tuple[tuple[str, Passage], ...] = ()
     around: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
 
 
@@ -72,10 +84,11 @@ class Material:
 
 
 def read(folder: Path, split: Split) -> Material:
-    """The questions of one split of squad/, nq/, hotpotqa/ and 2wikimultihopqa/ in a folder.
+    """The questions of one split of squad/, nq/, hotpotqa/, 2wikimultihopqa/ and library/ in a folder.
 
     SQuAD is split by article: a fifth of them for "test", a fifth for "dev". Of the other sets a twentieth of the
-    questions is "dev", and none "test"; passages with the title of a test article are left out everywhere.
+    questions is "dev", and none "test"; passages with the title of a test article are left out everywhere. So are, of
+    SQuAD and NQ, the third of articles and of questions that the relevance estimator is measured on.
 
     Raises:
         DataError: a file is missing or broken, or lacks what such a set has.
@@ -83,7 +96,8 @@ def read(folder: Path, split: Split) -> Material:
     try:
         squad = _squad(folder / "squad", split)
         others = ("nq", "hotpotqa", "2wikimultihopqa") if split != "test" else ()
-        every = (squad, *(_other(folder / name, split) for name in others))
+        health = (_health(folder / "library" / "medquad.jsonl.gz", split),) if split != "test" else ()
+        every = (squad, *(_other(folder / name, split) for name in others), *health)
     except (KeyError, IndexError) as error:
         raise DataError(
             f"A question set in {folder} lacks {error}; give corpora and questions that belong together."
@@ -92,6 +106,7 @@ def read(folder: Path, split: Split) -> Material:
         tuple(one for some in every for one in some.asked),
         tuple(one for some in every for one in some.hops),
         tuple(one for some in every for one in some.plain),
+        tuple(one for some in every for one in some.replies),
         {name: passages for some in every for name, passages in some.around.items()},
     )
 
@@ -102,7 +117,12 @@ def fold(text: str, folds: int) -> int:
 
 
 def _is_of(title: str, split: Split) -> bool:
-    return {0: "test", 1: "dev"}.get(fold(title, 5), "train") == split
+    return {0: "test", 1: "dev"}.get(fold(title, 5), "train") == split and (split == "test" or not measured(title))
+
+
+def measured(text: str) -> bool:
+    """Whether an article of SQuAD or a question of NQ is one that the relevance estimator is measured on."""
+    return fold(text, 3) == 0
 
 
 def _squad(folder: Path, split: Split) -> Material:
@@ -119,7 +139,10 @@ def _squad(folder: Path, split: Split) -> Material:
     }
     used = {one.passage.id: one.passage for one in asked.values()}
     return Material(
-        tuple(asked.values()), (), tuple(used.values()), {name: tuple(around[one.title]) for name, one in used.items()}
+        tuple(asked.values()),
+        (),
+        tuple(used.values()),
+        around={name: tuple(around[one.title]) for name, one in used.items()},
     )
 
 
@@ -130,6 +153,8 @@ def _other(folder: Path, split: Split) -> Material:
         gold = tuple(corpus[name] for name in row["gold"] if name in corpus)
         if (fold(row["id"], 20) == 0) != (split == "dev") or not gold or not row["answers"]:
             continue
+        if folder.name == "nq" and measured(row["question"]):
+            continue
         near = tuple(corpus[name] for name in row.get("candidates", ()) if name in corpus and name not in row["gold"])
         if len(gold) > 1:
             hops.append(Hops(row["question"], row["answers"][0], gold, near))
@@ -137,7 +162,18 @@ def _other(folder: Path, split: Split) -> Material:
             asked.append(Asked(row["question"], answer, gold[0]))
         around.update({one.id: (*gold, *near) for one in (*gold, *near)})
     used = {one.id: one for some in hops for one in (*some.passages, *some.others)}
-    return Material(tuple(asked), tuple(hops), (*used.values(), *(one.passage for one in asked)), around)
+    return Material(tuple(asked), tuple(hops), (*used.values(), *(one.passage for one in asked)), around=around)
+
+
+def _health(path: Path, split: Split) -> Material:
+    """Questions on diseases and their answers, a passage each: its beginning. `around` has the disease's others."""
+    replies, about = [], defaultdict[str, list[Passage]](list)
+    for row in _rows(path):
+        if (fold(row["title"], 20) == 0) == (split == "dev"):
+            passage = Passage(row["id"], row["title"], " ".join(row["contents"].split()[:_REPLY]))
+            replies.append((row["question"], passage))
+            about[row["title"]].append(passage)
+    return Material((), (), (), tuple(replies), {one.id: tuple(about[one.title]) for _, one in replies})
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -155,10 +191,10 @@ def _corpus(folder: Path) -> dict[str, Passage]:
 def make(material: Material, seed: int, kinds: frozenset[str] = frozenset()) -> list[Labelled]:
     """All pairs of the material, in an order and with changes that only the seed decides.
 
-    `kinds` may name some of "answers", "sentences" and "hops"; all are made by default.
+    `kinds` may name some of "answers", "sentences", "hops" and "questions"; all are made by default.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    makers = {"answers": _answers, "sentences": _of_sentences, "hops": _of_hops}
+    makers = {"answers": _answers, "sentences": _of_sentences, "hops": _of_hops, "questions": _questions}
     found = [pair for name, of in makers.items() if not kinds or name in kinds for pair in of(material, chance)]
     found = list(dict.fromkeys(pair for pair in found if pair.first.strip() and pair.second.strip()))
     return chance.sample(found, len(found))
@@ -331,6 +367,24 @@ def _of_hops(material: Material, chance: Random) -> Iterator[Labelled]:
         wrong = [title for passage in (*one.passages, *one.others) if (title := passage.title) not in claim]
         if wrong and one.answer[:1].isupper() and reply not in {"yes", "no"}:
             yield Labelled(claimed(chance.choice(wrong), one.question), _together(one.passages, chance), FALSE)
+
+
+def _questions(material: Material, chance: Random) -> Iterator[Labelled]:
+    """Questions by themselves, each beside a passage that answers and one that doesn't."""
+    for one in material.asked:
+        question = claimed("", one.question)
+        if not one.answer:
+            yield Labelled(question, _cut(one.passage, "", chance), FALSE)
+            continue
+        yield _pair(question, one.passage, one.answer, material, chance, TRUE)
+        if without := _without_answer(one, material, chance):
+            yield Labelled(question, without, FALSE)
+    for asked, passage in chance.sample(material.replies, min(len(material.replies), _REPLIES)):
+        question = claimed("", asked)
+        yield Labelled(question, passage.titled, TRUE)
+        others = [other for other in material.around[passage.id] if other.text != passage.text]
+        if others:
+            yield Labelled(question, chance.choice(others).titled, FALSE)
 
 
 def _together(passages: Sequence[Passage], chance: Random) -> str:

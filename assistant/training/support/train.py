@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,11 +19,13 @@ from assistant.evaluation.data import sample
 from assistant.evaluation.support import Pair, read_pairs
 from assistant.judges._model import Curve
 from assistant.judges.support import Support
-from assistant.training.support.pairs import FALSE, TRUE, make, near_misses, read
+from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
+from assistant.training.support.spans import read_spans
 from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
 from assistant.types import Claim, Passage, Progress
 
 PAIRS, MISSES = "pairs.json", "near_misses.jsonl"
+SPANS = Path("wice", "non_supported_tokens_train.jsonl.gz")
 # Development pairs that stages of the training are compared by, and those that the curve is fitted on.
 WATCHED, FITTED = 500, 2000
 _STEPS = 200
@@ -40,7 +43,7 @@ def train(
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
         ModelError: the base can't be loaded.
     """
-    made = _made(folder, data, plan.seed)
+    made = _made(folder, data, plan.seed, count)
     pairs, dev = sample(_whole(made["train"], plan), count, plan.seed), sample(made["dev"], FITTED, plan.seed)
     watched = [Labelled(one.first, one.second, float(one.label == TRUE)) for one in _whole(dev, plan)[:WATCHED]]
     stages = PairTrainer(folder, plan, pairs, watched).run(progress)
@@ -51,6 +54,17 @@ def train(
         "curve": asdict(curve),
         "auc of claims alone": shortcut(pairs, dev),
     }
+
+
+def _enough(material: Material, seed: int, count: int) -> list[Labelled]:
+    """So many pairs: all that a seed makes of the material, and as many more seeds as it takes, until one adds none."""
+    found: dict[Labelled, None] = {}
+    for n in itertools.count(seed):
+        before = len(found)
+        found |= dict.fromkeys(make(material, n))
+        if len(found) >= count or len(found) == before:
+            return list(found)
+    return list(found)
 
 
 def _whole(pairs: Sequence[Labelled], plan: Plan) -> list[Labelled]:
@@ -119,6 +133,8 @@ def choose(judge: Support, curve: Curve, sets: Mapping[str, Sequence[Pair]]) -> 
 def _chosen_on(data: Path, hand: Path | None, seed: int) -> dict[str, list[Pair]]:
     rows = near_misses(read(data, "dev"), seed)
     sets = {"questions of the development articles": [Pair.model_validate(row) for row in rows]}
+    if (spans := data / SPANS).exists():
+        sets["claims with words that their evidence lacks"] = read_spans(spans)
     return sets | ({"pairs labelled by hand": read_pairs(hand, "dev")} if hand else {})
 
 
@@ -168,12 +184,11 @@ def shortcut(pairs: Sequence[Labelled], dev: Sequence[Labelled]) -> float:
     return float(roc_auc_score([one.label == TRUE for one in dev], said))
 
 
-def _made(folder: Path, data: Path, seed: int) -> dict[str, list[Labelled]]:
+def _made(folder: Path, data: Path, seed: int, count: int) -> dict[str, list[Labelled]]:
     """The pairs, made once and kept, since that takes minutes."""
     path = folder / PAIRS
     if not path.exists():
-        train_, dev = read(data, "train"), read(data, "dev")
-        made = {"train": make(train_, seed), "dev": make(dev, seed + 1)}
+        made = {"train": _enough(read(data, "train"), seed, count), "dev": make(read(data, "dev"), seed + 1)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             partial = path.with_suffix(".partial")

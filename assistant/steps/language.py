@@ -1,0 +1,116 @@
+"""Questions in other languages than English: put into English first, and the reply back into the language.
+
+The search's stemming, the sentence encoder and the judges know English. So a message in another language is understood,
+searched for and answered in English, and the sentences of the reply are translated one by one at the end, when they
+have been checked and cited. Where the library itself answers in the language of the message, nothing is translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from threading import Event
+from typing import Any
+
+from assistant.budget import fit
+from assistant.steps.abstain import OWN
+from assistant.text import quote, sentences, shorten
+from assistant.types import Completion, Options, Parts, Turn
+
+ENGLISH = "en"
+# Languages that are told apart; more would only make short messages less sure.
+LANGUAGES = (
+    "ar bg ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk sl sr sv th tr uk vi zh"
+).split()
+# A probability of English under which a message is in another language (of 1,700 English messages and questions that
+# were looked at, one had less), and characters above which it is a text rather than a message.
+_UNLIKELY, _LONGEST = 0.01, 1000
+# Characters of the message that show which language it is.
+_SHOWN = 200
+# Passages that tell whether the library is in the language of the message.
+_ASKED = 3
+
+
+def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `english`, what was said in English, unless it is English or the library has passages in its language."""
+    language = language_of(turn.utterance)
+    if language == ENGLISH or len(turn.utterance) > _LONGEST or stop.is_set() or _is_held(language, turn, parts):
+        yield turn
+        return
+    room = _room(turn.utterance)
+    messages, cuts = fit("english", parts.llm, room, utterance=turn.utterance)
+    turn = turn.grow(cuts=turn.cuts + cuts)
+    [completion] = parts.llm.complete([messages], _options(room), stop)
+    yield turn.grow(english=_finished(completion))
+
+
+def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Puts the `answer` to a message that was put into English into the language of the message, with its markers."""
+    answer = turn.answer
+    if not turn.english or answer is None or answer.unknown or stop.is_set():
+        yield turn
+        return
+    head = OWN if answer.text.startswith(OWN) else ""
+    body = answer.text.removeprefix(OWN)
+    said = [one.text for one in turn.sentences] or [quote(body, span) for span in sentences(body)]
+    words = dict(zip(said, _translated(said, turn, parts, stop), strict=True))
+    yield turn.grow(
+        answer=replace(answer, text=head + _put_in(body, words)),
+        sentences=tuple(replace(one, text=words[one.text]) for one in turn.sentences),
+        citations=tuple(replace(one, sentence=words.get(one.sentence, one.sentence)) for one in turn.citations),
+    )
+
+
+def language_of(text: str) -> str:
+    """The language that a text is most likely in, an ISO 639-1 code; English unless that is unlikely."""
+    ranked = _identifier().rank(text)
+    return str(ranked[0][0]) if dict(ranked)[ENGLISH] < _UNLIKELY else ENGLISH
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 - reads its model
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(LANGUAGES)
+    return identifier
+
+
+def _is_held(language: str, turn: Turn, parts: Parts) -> bool:
+    """Whether the message as it is finds passages in its language."""
+    found = parts.retriever.search(turn.utterance, _ASKED)
+    return any(language_of(passage.text) == language for passage in found)
+
+
+def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list[str]:
+    """The texts in the language of the message; one that can't be put into it stays as it is."""
+    said = shorten(turn.utterance, _SHOWN)
+    prompts = [fit("translate", parts.llm, _room(text), message=said, text=text)[0] for text in texts]
+    most = max(map(_room, texts), default=1)
+    found = parts.llm.complete(prompts, _options(most), stop) if prompts else []
+    return [_finished(one) or text for one, text in zip(found, texts, strict=True)]
+
+
+def _put_in(body: str, words: dict[str, str]) -> str:
+    pieces, end = list[str](), 0
+    for text, other in words.items():
+        place = body.find(text, end)
+        if place >= 0:
+            pieces += [body[end:place], other]
+            end = place + len(text)
+    return "".join(pieces) + body[end:]
+
+
+def _room(text: str) -> int:
+    """Tokens for a text in another language: at most one for each character is plenty."""
+    return 40 + len(text)
+
+
+def _options(room: int) -> Options:
+    return Options(max_tokens=room, stop=("\n",))
+
+
+def _finished(completion: Completion) -> str:
+    """What was written, if it came to its end."""
+    return completion.text.strip().strip('"') if completion.finish == "stop" else ""

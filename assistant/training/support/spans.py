@@ -1,0 +1,65 @@
+"""Claims of which people marked the words that their evidence doesn't support, as pairs to choose a threshold on.
+
+One row is of WiCE's training part (Kamoi et al. 2023, `non_supported_tokens_train`):
+
+    {"claim_tokens": ["The", "audience", ...], "non_supported_spans": [false, false, ...], "evidence": ["By D.", ...],
+     "supporting_sentences": [[27]]}
+
+The whole claim is not supported, and what is left of it without those words is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from assistant.errors import DataError
+from assistant.evaluation.data import records
+from assistant.evaluation.support import Pair
+
+# Words of a claim that is left, at least, and of the evidence that is read around what supports it, at most.
+_LEAST, _AROUND = 5, 250
+# What is written without a space in front of it.
+_CLOSING = frozenset(",.;:!?)’'%")
+
+
+def read_spans(path: Path) -> list[Pair]:
+    """Two pairs of each row: the claim, and what of it is supported where that is still a sentence.
+
+    Raises:
+        DataError: the file can't be read, or a row lacks what such a row has.
+    """
+    found: list[Pair] = []
+    for place, row in records(path):
+        try:
+            found += _pairs(row)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise DataError(f"{place}, is no claim with marked words ({error}); give the file as it is.") from error
+    return found
+
+
+def _pairs(row: dict[str, Any]) -> Iterator[Pair]:
+    tokens, marked = row["claim_tokens"], row["non_supported_spans"]
+    evidence = _near(row["evidence"], row["supporting_sentences"][0])
+    left = [token for token, is_marked in zip(tokens, marked, strict=True) if not is_marked]
+    whole = "partially_supported" if len(left) < len(tokens) else "supported"
+    yield Pair(claim=_joined(tokens), evidence=evidence, label=whole)
+    if _LEAST <= len(left) < len(tokens):
+        yield Pair(claim=_joined(left), evidence=evidence, label="supported")
+
+
+def _near(texts: list[str], supporting: list[int]) -> str:
+    """The supporting sentences with as many around them as fit the words, in their order."""
+    kept = set(supporting)
+    for distance in range(1, len(texts)):
+        for place in supporting:
+            for at in (place - distance, place + distance):
+                if 0 <= at < len(texts) and sum(len(texts[n].split()) for n in (*kept, at)) <= _AROUND:
+                    kept.add(at)
+    return " ".join(texts[n] for n in sorted(kept))
+
+
+def _joined(tokens: list[str]) -> str:
+    text = "".join(token if token in _CLOSING else f" {token}" for token in tokens)
+    return text.strip().replace(" - ", "-").replace(" 's", "'s")

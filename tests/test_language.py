@@ -1,0 +1,103 @@
+"""A question in another language is understood in English, and answered in its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from assistant.steps import language
+from assistant.steps.abstain import OWN, unbacked
+from assistant.types import Answer, Citation, Parts, Passage, Sentence, Turn
+from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
+
+RENT = "Quel est le montant du loyer ?"
+LEASE = Passage("lease", "Lease", "The rent is 1,240 euros a month, to be paid on the first.")
+BAIL = Passage("bail", "Bail", "Le loyer est de 1 240 euros par mois, à payer le premier jour du mois.")
+
+
+def through(step: object, turn: Turn, parts: Parts) -> Turn:
+    *_, turn = step(turn, parts, Event())  # type: ignore[operator]
+    return turn
+
+
+def with_llm(parts: Parts, llm: ScriptedLLM, *passages: Passage) -> Parts:
+    return replace(parts, llm=llm, retriever=FixedRetriever(list(passages)))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (RENT, "fr"),
+        ("Wie viele Leute wohnen dort?", "de"),
+        ("¿Cuál es la capital de Perú?", "es"),
+        ("日本の首都はどこですか", "ja"),
+        ("What is the capital of Peru?", "en"),
+        ("wich cheese can i eat", "en"),
+        ("ok", "en"),
+        ("17*23?", "en"),
+    ],
+)
+def test_languages_are_told_apart(text: str, code: str) -> None:
+    assert language.language_of(text) == code
+
+
+def test_a_foreign_message_is_put_into_english(parts: Parts) -> None:
+    llm = ScriptedLLM(["How much is the rent?"])
+    turn = through(language.message, Turn(RENT), with_llm(parts, llm, LEASE))
+    assert (turn.english, turn.said, turn.utterance) == ("How much is the rent?", "How much is the rent?", RENT)
+    assert llm.prompts[0][-1].content == RENT
+
+
+@pytest.mark.parametrize("said", ["How much is the rent?", "Le " + "loyer, " * 200])
+def test_english_and_long_texts_are_left_alone(parts: Parts, said: str) -> None:
+    assert through(language.message, Turn(said), with_llm(parts, ScriptedLLM(), LEASE)).said == said
+
+
+def test_what_the_library_holds_in_that_language_is_not_translated(parts: Parts) -> None:
+    assert not through(language.message, Turn(RENT), with_llm(parts, ScriptedLLM(), LEASE, BAIL)).english
+
+
+def test_a_translation_that_found_no_end_is_not_used(parts: Parts) -> None:
+    assert through(language.message, Turn(RENT), with_llm(parts, OutOfRoom(["How much is"]), LEASE)).said == RENT
+
+
+def test_the_reply_is_translated_sentence_by_sentence_and_keeps_its_citations(parts: Parts) -> None:
+    text = "The rent is 1,240 euros. It is due on the first."
+    cited = Citation(1, "lease", 0, 10, "The rent is 1,240 euros.", "The rent", 0.9)
+    turn = Turn(RENT, english="How much is the rent?").grow(
+        answer=Answer("The rent is 1,240 euros. [1] It is due on the first."),
+        sentences=(
+            Sentence("The rent is 1,240 euros.", "supported", 0.9, (1,)),
+            Sentence("It is due on the first.", "not", 0.1),
+        ),
+        citations=(cited,),
+    )
+    llm = ScriptedLLM(["Le loyer est de 1 240 euros.", "Il est dû le premier."])
+    turn = through(language.reply, turn, with_llm(parts, llm))
+    assert turn.answer == Answer("Le loyer est de 1 240 euros. [1] Il est dû le premier.")
+    assert [one.text for one in turn.sentences] == ["Le loyer est de 1 240 euros.", "Il est dû le premier."]
+    assert turn.citations[0].sentence == "Le loyer est de 1 240 euros."
+    assert [text in prompt[-1].content for prompt, text in zip(llm.prompts, (text[:24], text[25:]), strict=True)] == [
+        True,
+        True,
+    ]
+
+
+def test_the_line_that_tells_of_no_source_stays(parts: Parts) -> None:
+    turn = Turn(RENT, english="How much is the rent?", answer=unbacked("About 800 euros."))
+    turn = through(language.reply, turn, with_llm(parts, ScriptedLLM(["Environ 800 euros."])))
+    assert turn.answer
+    assert turn.answer.text == f"{OWN}\n\nEnviron 800 euros."
+
+
+def test_a_sentence_that_can_not_be_translated_stays_as_it_is(parts: Parts) -> None:
+    turn = Turn(RENT, english="How much is the rent?", answer=unbacked("About 800 euros."))
+    turn = through(language.reply, turn, with_llm(parts, OutOfRoom(["Environ"])))
+    assert turn.answer == unbacked("About 800 euros.")
+
+
+def test_replies_to_english_and_what_is_not_known_are_left_alone(parts: Parts) -> None:
+    for turn in (Turn("What?", answer=Answer("This.")), Turn(RENT, english="What?", answer=Answer("?", unknown=True))):
+        assert through(language.reply, turn, with_llm(parts, ScriptedLLM())) == turn
