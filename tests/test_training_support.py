@@ -17,9 +17,11 @@ from assistant.judges._model import Curve
 from assistant.judges.support import claimed
 from assistant.training.support import edits
 from assistant.training.support.edits import WRONG, lightened, names, wronged
-from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, near_misses, read
+from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, measured, near_misses, read
+from assistant.training.support.spans import read_spans
 from assistant.training.support.statements import statement
 from assistant.training.support.train import fit, shortcut
+from assistant.training.support.written import pairs, written
 from assistant.training.trainer import Labelled
 from assistant.types import Passage
 
@@ -68,6 +70,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]  # fmt: skip
     for name in ("hotpotqa", "2wikimultihopqa"):
         _write(folder / name, plain, questions=[{**one, "id": f"{name} {one['id']}"} for one in hops])
+    health = [
+        {"id": f"m{n} {kind}", "title": f"Illness {n}", "question": f"What are the {kind} of illness {n}?",
+         "contents": f"The {kind} of illness {n} differ from person to person."}
+        for n in range(30) for kind in ("causes", "treatments")
+    ]  # fmt: skip
+    (folder / "library").mkdir()
+    with gzip.open(folder / "library" / "medquad.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in health)
     return folder
 
 
@@ -192,6 +202,54 @@ def test_hops_that_lack_one_are_partly_so_or_not_at_all(data: Path) -> None:
             assert (pair.label == PARTLY) is ("brahe" in pair.second.lower())
 
 
+def test_a_question_alone_is_true_beside_what_answers_it(data: Path) -> None:
+    found = make(read(data, "train"), 0, frozenset(["questions"]))
+    asked = [pair for pair in found if pair.first == "Who hired Kepler?"]
+    assert {pair.label for pair in asked} == {TRUE, FALSE}
+    assert all(("Brahe" in pair.second) is (pair.label == TRUE) for pair in asked)
+    assert all(pair.label == FALSE for pair in found if pair.first == "How many doors does it have?")
+    causes = [pair for pair in found if pair.first.startswith("What are the causes")]
+    assert causes
+    assert all(("The causes" in pair.second) is (pair.label == TRUE) for pair in causes)
+
+
+def test_what_the_estimator_is_measured_on_is_not_learned(data: Path) -> None:
+    for split in ("train", "dev"):
+        asked = read(data, split).asked
+        assert not any(measured(one.passage.title) for one in asked if one.passage.title.startswith("Article"))
+        assert not any(measured(one.question) for one in asked if one.question.startswith("where is town"))
+
+
+def test_marked_words_make_a_claim_that_is_not_supported_and_one_that_is(tmp_path: Path) -> None:
+    row = {
+        "claim_tokens": ["The", "hall", "opened", "in", "May", ",", "as", "a", "self", "-", "service", "shop", "."],
+        "non_supported_spans": [False] * 3 + [True] * 2 + [False] * 8,
+        "evidence": [*(f"Line {n} of many." for n in range(200)), "The hall opened as a self-service shop."],
+        "supporting_sentences": [[200]],
+    }
+    (tmp_path / "spans.jsonl").write_text(json.dumps(row) + "\n")
+    whole, left = read_spans(tmp_path / "spans.jsonl")
+    assert (whole.claim, whole.label) == ("The hall opened in May, as a self-service shop.", "partially_supported")
+    assert (left.claim, left.label) == ("The hall opened, as a self-service shop.", "supported")
+    assert left.evidence.endswith("Line 199 of many. The hall opened as a self-service shop.")
+    assert len(left.evidence.split()) <= 250
+    (tmp_path / "spans.jsonl").write_text('{"claim_tokens": ["A"]}\n')
+    with pytest.raises(DataError, match="line 1, is no claim with marked words"):
+        read_spans(tmp_path / "spans.jsonl")
+
+
+def test_written_claims_are_there_in_all_labels_and_in_one_split_each() -> None:
+    train, dev = written("train"), written("dev")
+    assert len(train) > len(dev) > 10
+    assert not {one.text for one in train} & {one.text for one in dev}
+    assert written("test") == []
+    found = pairs(train, 0)
+    assert {pair.label for pair in found} == {TRUE, PARTLY, FALSE}
+    alone = [pair for pair in found if pair.first.endswith("?")]
+    assert {pair.label for pair in alone} == {TRUE, FALSE}
+    assert found == pairs(train, 0)
+
+
 def test_near_misses_take_the_answer_of_the_most_alike_question(data: Path) -> None:
     rows = near_misses(read(data, "test"), 0)
     wrong = [row for row in rows if row["label"] == "not_supported"]
@@ -282,4 +340,4 @@ def test_kept_pairs_that_are_not_these_are_told(data: Path, tmp_path: Path, chan
     text = "{" if change == "broken" else json.dumps({"seed": 9, "train": [], "dev": []})
     (tmp_path / "pairs.json").write_text(text)
     with pytest.raises(DataError, match="is broken; remove it" if change == "broken" else "with the seed 9, not 0"):
-        train._made(tmp_path, data, 0)
+        train._made(tmp_path, data, 0, 100)

@@ -21,6 +21,8 @@ from assistant.judges._model import Curve
 from assistant.judges.support import Support
 from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
 from assistant.training.support.spans import read_spans
+from assistant.training.support.written import pairs as written_pairs
+from assistant.training.support.written import NAMES, written
 from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
 from assistant.types import Claim, Passage, Progress
 
@@ -29,6 +31,8 @@ SPANS = Path("wice", "non_supported_tokens_train.jsonl.gz")
 # Development pairs that stages of the training are compared by, and those that the curve is fitted on.
 WATCHED, FITTED = 500, 2000
 _STEPS = 200
+# How often each pair that was written by hand is learned.
+TIMES = 3
 
 
 def train(
@@ -39,12 +43,16 @@ def train(
     `hand` holds pairs labelled by hand, as `evaluate support` reads them: the threshold is chosen on their split "dev"
     as well.
 
+    Pairs that were written for it are up to a third of all; the others are the recipe's.
+
     Raises:
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
         ModelError: the base can't be loaded.
     """
-    made = _made(folder, data, plan.seed, count)
-    pairs, dev = sample(_whole(made["train"], plan), count, plan.seed), sample(made["dev"], FITTED, plan.seed)
+    made, own = _made(folder, data, plan.seed, count), TIMES * _whole(written_pairs(written("train"), plan.seed), plan)
+    own = sample(own, min(len(own), count // 3), plan.seed)
+    pairs = own + sample(_whole(made["train"], plan), count - len(own), plan.seed)
+    dev = sample(made["dev"], FITTED, plan.seed)
     watched = [Labelled(one.first, one.second, float(one.label == TRUE)) for one in _whole(dev, plan)[:WATCHED]]
     stages = PairTrainer(folder, plan, pairs, watched).run(progress)
     curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed))
@@ -133,6 +141,12 @@ def choose(judge: Support, curve: Curve, sets: Mapping[str, Sequence[Pair]]) -> 
 def _chosen_on(data: Path, hand: Path | None, seed: int) -> dict[str, list[Pair]]:
     rows = near_misses(read(data, "dev"), seed)
     sets = {"questions of the development articles": [Pair.model_validate(row) for row in rows]}
+    own = [
+        Pair(claim=claim, question=asked, title=one.title, evidence=one.text, label=NAMES[label])
+        for one in written("dev")
+        for label, asked, claim, _ in one.claims
+    ]
+    sets["claims that were written for it"] = own
     if (spans := data / SPANS).exists():
         sets["claims with words that their evidence lacks"] = read_spans(spans)
     return sets | ({"pairs labelled by hand": read_pairs(hand, "dev")} if hand else {})

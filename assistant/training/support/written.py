@@ -1,0 +1,65 @@
+"""Claims that were written for Sequitur beside passages that were: what the recipe's changes by code never look like.
+
+They lie in written.jsonl beside this file, one passage a line, each with some true, half-true and false claims, in the
+words of a reply; `kind` says what makes a claim true or false:
+
+    {"title": "Ferry", "text": "Bicycles travel free from nine ...", "claims": [["not", "May I bring it at eight?",
+     "Yes, bicycles are free.", "condition"], ...]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from pydantic import TypeAdapter
+
+from assistant.evaluation.support import Label
+from assistant.judges.support import claimed
+from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
+from assistant.training.trainer import Labelled
+
+PATH = Path(__file__).with_name("written.jsonl")
+_LABELS = {"supported": TRUE, "partly": PARTLY, "not": FALSE}
+# The labels as pairs for measuring have them.
+NAMES: dict[str, Label] = {"supported": "supported", "partly": "partially_supported", "not": "not_supported"}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A passage and its claims: label, question ("" for none), claim, kind."""
+
+    title: str
+    text: str
+    claims: tuple[tuple[str, str, str, str], ...]
+
+    @property
+    def titled(self) -> str:
+        """Title and text in one, as the judge reads them."""
+        return f"{self.title}: {self.text}"
+
+
+_WRITTEN: TypeAdapter[Written] = TypeAdapter(Written)
+
+
+def written(split: Split) -> list[Written]:
+    """The passages of a split: a tenth of them for "dev", the others for "train"; none for "test"."""
+    lines = PATH.read_text(encoding="utf-8").splitlines()
+    found = [_WRITTEN.validate_json(line) for line in lines]
+    return [one for one in found if ("dev" if fold(one.text, 10) == 0 else "train") == split]
+
+
+def pairs(passages: list[Written], seed: int) -> list[Labelled]:
+    """Each claim beside its passage, and each question that has a true reply beside it and beside another passage."""
+    chance = Random(seed)  # noqa: S311 - an experiment, not a secret
+    return list(dict.fromkeys(pair for one in passages for pair in _pairs(one, passages, chance)))
+
+
+def _pairs(one: Written, passages: list[Written], chance: Random) -> Iterator[Labelled]:
+    for label, question, claim, _ in one.claims:
+        yield Labelled(claimed(claim, question), one.titled, _LABELS[label])
+    for question in dict.fromkeys(asked for label, asked, _, _ in one.claims if asked and label == "supported"):
+        yield Labelled(claimed("", question), one.titled, TRUE)
+        yield Labelled(claimed("", question), chance.choice(passages).titled, FALSE)
