@@ -200,6 +200,11 @@ class TurnSettings(Section):
     )
     intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
     writing_threshold: float = Field(0.5, ge=0, le=1, description="probability from which a text is to be written")
+    translate: bool = Field(
+        False,
+        description="whether the reply to a message in another language, which is found and checked in English, is put "
+        "into that language; the default model garbles it",
+    )
     utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")
 
 

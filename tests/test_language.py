@@ -14,7 +14,9 @@ from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
 RENT = "Quel est le montant du loyer ?"
 LEASE = Passage("lease", "Lease", "The rent is 1,240 euros a month, to be paid on the first.")
-BAIL = Passage("bail", "Bail", "Le loyer est de 1 240 euros par mois, à payer le premier jour du mois.")
+BAIL = Passage(
+    "bail", "Bail", "Le loyer est de 1 240 euros par mois, à payer le premier du mois sur le compte de la propriétaire."
+)
 
 
 def through(step: object, turn: Turn, parts: Parts) -> Turn:
@@ -23,7 +25,9 @@ def through(step: object, turn: Turn, parts: Parts) -> Turn:
 
 
 def with_llm(parts: Parts, llm: ScriptedLLM, *passages: Passage) -> Parts:
-    return replace(parts, llm=llm, retriever=FixedRetriever(list(passages)))
+    turn = parts.settings.turn.model_copy(update={"translate": True})
+    settings = parts.settings.model_copy(update={"turn": turn})
+    return replace(parts, settings=settings, llm=llm, retriever=FixedRetriever(list(passages)))
 
 
 @pytest.mark.parametrize(
@@ -96,6 +100,18 @@ def test_a_sentence_that_can_not_be_translated_stays_as_it_is(parts: Parts) -> N
     turn = Turn(RENT, english="How much is the rent?", answer=unbacked("About 800 euros."))
     turn = through(language.reply, turn, with_llm(parts, OutOfRoom(["Environ"])))
     assert turn.answer == unbacked("About 800 euros.")
+
+
+def test_by_default_the_reply_stays_as_it_was_checked(parts: Parts) -> None:
+    turn = Turn(RENT, english="How much is the rent?", answer=Answer("The rent is 1,240 euros. [1]"))
+    assert through(language.reply, turn, parts) == turn
+
+
+def test_an_english_passage_full_of_foreign_names_is_english(parts: Parts) -> None:
+    names = Passage("pt", "Cabo Verde", "The municipalities (concelhos) are Boa Vista, Ribeira Grande and Porto Novo.")
+    llm = ScriptedLLM(["What is the currency of Kenya?"])
+    turn = through(language.message, Turn("Qual é a moeda do Quênia?"), with_llm(parts, llm, names))
+    assert turn.english == "What is the currency of Kenya?"
 
 
 def test_replies_to_english_and_what_is_not_known_are_left_alone(parts: Parts) -> None:

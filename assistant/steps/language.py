@@ -1,8 +1,7 @@
-"""Questions in other languages than English: put into English first, and the reply back into the language.
+"""Questions in other languages than English: put into English first, and on wish the reply back into the language.
 
 The search's stemming, the sentence encoder and the judges know English. So a message in another language is understood,
-searched for and answered in English, and the sentences of the reply are translated one by one at the end, when they
-have been checked and cited. Where the library itself answers in the language of the message, nothing is translated.
+searched for and answered in English, unless the library itself has passages in the language of the message.
 """
 
 from __future__ import annotations
@@ -15,21 +14,26 @@ from typing import Any
 
 from assistant.budget import fit
 from assistant.steps.abstain import OWN
-from assistant.text import quote, sentences, shorten
+from assistant.text import quote, sentences
 from assistant.types import Completion, Options, Parts, Turn
 
 ENGLISH = "en"
-# Languages that are told apart; more would only make short messages less sure.
-LANGUAGES = (
-    "ar bg ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv nl no pl pt ro ru sk sl sr sv th tr uk vi zh"
-).split()
+# Languages that are told apart, by their ISO 639-1 codes; more would only make short messages less sure.
+LANGUAGES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
+    "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian", "fi": "Finnish", "fr": "French",
+    "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "id": "Indonesian", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "nl": "Dutch", "no": "Norwegian",
+    "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
+    "sr": "Serbian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
+    "zh": "Chinese",
+}  # fmt: skip
 # A probability of English under which a message is in another language (of 1,700 English messages and questions that
 # were looked at, one had less), and characters above which it is a text rather than a message.
 _UNLIKELY, _LONGEST = 0.01, 1000
-# Characters of the message that show which language it is.
-_SHOWN = 200
-# Passages that tell whether the library is in the language of the message.
-_ASKED = 3
+# Passages that tell whether the library is in the language of the message, and a probability of English under which one
+# surely isn't: foreign names in an English passage bring it down to a ten-thousandth.
+_ASKED, _SURELY = 3, 1e-6
 
 
 def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -46,9 +50,13 @@ def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Puts the `answer` to a message that was put into English into the language of the message, with its markers."""
+    """Puts the `answer` to a message that was put into English into the language of the message, with its markers.
+
+    That is for models that write other languages well (`turn.translate`): what has been checked is the English.
+    """
     answer = turn.answer
-    if not turn.english or answer is None or answer.unknown or stop.is_set():
+    wanted = turn.english and parts.settings.turn.translate
+    if not wanted or answer is None or answer.unknown or stop.is_set():
         yield turn
         return
     head = OWN if answer.text.startswith(OWN) else ""
@@ -62,10 +70,10 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     )
 
 
-def language_of(text: str) -> str:
-    """The language that a text is most likely in, an ISO 639-1 code; English unless that is unlikely."""
+def language_of(text: str, unlikely: float = _UNLIKELY) -> str:
+    """The language that a text is most likely in, an ISO 639-1 code; English unless it is less likely than this."""
     ranked = _identifier().rank(text)
-    return str(ranked[0][0]) if dict(ranked)[ENGLISH] < _UNLIKELY else ENGLISH
+    return str(ranked[0][0]) if dict(ranked)[ENGLISH] < unlikely else ENGLISH
 
 
 @cache
@@ -73,20 +81,20 @@ def _identifier() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 - reads its model
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages(LANGUAGES)
+    identifier.set_languages(list(LANGUAGES))
     return identifier
 
 
 def _is_held(language: str, turn: Turn, parts: Parts) -> bool:
     """Whether the message as it is finds passages in its language."""
     found = parts.retriever.search(turn.utterance, _ASKED)
-    return any(language_of(passage.text) == language for passage in found)
+    return any(language_of(passage.text, _SURELY) == language for passage in found)
 
 
 def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list[str]:
     """The texts in the language of the message; one that can't be put into it stays as it is."""
-    said = shorten(turn.utterance, _SHOWN)
-    prompts = [fit("translate", parts.llm, _room(text), message=said, text=text)[0] for text in texts]
+    language = LANGUAGES[language_of(turn.utterance)]
+    prompts = [fit("translate", parts.llm, _room(text), language=language, text=text)[0] for text in texts]
     most = max(map(_room, texts), default=1)
     found = parts.llm.complete(prompts, _options(most), stop) if prompts else []
     return [_finished(one) or text for one, text in zip(found, texts, strict=True)]

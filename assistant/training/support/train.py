@@ -21,8 +21,8 @@ from assistant.judges._model import Curve
 from assistant.judges.support import Support
 from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
 from assistant.training.support.spans import read_spans
-from assistant.training.support.written import pairs as written_pairs
 from assistant.training.support.written import NAMES, written
+from assistant.training.support.written import pairs as written_pairs
 from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
 from assistant.types import Claim, Passage, Progress
 
