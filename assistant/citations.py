@@ -77,7 +77,7 @@ class Finding:
 def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `sentences` and `citations` to a chat answer that claims to know; without support it becomes unknown.
 
-    Then the language model is shown its reply beside what was cited: one that doesn't answer the question so is
+    Then language model and judge look at the reply beside what was cited: one that doesn't answer the question so is
     unknown, too. Where a judge can't be used, nothing is checked by it, and an event says why.
     """
     if turn.choices.form == "factoid" or turn.answer is None or turn.answer.unknown or stop.is_set():
@@ -92,11 +92,11 @@ def settle(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _look_again(reply: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     try:
-        probability = addressed(turn, reply, parts.llm, stop)
+        passed = addressed(turn, reply, parts, stop)
     except SequiturError as error:
         yield turn.told(f"{NOT_LOOKED_AT}{error}")
         return
-    if turn.answer and probability < parts.settings.turn.addresses_threshold and not stop.is_set():
+    if turn.answer and not passed and not stop.is_set():
         turn = turn.told(SET_ASIDE).grow(answer=replace(turn.answer, unknown=True))
     yield turn
 

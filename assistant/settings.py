@@ -192,11 +192,11 @@ class TurnSettings(Section):
         0.5, ge=0, le=1, description="the language model's probability of yes from which it counts as support"
     )
     addresses_threshold: float = Field(
-        0.8,
+        0.6,
         ge=0,
         le=1,
-        description="probability that a reply answers the question as its sources tell, as the language model sees it "
-        "when shown both, below which the reply is set aside; 0 = it is not asked",
+        description="probability that a reply answers the question as its sources tell, as the language model and the "
+        "judge of support together see it, below which the reply is set aside; 0 = they are not asked",
     )
     intent_threshold: float = Field(0.7, ge=0, le=1, description="probability from which a message needs no library")
     writing_threshold: float = Field(0.5, ge=0, le=1, description="probability from which a text is to be written")

@@ -50,8 +50,9 @@ def shown(parts: Parts) -> str:
 # --- what becomes of a reply -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("yes", "kept"), [(0.9, True), (0.6, True), (0.59, False), (0.0, False)])
+@pytest.mark.parametrize(("yes", "kept"), [(0.9, True), (0.03, True), (0.02, False), (0.0, False)])
 def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept: bool) -> None:
+    """The judge of these tests is as sure as can be, so that the model has to be nearly as sure of the contrary."""
     turn = settled(choosing(parts, yes))
     assert turn.answer == Answer(f"{REPLY} [1]", unknown=not kept)
     assert turn.events == (() if kept else (SET_ASIDE,))
@@ -100,13 +101,13 @@ def test_a_model_that_can_not_choose_keeps_the_reply_and_it_is_said(parts: Parts
 
 def test_what_was_set_aside_falls_back_to_each_passage_alone(parts: Parts) -> None:
     replies = ("Lactose is the sugar in milk.", "unknown", REPLY, "unknown")
-    turn = asked(choosing(parts, 0.1, 0.9, replies=replies), replace(ALONE, strategy="concat_pf", k=3))
+    turn = asked(choosing(parts, 0.0, 0.9, replies=replies), replace(ALONE, strategy="concat_pf", k=3))
     assert turn.events == (SET_ASIDE, FELL_BACK)
     assert turn.answer == Answer(f"{REPLY} [1]", origin="pool")
 
 
 def test_what_was_set_aside_is_not_shown_as_the_models_own(parts: Parts) -> None:
-    parts = choosing(parts, 0.1, replies=(REPLY, "Almond drink has none."))
+    parts = choosing(parts, 0.0, replies=(REPLY, "Almond drink has none."))
     turn = asked(parts)
     assert turn.answer == Answer(f"{OWN}\n\nAlmond drink has none.", origin="model")
     assert turn.events == (SET_ASIDE, UNANSWERED)
@@ -115,7 +116,7 @@ def test_what_was_set_aside_is_not_shown_as_the_models_own(parts: Parts) -> None
 
 @pytest.mark.parametrize("below", ["answer", "refuse", "ask"])
 def test_or_it_is_said_that_the_library_holds_nothing(parts: Parts, below: str) -> None:
-    turn = asked(choosing(parts, 0.1, replies=(REPLY,)), replace(ALONE, below=below))
+    turn = asked(choosing(parts, 0.0, replies=(REPLY,)), replace(ALONE, below=below))
     assert turn.answer == Answer(NOT_HELD, unknown=True)
     assert (turn.citations, UNSUPPORTED in turn.events) == ((), False)
 
@@ -163,12 +164,26 @@ def test_as_a_judge_it_reads_a_claim_as_a_reply_to_its_question() -> None:
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.6, 0.5)])
     oats, milk = Passage("o", "Oats", "They hold none."), Passage("m", "", "It holds some.")
     claims = [Claim("Oats.", (oats, milk), QUESTION), Claim("Milk holds some.", (milk,))]
-    assert Addresses(llm, 0.6).judge(claims, Event()) == [Verdict(0.6, "supported"), Verdict(0.5, "not")]
+    assert Addresses(llm, None, 0.6).judge(claims, Event()) == [Verdict(0.6, "supported"), Verdict(0.5, "not")]
     first, second = (messages[-1].content for messages in llm.asked)
     assert first.startswith(f"Text: Oats: They hold none. It holds some.\nQuestion: {QUESTION}\nReply: Oats.")
     assert f"Question: {ANY}\nReply: Milk holds some." in second
 
 
+def test_the_mean_of_the_log_odds_of_both_judges_counts() -> None:
+    class Fixed:
+        threshold = 0.5
+
+        def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+            return [Verdict(p, "not") for p in (0.8, 0.2, 0.0)]
+
+    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.8, 0.8, 0.99)])
+    claims = [Claim("Oats.", (Passage("o", "", "Oats."),), QUESTION)] * 3
+    found = Addresses(llm, Fixed(), 0.6).judge(claims, Event())
+    assert [one.probability for one in found] == pytest.approx([0.8, 0.5, 0.5])
+    assert [one.state for one in found] == ["supported", "not", "not"]
+
+
 def test_of_no_claims_nobody_is_asked() -> None:
     llm = ScriptedLLM()
-    assert (Addresses(llm, 0.6).judge([], Event()), llm.asked) == ([], [])
+    assert (Addresses(llm, None, 0.6).judge([], Event()), llm.asked) == ([], [])

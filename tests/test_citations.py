@@ -36,9 +36,12 @@ def cited(
     stop: Event | None = None,
     **given: Any,
 ) -> Turn:
+    """The turn with its citations; the second look at it has tests of its own."""
     judge = judge or WordJudge()
     turn = Turn("What is good?", question="What is good?", passages=tuple(passages), answer=Answer(text), **given)
-    *_, turn = settle(turn, replace(parts, support=lambda _: judge), stop or Event())
+    knobs = parts.settings.turn.model_copy(update={"addresses_threshold": 0.0})
+    settings = parts.settings.model_copy(update={"turn": knobs})
+    *_, turn = settle(turn, replace(parts, settings=settings, support=lambda _: judge), stop or Event())
     return turn
 
 

@@ -75,16 +75,16 @@ def test_the_sentence_that_is_ranked_highest_is_quoted_and_cited(parts: Parts) -
 
 
 def test_a_sentence_that_does_not_pass_leaves_the_turn_as_it_was(parts: Parts) -> None:
-    turn = asked(parts_with(parts, Likes("Oat drink"), 0.1))
+    turn = asked(parts_with(parts, Likes("Oat drink"), 0.0))
     assert turn.answer == Answer(NOT_HELD, unknown=True)
     assert (turn.events, turn.citations) == ((), ())
-    own = asked(parts_with(parts, Likes("Oat drink"), 0.1, replies=("unknown", "Almond drink.")), below="own")
+    own = asked(parts_with(parts, Likes("Oat drink"), 0.0, replies=("unknown", "Almond drink.")), below="own")
     assert own.answer == Answer(f"{OWN}\n\nAlmond drink.", origin="model")
 
 
 def test_a_reply_that_was_set_aside_is_replaced_as_well(parts: Parts) -> None:
     replies = ("Lactose is the sugar in milk.",)
-    turn = asked(parts_with(parts, Likes("Oat drink"), 0.1, 0.9, replies=replies))
+    turn = asked(parts_with(parts, Likes("Oat drink"), 0.0, 0.9, replies=replies))
     assert turn.answer == Answer(f"{SENTENCE} [1]")
     assert turn.events[-1] == QUOTED
     assert [sentence.text for sentence in turn.sentences] == [SENTENCE]

@@ -66,6 +66,9 @@ def support(  # noqa: PLR0913 - the experiment's knobs
 
 
 def _judge(name: str, knobs: Settings) -> SupportJudge:
+    from assistant.judges.support import SHIPPED as FOLDER  # noqa: PLC0415
+    from assistant.judges.support import Support  # noqa: PLC0415
+
     if name == BY_LLM:
         from assistant.judges.by_llm import ByLLM  # noqa: PLC0415
 
@@ -73,8 +76,5 @@ def _judge(name: str, knobs: Settings) -> SupportJudge:
     if name == ADDRESSES:
         from assistant.judges.addresses import Addresses  # noqa: PLC0415
 
-        return Addresses(load_llm(knobs, silent), knobs.turn.addresses_threshold)
-    from assistant.judges.support import SHIPPED as FOLDER  # noqa: PLC0415
-    from assistant.judges.support import Support  # noqa: PLC0415
-
+        return Addresses(load_llm(knobs, silent), Support(FOLDER), knobs.turn.addresses_threshold)
     return Support(FOLDER if name == SHIPPED else Path(name))
