@@ -38,8 +38,11 @@ def rank(
     embedder: Embedder,
     threshold: float,
     most: int,
+    few: int = 0,
 ) -> tuple[RankedFact, ...]:
     """The facts that are on, most relevant first; at most `most` are used, those with `threshold` or more.
+
+    All are used where their texts together have at most `few` characters.
 
     The relevance of a fact is its cosine to the utterance or, weighed down, to what was said just before, whichever is
     greatest. So a follow-up ("Is the second one better?") keeps the facts of its topic.
@@ -48,9 +51,18 @@ def rank(
     if not on:
         return ()
     scores = relevance([fact.text for fact in on], utterance, history, embedder)
+    if sum(len(fact.text) for fact in on) <= few:
+        return ranked_by(scores, on, -np.inf, len(on))
+    return ranked_by(scores, on, threshold, most)
+
+
+def ranked_by(
+    scores: NDArray[np.float32], facts: Sequence[Fact], threshold: float, most: int
+) -> tuple[RankedFact, ...]:
+    """The facts by their scores, the greatest first; at most `most` are used, those with `threshold` or more."""
     order = np.argsort(-scores, kind="stable")
     return tuple(
-        RankedFact(on[at].id, on[at].text, float(scores[at]), used=bool(place < most and scores[at] >= threshold))
+        RankedFact(facts[at].id, facts[at].text, float(scores[at]), used=bool(place < most and scores[at] >= threshold))
         for place, at in enumerate(order)
     )
 

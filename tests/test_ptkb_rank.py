@@ -55,6 +55,12 @@ def test_no_more_than_the_most_are_used(compass: Compass) -> None:
     assert not any(fact.used for fact in rank(facts("10"), "0", (), compass, ALWAYS, most=0))
 
 
+def test_few_facts_are_all_used_and_many_are_ranked(compass: Compass) -> None:
+    mine = [*facts("10", "170"), *facts("20", on=False)]
+    assert [fact.used for fact in rank(mine, "0", (), compass, NEVER, 1, few=5)] == [True, True]
+    assert [fact.used for fact in rank(mine, "0", (), compass, NEVER, 1, few=4)] == [False, False]
+
+
 def test_facts_that_are_off_are_left_out(compass: Compass) -> None:
     assert [fact.text for fact in rank([*facts("10", on=False), *facts("20")], "0", (), compass, ALWAYS, 5)] == ["20"]
     assert rank(facts("10", on=False), "0", (), compass, ALWAYS, 5) == ()
