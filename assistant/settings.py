@@ -79,7 +79,18 @@ class FactSettings(Section):
     """The PTKB."""
 
     threshold: float = Field(0.24, ge=-1, le=1, description="relevance from which a fact is used")
-    most: int = Field(5, ge=0, description="facts that one turn uses at most")
+    most: int = Field(5, ge=0, description="facts that are used at most because of their relevance")
+    few: int = Field(
+        0,
+        ge=0,
+        description="where all facts together have at most so many characters, all are used, whatever they are about "
+        "(800 are some 200 tokens); 0 = they are always ranked",
+    )
+    constraints: bool = Field(
+        True,
+        description="whether facts that clash with something in the passages (allergies, diets, abilities, means) are "
+        "used, however small their relevance",
+    )
 
 
 class PassagesOf(Section):

@@ -1,8 +1,8 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
     english -> facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if
-    set) -> digests -> suited (to the person) -> answer (citations and a second look inside) -> quote (if there is no
-    answer) -> admit -> suits -> because -> language (of the message) -> offers
+    set) -> digests -> in_play (facts) -> suited (to the person) -> answer (citations and a second look inside)
+    -> quote (if there is no answer) -> admit -> suits -> because -> language (of the message) -> offers
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
@@ -28,6 +28,7 @@ from assistant.steps import (
     digest,
     facts,
     glance,
+    in_play,
     intent,
     language,
     offers,
@@ -59,6 +60,7 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
         *((("relevance", relevance.run),) if estimated else ()),
         *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
+        ("in_play", in_play.run),
         ("suited", suit.passages),
         ("answer", abstain.unless_supported(variants.step("strategies", turn.choices.strategy))),
         ("quote", quote.run),

@@ -59,6 +59,40 @@ def test_the_measures_are_ir_measures_own(file: Path) -> None:
     assert summary["measures"]["RR"] == {"value": 0.5, "low": 0.5, "high": 0.5}
 
 
+def test_the_baseline_is_the_mean_of_utterance_and_whole_history(tmp_path: Path) -> None:
+    path = tmp_path / "topics.json"
+    facts = {"1": "10", "2": "50"}
+    said = [
+        {"turn_id": 1, "utterance": "60", "response": "60", "ptkb_provenance": [2]},
+        {"turn_id": 2, "utterance": "0", "response": "0", "ptkb_provenance": [1]},
+    ]
+    path.write_text(json.dumps([{"number": "7-1", "ptkb": facts, "turns": said}]))
+    turns, labels = ptkb.judged(ptkb.read_topics(path), None)
+    first, second = (ptkb.by_history(turn, Compass(), FactSettings(threshold=0.8)) for turn in turns)
+    # alone: 50 degrees away from 60, and 10; then the mean of the cosines to "0" and to "60 60"
+    assert [(fact.id, fact.used) for fact in first] == [("2", True), ("1", False)]
+    assert [fact.relevance for fact in first] == pytest.approx(np.cos(np.radians([10, 50])), abs=1e-5)
+    means = [(np.cos(np.radians(at)) + np.cos(np.radians(60 - at))) / 2 for at in (10, 50)]
+    assert sorted((fact.id, fact.relevance) for fact in second) == [
+        ("1", pytest.approx(means[0], abs=1e-5)),
+        ("2", pytest.approx(means[1], abs=1e-5)),
+    ]
+    summary, rows = ptkb.measure(turns, labels, Compass(), FactSettings(threshold=0.8), seed=0, seen={"7-1_1"})
+    assert rows[0]["baseline"]["RR"] == 1
+    for name in ("nDCG@3", "SetP", "SetR", "SetF"):
+        ours, theirs = [row[name] for row in rows], [row["baseline"][name] for row in rows]
+        assert summary["difference"][name]["value"] == pytest.approx(np.mean(ours) - np.mean(theirs))
+        assert summary["unseen"]["difference"][name]["value"] == pytest.approx(ours[1] - theirs[1])
+    assert summary["unseen"]["turns"] == 1
+
+
+def test_nothing_is_told_apart_where_all_or_none_were_seen(file: Path) -> None:
+    turns, labels = ptkb.judged(ptkb.read_topics(file), None)
+    for seen in ((), {"7-1_1"}):
+        summary, _ = ptkb.measure(turns, labels, Compass(), FactSettings(), seed=0, seen=seen)
+        assert "unseen" not in summary
+
+
 def test_a_turn_that_uses_no_fact_counts_as_nothing_found(file: Path) -> None:
     turns, labels = ptkb.judged(ptkb.read_topics(file), None)
     summary, _ = ptkb.measure(turns, labels, Compass(), FactSettings(threshold=1), seed=0)
@@ -156,7 +190,7 @@ def test_the_train_topics_are_ranked_as_the_results_say(run: Any, embedder: Embe
         pytest.skip("the iKAT topics are not here")
     summary = run(embedder, "ptkb", "--topics", str(IKAT / "2023_train_topics.json"))
     assert summary["turns"] == 42
-    assert summary["measures"]["nDCG@3"]["value"] == pytest.approx(0.546, abs=0.005)
+    assert summary["measures"]["nDCG@3"]["value"] == pytest.approx(0.449, abs=0.005)
 
 
 DIALOGUE = {

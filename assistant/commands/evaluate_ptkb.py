@@ -20,6 +20,8 @@ from assistant.types import Embedder
 Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
 Seed = Annotated[int, typer.Option(help="Decides the sample and the intervals.")]
 Out = Annotated[Path | None, typer.Option("--out", help="A folder for rows and results.", show_default=False)]
+# As papers call the measures of a set.
+_NAMES = {"SetP": "P", "SetR": "R", "SetF": "F1"}
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
@@ -30,6 +32,13 @@ def ptkb(  # noqa: PLR0913 - the experiment's knobs
         Path | None,
         typer.Option(help="Judgements: 'turn 0 fact relevance' lines.", show_default="the topics' ptkb_provenance"),
     ] = None,
+    seen: Annotated[
+        Path | None,
+        typer.Option(
+            help="Judgements that settings were chosen on: turns without any are measured apart, too.",
+            show_default=False,
+        ),
+    ] = None,
     limit: Limit = None,
     seed: Seed = 0,
     into: Out = None,
@@ -37,15 +46,20 @@ def ptkb(  # noqa: PLR0913 - the experiment's knobs
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Measure which facts are found relevant, against people's labels."""
+    """Measure which facts are found relevant, against people's labels, and beside a baseline.
+
+    The baseline is the mean of a fact's cosines to the utterance and to the whole history.
+    """
     from assistant.evaluation import ptkb as measured  # noqa: PLC0415
 
     _refuse_run(into)
-    labelled, labels = measured.judged(measured.read_topics(topics), qrels)
+    everyone = measured.read_topics(topics)
+    labelled, labels = measured.judged(everyone, qrels)
+    known = {turn.id for turn in measured.judged(everyone, seen)[0]} if seen else set[str]()
     turns = measured.taken(labelled, limit, seed)
     knobs = settings_of(settings, data_dir)
     embedder = _embedder(knobs)
-    summary, rows = measured.measure(turns, labels, embedder, knobs.facts, seed)
+    summary, rows = measured.measure(turns, labels, embedder, knobs.facts, seed, known)
     _finish({"embedder": embedder.name, **summary}, rows, into, as_json)
 
 
@@ -93,11 +107,28 @@ def _finish(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], into:
     if as_json:
         typer.echo(json.dumps(summary, indent=2))
         return
+    _print(summary)
+    if unseen := summary.get("unseen"):
+        out.print("\nTurns without a label that settings were chosen on:")
+        _print(unseen)
+
+
+def _print(summary: Mapping[str, Any]) -> None:
     table = Table("measure", "value", "95 % interval", box=None)
+    compared = "difference" in summary
+    if compared:
+        table.add_column("baseline")
+        table.add_column("difference, paired")
     for name, found in summary["measures"].items():
-        table.add_row(name, f"{found['value']:.3f}", f"{found['low']:.3f} to {found['high']:.3f}")
+        cells = [f"{found['value']:.3f}", f"{found['low']:.3f} to {found['high']:.3f}"]
+        if compared:
+            better = summary["difference"][name]
+            cells.append(f"{summary['baseline'][name]['value']:.3f}")
+            cells.append(f"{better['value']:+.3f} ({better['low']:+.3f} to {better['high']:+.3f})")
+        table.add_row(_NAMES.get(name, name), *cells)
     out.print(table)
-    out.print(", ".join(f"{name} {value}" for name, value in summary.items() if name != "measures"), style="dim")
+    told = ", ".join(f"{name} {value}" for name, value in summary.items() if not isinstance(value, dict))
+    out.print(told, style="dim")
 
 
 def _write(into: Path, summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,12 +1,13 @@
 """Measures the ranking of facts against people's labels, on the topics of TREC iKAT.
 
 Topics are those that `assistant.ikat.topics` reads; qrels name a turn `<number>_<turn_id>` and a fact by its number.
-Each turn is given the canonical history.
+Each turn is given the canonical history. The ranking is measured by nDCG@3, the set of used facts by precision, recall
+and F1 (the track's measure since 2024), both as means over turns, and beside a baseline, turn by turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ from ir_measures import RR, P, R, SetF, SetP, SetR, nDCG
 
 from assistant.errors import DataError
 from assistant.evaluation.data import read_qrels, sample
-from assistant.evaluation.measures import mean
+from assistant.evaluation.measures import mean, paired_difference
 from assistant.ikat import topics
 from assistant.settings import FactSettings
 from assistant.types import Embedder, Exchange, Fact, RankedFact
-from ptkb.rank import rank
+from ptkb.rank import rank, ranked_by
 
 Qrels = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]
@@ -63,19 +64,42 @@ def judged(turns: Sequence[Asked], qrels: Path | None) -> tuple[list[Asked], Qre
 
 
 def measure(
-    turns: Sequence[Asked], qrels: Qrels, embedder: Embedder, knobs: FactSettings, seed: int
+    turns: Sequence[Asked], qrels: Qrels, embedder: Embedder, knobs: FactSettings, seed: int, seen: Collection[str] = ()
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The measures with their 95 % bootstrap intervals over turns, and a row for each turn."""
+    """The measures with their 95 % bootstrap intervals over turns, and a row for each turn.
+
+    "baseline" has those of `by_history`, "difference" what the ranking is better by, turn by turn. Where some of the
+    turns have been `seen`, because settings were chosen on their labels, "unseen" has the same of the others alone.
+    """
     ranked = {
-        turn.id: rank(turn.facts, turn.utterance, turn.history, embedder, knobs.threshold, knobs.most) for turn in turns
+        turn.id: rank(turn.facts, turn.utterance, turn.history, embedder, knobs.threshold, knobs.most, knobs.few)
+        for turn in turns
     }
-    chosen = {turn.id: qrels[turn.id] for turn in turns}
-    everything = {turn: {fact.id: fact.relevance for fact in facts} for turn, facts in ranked.items()}
-    used = {turn: {fact.id: fact.relevance for fact in facts if fact.used} for turn, facts in ranked.items()}
-    values = {**_values(RANKING, chosen, everything), **_values(SETS, chosen, used)}
-    summary = {name: asdict(mean(list(of.values()), seed)) for name, of in values.items()}
-    rows = [_row(turn, ranked[turn.id], {name: of[turn.id] for name, of in values.items()}) for turn in turns]
-    return {"turns": len(turns), "threshold": knobs.threshold, "most": knobs.most, "measures": summary}, rows
+    plain = {turn.id: by_history(turn, embedder, knobs) for turn in turns}
+    ours, theirs = _measured(qrels, ranked), _measured(qrels, plain)
+    summary = {"threshold": knobs.threshold, "most": knobs.most, **_summary([t.id for t in turns], ours, theirs, seed)}
+    unseen = [turn.id for turn in turns if turn.id not in seen]
+    if unseen and len(unseen) < len(turns):
+        summary["unseen"] = _summary(unseen, ours, theirs, seed)
+    return summary, [
+        {
+            **_row(turn, ranked[turn.id], {name: of[turn.id] for name, of in ours.items()}),
+            "baseline": {name: of[turn.id] for name, of in theirs.items()},
+        }
+        for turn in turns
+    ]
+
+
+def by_history(turn: Asked, embedder: Embedder, knobs: FactSettings) -> tuple[RankedFact, ...]:
+    """The baseline: the mean of a fact's cosines to the utterance and to the whole history as one text.
+
+    A first utterance has no history, and counts alone. The newest exchange comes first, since an embedder reads the
+    beginning of a long text only.
+    """
+    said = " ".join(text for one in reversed(turn.history) for text in (one.utterance, one.reply) if text)
+    vectors = embedder.encode([fact.text for fact in turn.facts])
+    to = embedder.encode([turn.utterance, said] if said else [turn.utterance])
+    return ranked_by((vectors @ to.T).mean(axis=1), turn.facts, knobs.threshold, knobs.most)
 
 
 def taken(turns: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
@@ -106,6 +130,24 @@ def _check(file: str, qrels: Qrels, known: Mapping[str, set[str]]) -> None:
         unknown = set(labels) - known[turn]
         if unknown:
             raise DataError(f"{file} judges fact '{min(unknown)}' in turn '{turn}', whose ptkb lacks it; mend it.")
+
+
+def _measured(qrels: Qrels, ranked: Mapping[str, Sequence[RankedFact]]) -> Scores:
+    """Every measure's value by turn: of the ranking, and of the set that is used."""
+    chosen = {turn: qrels[turn] for turn in ranked}
+    everything = {turn: {fact.id: fact.relevance for fact in facts} for turn, facts in ranked.items()}
+    used = {turn: {fact.id: fact.relevance for fact in facts if fact.used} for turn, facts in ranked.items()}
+    return {**_values(RANKING, chosen, everything), **_values(SETS, chosen, used)}
+
+
+def _summary(turns: Sequence[str], ours: Scores, theirs: Scores, seed: int) -> dict[str, Any]:
+    values = {name: ([of[turn] for turn in turns], [theirs[name][turn] for turn in turns]) for name, of in ours.items()}
+    return {
+        "turns": len(turns),
+        "measures": {name: asdict(mean(our, seed)) for name, (our, _) in values.items()},
+        "baseline": {name: asdict(mean(their, seed)) for name, (_, their) in values.items()},
+        "difference": {name: asdict(paired_difference(*both, seed)) for name, both in values.items()},
+    }
 
 
 def _values(measures: Sequence[Any], qrels: Qrels, run: Scores) -> Scores:

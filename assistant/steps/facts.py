@@ -13,5 +13,5 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     """Adds `facts`: all that are switched on, best first, those that are used marked."""
     knobs = parts.settings.facts
     yield turn.grow(
-        facts=rank(turn.known, turn.said, turn.history, parts.embedder, knobs.threshold, knobs.most),
+        facts=rank(turn.known, turn.said, turn.history, parts.embedder, knobs.threshold, knobs.most, knobs.few),
     )
