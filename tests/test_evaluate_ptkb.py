@@ -190,7 +190,7 @@ def test_the_train_topics_are_ranked_as_the_results_say(run: Any, embedder: Embe
         pytest.skip("the iKAT topics are not here")
     summary = run(embedder, "ptkb", "--topics", str(IKAT / "2023_train_topics.json"))
     assert summary["turns"] == 42
-    assert summary["measures"]["nDCG@3"]["value"] == pytest.approx(0.449, abs=0.005)
+    assert summary["measures"]["nDCG@3"]["value"] == pytest.approx(0.546, abs=0.005)
 
 
 DIALOGUE = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from assistant.settings import FactSettings
 from assistant.types import Embedder, Exchange, Fact, now
-from ptkb.rank import VectorCache, rank
+from ptkb.rank import DECAY, LAST_REPLY, SAME_TOPIC, VectorCache, rank
 
 NEVER, ALWAYS = 1.0, -1.0
 
@@ -67,9 +67,30 @@ def test_facts_that_are_off_are_left_out(compass: Compass) -> None:
     assert rank([], "0", (), compass, ALWAYS, 5) == ()
 
 
-def test_the_whole_history_counts_as_much_as_the_utterance(compass: Compass) -> None:
+def test_a_follow_up_keeps_the_facts_of_its_topic(compass: Compass) -> None:
+    [fact] = rank(facts("80"), "0", (said("40", "70"),), compass, NEVER, 5)
+    assert fact.relevance == pytest.approx(LAST_REPLY * np.cos(np.radians(10)), abs=1e-5)
     [fact] = rank(facts("80"), "0", (said("40"),), compass, NEVER, 5)
-    assert fact.relevance == pytest.approx(np.cos(np.radians([80, 40])).mean(), abs=1e-5)
+    assert fact.relevance == pytest.approx(LAST_REPLY * np.cos(np.radians(40)), abs=1e-5)
+
+
+def test_what_was_said_earlier_counts_less_and_less(compass: Compass) -> None:
+    [fact] = rank(facts("80"), "0", (said("80"), said("0 0")), compass, NEVER, 5)
+    assert fact.relevance == pytest.approx(DECAY**2, abs=1e-5)
+
+
+@pytest.mark.parametrize("opening", ["What about", "and how about", "Ok, what about"])
+def test_what_about_something_else_keeps_the_facts_of_the_question_before(compass: Compass, opening: str) -> None:
+    [fact] = rank(facts("95"), f"{opening} 0", (said("95", "120"),), compass, NEVER, 5)
+    assert fact.relevance == pytest.approx(1, abs=1e-5)
+    [fact] = rank(facts("80"), f"{opening} 0", (said("80 80"), said("0 0")), compass, NEVER, 5)
+    assert fact.relevance == pytest.approx(DECAY, abs=1e-5)
+
+
+def test_another_topic_is_no_context(compass: Compass) -> None:
+    assert np.cos(np.radians(89)) < SAME_TOPIC
+    [fact] = rank(facts("89"), "0", (said("89", "89 89"),), compass, NEVER, 5)
+    assert fact.relevance == pytest.approx(np.cos(np.radians(89)), abs=1e-5)
 
 
 def test_a_turn_costs_one_call_and_encodes_only_what_is_new(compass: Compass) -> None:
@@ -77,7 +98,7 @@ def test_a_turn_costs_one_call_and_encodes_only_what_is_new(compass: Compass) ->
     rank(known, "60", (), compass, NEVER, 5)
     rank(known, "61", (said("60", "62"),), compass, NEVER, 5)
     assert len(compass.calls) == 2
-    assert compass.calls[1] == ["61", "60 62"]
+    assert compass.calls[1] == ["61", "62"]
 
 
 def test_the_cache_is_bounded_and_keeps_models_apart() -> None:
@@ -116,9 +137,8 @@ def test_the_real_model_uses_diets_for_food_and_nothing_for_coastlines(embedder:
     diets = {"I'm vegetarian.", "I'm lactose intolerant."}
     assert used("What is a good diet?") == diets
     earlier = said("What is a good diet?", "Eat lentils, vegetables and whole grains, and little sugar.")
-    # of the diets, the one whose mean is at 0.24 or just under it falls behind the threshold in a follow-up
-    assert used("And what should I eat in the evening?", earlier) == {"I'm vegetarian."}
-    assert used("What about iron?", earlier) == {"I'm vegetarian."}
+    assert used("And what should I eat in the evening?", earlier) >= diets
+    assert used("What about iron?", earlier) >= diets
     assert not diets & used("How long is the coastline of Chile?", earlier)
     assert not used("How deep is the Pacific Ocean?")
     assert not used("Thank you very much!")

@@ -15,6 +15,7 @@ from assistant.rules.ordinals import spelt_out
 from assistant.steps.history import recent
 from assistant.text import in_full, normalise
 from assistant.types import Options, Parts, Turn
+from ptkb.rank import SAME_AGAIN
 
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
@@ -24,8 +25,6 @@ _FACTS = 800
 # "and the second most?" goes on with the question before, and is none without it; longer ones mostly are.
 _GOES_ON = re.compile(r"\W*(?:and|but|or|(?:what|how) about)\b", re.IGNORECASE)
 _FEW_WORDS = 6
-# "What about iron?" is the utterance before once more, of something else.
-_SAME_AGAIN = re.compile(r"^(?:(?:and|but|or|so|ok|okay),? )?(?:what|how) about\b", re.IGNORECASE)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -42,7 +41,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn.grow(question=question, rewritten=question != turn.utterance)
         return
     # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
-    said = _SAME_AGAIN.sub("And", " ".join(utterance.split()))
+    said = SAME_AGAIN.sub("And", " ".join(utterance.split()))
     messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, facts=facts, utterance=said)
     [completion] = parts.llm.complete([messages], Options(max_tokens=_ROOM, stop=("\n",)), stop)
     # what has no room is cut off, and a question would lose its end
