@@ -2,7 +2,7 @@
 
     english -> facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if
     set) -> digests -> in_play (facts) -> suited (to the person) -> answer (citations and a second look inside)
-    -> quote (if there is no answer) -> admit -> suits -> because -> language (of the message) -> offers
+    -> quote (if there is no answer) -> admit -> suits -> because -> language (if set) -> offers
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
@@ -48,10 +48,10 @@ TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", off
 WRITING: Flow = (("answer", compose.run), ("because", because.run))
 
 
-def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
+def asked(turn: Turn, *, estimated: bool = False, judged: bool = False, translated: bool = False) -> Flow:
     """The flow of a question: the loop finds passages, and the strategy answers from them.
 
-    In between their relevance may be `estimated`, and their quality `judged`.
+    In between their relevance may be `estimated`, and their quality `judged`; at last the reply may be `translated`.
     """
     return (
         ("glance", glance.run),
@@ -67,7 +67,7 @@ def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
         ("admit", admit.run),
         ("suits", suit.reply),
         ("because", because.run),
-        ("language", language.reply),
+        *((("language", language.reply),) if translated else ()),
         ("offers", offers.run),
     )
 
@@ -85,7 +85,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     turn = accept(turn, parts)
     parts = replace(parts, llm=metered(straight(parts.llm)))
-    question = asked(turn, estimated=parts.estimator is not None, judged=bool(parts.settings.turn.quality))
+    knobs = parts.settings.turn
+    question = asked(
+        turn, estimated=parts.estimator is not None, judged=bool(knobs.quality), translated=knobs.translate
+    )
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn

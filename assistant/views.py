@@ -13,6 +13,7 @@ Instead = Literal["", "refused", "own", "asked"]
 # What a running step does, for a person who waits.
 DOING = {
     "load": "Waiting until everything is ready",
+    "english": "Reading your message",
     "facts": "Looking at your facts",
     "intent": "Looking at your facts",
     "glance": "Looking for first sources",
@@ -34,12 +35,14 @@ DOING = {
     "suits": "Leaving out what doesn't suit you",
     "own": "Asking what the model knows itself",
     "because": "Checking every sentence",
+    "language": "Translating the reply",
     "offers": "Checking every sentence",
 }
 
 
 # What each step is, beside what it cost.
 STEPS = {
+    "english": "Your message, in English",
     "facts": "Your facts",
     "intent": "Kind of message",
     "glance": "First sources",
@@ -61,6 +64,7 @@ STEPS = {
     "suits": "What suits you, of the reply",
     "own": "The model's own knowledge",
     "because": "Facts in the answer",
+    "language": "Reply, in your language",
     "offers": "What to remember",
 }
 

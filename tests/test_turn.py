@@ -383,10 +383,17 @@ def test_a_message_of_100_000_characters_is_refused_with_both_numbers(parts: Par
 
 
 @pytest.mark.parametrize(
-    "utterance", ["ما هي عاصمة النرويج؟", "ノルウェーの首都は？", "🥗?", "half \ud83d emoji", "title:[a TO b] AND (*"]
+    ("utterance", "english"),
+    [
+        ("ما هي عاصمة النرويج؟", ["What is the capital of Norway?"]),
+        ("ノルウェーの首都は？", ["What is the capital of Norway?"]),
+        ("🥗?", []),
+        ("half \ud83d emoji", []),
+        ("title:[a TO b] AND (*", []),
+    ],
 )
-def test_any_other_message_is_answered(parts: Parts, utterance: str) -> None:
-    parts = scripted(parts, DRAFT, "Lentils are rich in protein.")
+def test_any_other_message_is_answered(parts: Parts, utterance: str, english: list[str]) -> None:
+    parts = scripted(parts, *english, DRAFT, "Lentils are rich in protein.")
     turn = asked(parts, Turn(utterance))
     assert turn.status == "done"
     assert Turn.from_json(turn.to_json()) == turn

@@ -55,8 +55,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     That is for models that write other languages well (`turn.translate`): what has been checked is the English.
     """
     answer = turn.answer
-    wanted = turn.english and parts.settings.turn.translate
-    if not wanted or answer is None or answer.unknown or stop.is_set():
+    if not turn.english or answer is None or answer.unknown or stop.is_set():
         yield turn
         return
     head = OWN if answer.text.startswith(OWN) else ""
