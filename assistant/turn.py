@@ -1,7 +1,7 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
-    facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if set)
-    -> digests -> suited (to the person) -> answer (citations and a second look inside) -> quote (if there is no answer)
+    facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> plan (unless never)
+    -> quality (if set) -> digests -> suited (to the person) -> answer (citations and a second look inside) -> quote (if there is no answer)
     -> admit -> suits -> because -> offers
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
@@ -30,6 +30,7 @@ from assistant.steps import (
     glance,
     intent,
     offers,
+    plan,
     quality,
     quote,
     relevance,
@@ -46,16 +47,17 @@ TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", off
 WRITING: Flow = (("answer", compose.run), ("because", because.run))
 
 
-def asked(turn: Turn, *, estimated: bool = False, judged: bool = False) -> Flow:
+def asked(turn: Turn, *, estimated: bool = False, planned: bool = False, judged: bool = False) -> Flow:
     """The flow of a question: the loop finds passages, and the strategy answers from them.
 
-    In between their relevance may be `estimated`, and their quality `judged`.
+    In between their relevance may be `estimated`, more of them looked up as `planned`, and their quality `judged`.
     """
     return (
         ("glance", glance.run),
         ("question", rewrite.run),
         ("passages", variants.step("loops", turn.choices.loop)),
-        *((("relevance", relevance.run),) if estimated else ()),
+        *((("relevance", relevance.by_sides),) if estimated else ()),
+        *((("plan", plan.run),) if planned else ()),
         *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
         ("suited", suit.passages),
@@ -81,7 +83,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     turn = accept(turn, parts)
     parts = replace(parts, llm=metered(straight(parts.llm)))
-    question = asked(turn, estimated=parts.estimator is not None, judged=bool(parts.settings.turn.quality))
+    knobs = parts.settings.turn
+    question = asked(
+        turn, estimated=parts.estimator is not None, planned=knobs.plan != "never", judged=bool(knobs.quality)
+    )
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn

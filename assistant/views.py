@@ -47,6 +47,7 @@ STEPS = {
     "draft": "Draft",
     "document": "Documents",
     "relevance": "Relevance of passages",
+    "plan": "Look-ups of its parts",
     "quality": "Quality of passages",
     "digests": "Best sentences",
     "suited": "What suits you, of passages",
