@@ -1,8 +1,8 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
     facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> plan (unless never)
-    -> quality (if set) -> digests -> suited (to the person) -> answer (citations and a second look inside) -> quote (if there is no answer)
-    -> admit -> suits -> because -> offers
+    -> quality (if set) -> digests -> suited (to the person) -> answer (citations and a second look inside)
+    -> quote (if there is no answer) -> admit -> suits -> because -> offers
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.

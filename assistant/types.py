@@ -667,8 +667,8 @@ class Parts:
     """What a turn is run with. Without an `estimator`, nobody says how relevant the passages are.
 
     Without a judge of `support`, sentences stay unchecked; without one of `suitability`, nothing is left out; without
-    one of `multi_hop`, no look-ups are planned unless that is always done. All raise a ModelError where they are set and
-    can't be had.
+    one of `multi_hop`, look-ups are planned always or never. All raise a ModelError where they are set and can't be
+    had.
     """
 
     settings: Settings

@@ -68,7 +68,15 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
         with bar("Summariser") as progress:
             load(settings, progress)
     with bar("Language model") as progress:
-        return Parts(settings, load_llm(settings, progress), embedder, retriever, estimator, support, multi_hop=multi_hop(embedder))
+        return Parts(
+            settings,
+            load_llm(settings, progress),
+            embedder,
+            retriever,
+            estimator,
+            support,
+            multi_hop=multi_hop(embedder),
+        )
 
 
 def command_line() -> str:

@@ -27,7 +27,7 @@ def multi_hop(
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Teach the judge of multi-hop questions, for the embedder that is set; a minute. A fifth of the questions tests."""
+    """Teach the judge of multi-hop questions, for the embedder that is set; a fifth of the questions tests it."""
     from assistant.parts import load_embedder  # noqa: PLC0415
     from assistant.training.multi_hop.train import Source, train  # noqa: PLC0415 - scikit-learn
 

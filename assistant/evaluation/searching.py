@@ -1,9 +1,11 @@
 """Finds passages for a question of an experiment, by any loop or by a part of one.
 
 `question` searches for the question alone, `draft` for the model's draft alone, `generate` for the question and a text
-that the model writes from its own knowledge; `ranked` goes on as a turn does and lets the relevance estimator choose,
-`plan` looks up parts of the question as well, where `turn.plan` wants that; any other name is a loop. A loop runs as it does in a turn, with few
+that the model writes from its own knowledge; any other name is a loop. A loop runs as it does in a turn, with few
 passages, but never ends early; its last queries are then searched again, as deep as the experiment wants.
+
+`ranked` searches for the question and goes on as a turn does: the relevance estimator chooses the passages. `plan` goes
+on with look-ups of the question's parts, where `turn.plan` wants them.
 """
 
 from __future__ import annotations
@@ -131,7 +133,11 @@ def _chosen(*steps: Step) -> Step:
 
 
 # Those whose passages are as a turn leaves them, and not to be searched for again.
-CHOSEN: Mapping[str, Step] = {"ranked": _chosen(relevance.run), "sides": _chosen(relevance.by_sides), "plan": _chosen(relevance.run, plan.run)}
+CHOSEN: Mapping[str, Step] = {
+    "ranked": _chosen(relevance.run),
+    "sides": _chosen(relevance.by_sides),
+    "plan": _chosen(relevance.run, plan.run),
+}
 
 
 def _step(name: str) -> Step:

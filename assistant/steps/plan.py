@@ -5,8 +5,9 @@ question doesn't name. The model writes up to three look-ups as JSON (prompts/pl
 first round; the model answers the ones that others wait for from what they found, and the answers take the place of #1
 and #2 in the second round. The best passages of each look-up and of the question itself take the places in turn.
 
-Asked for where a judge surely sees such a question, or always, by `turn.plan`. A plan that is none, a stop or an error
-leaves the turn as it was.
+Asked for where a judge surely sees such a question, and then at least two look-ups have to be written; or always, by
+`turn.plan`, and then one that repeats the question is no plan. A plan that is none, a stop or an error leaves the turn
+as it was.
 """
 
 from __future__ import annotations
@@ -28,14 +29,6 @@ from assistant.unknown import says_unknown
 
 WHOLE = "The question was looked up as a whole: "
 MOST = 3
-SCHEMA = json.dumps(
-    {
-        "type": "object",
-        "properties": {str(n): {"type": "string"} for n in range(1, MOST + 1)},
-        "required": ["1", "2"],
-        "additionalProperties": False,
-    }
-)
 _ROOM = 100
 # Passages that a look-up is answered from where another one waits for its answer.
 _READ = 3
@@ -85,9 +78,24 @@ def _is_wanted(turn: Turn, parts: Parts) -> bool:
 
 
 def _written(turn: Turn, parts: Parts, stop: Event) -> Iterator[Completion]:
-    messages, _ = fit("plan", parts.llm, _ROOM, question=turn.question)
+    always = parts.settings.turn.plan == "always"
+    messages, _ = fit("plan", parts.llm, _ROOM, question=turn.question, maybe_one=always)
     # a grammar of JSON allows any white space, and small models may fall into writing nothing else
-    return parts.llm.stream(messages, Options(max_tokens=_ROOM, stop=("\n",), schema=SCHEMA), stop)
+    options = Options(max_tokens=_ROOM, stop=("\n",), schema=_schema(1 if always else 2))
+    return parts.llm.stream(messages, options, stop)
+
+
+def _schema(least: int) -> str:
+    """The JSON schema of a plan with at least so many look-ups."""
+    names = [str(n) for n in range(1, MOST + 1)]
+    return json.dumps(
+        {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in names},
+            "required": names[:least],
+            "additionalProperties": False,
+        }
+    )
 
 
 def _looked_up(lookups: Mapping[int, str], turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
