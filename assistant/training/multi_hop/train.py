@@ -71,12 +71,12 @@ def train(folder: Path, embedder: Embedder, sources: Sequence[Source]) -> dict[s
 
 
 def _threshold(rows: Sequence[tuple[str, str, bool]], odds: Sequence[float]) -> float:
-    """The lowest at which no set of single questions has too many false alarms."""
+    """The lowest, from even odds on, at which no set of single questions has too many false alarms."""
     single: dict[str, list[float]] = {}
     for (name, _, several), one in zip(rows, odds, strict=True):
         if not several:
             single.setdefault(name, []).append(one)
-    return round(max(float(np.quantile(some, 1 - FALSE_ALARMS)) for some in single.values()), 4)
+    return round(max(0.5, *(float(np.quantile(some, 1 - FALSE_ALARMS)) for some in single.values())), 4)
 
 
 def _measured(rows: Sequence[tuple[str, str, bool]], odds: Sequence[float], threshold: float) -> dict[str, Any]:
