@@ -21,6 +21,7 @@ DOING = {
     "draft": "Thinking of what to look for",
     "document": "Writing down what was found",
     "relevance": "Asking which passages answer",
+    "plan": "Looking up parts of the question",
     "quality": "Judging the passages",
     "digests": "Reading the passages",
     "suited": "Leaving out what doesn't suit you",

@@ -61,7 +61,8 @@ class Titles:
 
 
 def planning(parts: Parts, *replies: object, **changes: object) -> Parts:
-    return replace(parts, **{"llm": ScriptedLLM(list(replies)), "retriever": Named(), "multi_hop": Always(), **changes})
+    given = {"llm": ScriptedLLM(list(replies)), "retriever": Named(), "multi_hop": Always(), **changes}
+    return replace(choosing(parts, "auto"), **given)
 
 
 def choosing(parts: Parts, setting: str) -> Parts:
@@ -165,7 +166,7 @@ def test_there_are_two_rounds_at_most(parts: Parts) -> None:
 
 def test_the_set_is_as_sure_as_its_weakest_look_up_but_never_less_than_before(parts: Parts) -> None:
     knobs = RelevanceSettings(threshold=0.5)
-    settings = parts.settings.model_copy(update={"relevance": knobs})
+    settings = choosing(parts, "auto").settings.model_copy(update={"relevance": knobs})
     sure = planning(parts, PLAN, "Ina Holm", settings=settings, estimator=lambda _: Titles())
     turn = last(found(confidence=Confidence(0.2, 0.5, "titles")), sure)
     assert turn.confidence == Confidence(pytest.approx(0.9), 0.5, "titles")
