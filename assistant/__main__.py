@@ -27,6 +27,7 @@ from assistant.commands import (
     train,
     train_blend,
     train_joint,
+    train_multi_hop,
     train_quality,
     train_suitability,
     train_support,
@@ -63,6 +64,7 @@ app.add_typer(train.app, name="train")
 train.app.command()(train_quality.quality)
 train.app.command()(train_suitability.suitability)
 train.app.command()(train_support.support)
+train.app.command("multi-hop")(train_multi_hop.multi_hop)
 train.app.command()(train_joint.joint)
 train.app.command()(train_blend.blend)
 app.command("ikat")(ikat.ikat)

@@ -48,7 +48,11 @@ class GoldPlace(StrEnum):
 
 
 OneLoop = Annotated[
-    str, typer.Option(help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', or a loop.")
+    str,
+    typer.Option(
+        help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', 'ranked' (by relevance), 'plan'"
+        " (ranked, and by parts), or a loop."
+    ),
 ]
 Iterations = Annotated[int, typer.Option(min=1, max=5, help="The T of ITRG's loops; they never end early here.")]
 Place = Annotated[

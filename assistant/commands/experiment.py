@@ -13,6 +13,7 @@ import typer
 
 from assistant.commands.bars import bar
 from assistant.commands.common import load_llm, out, talk
+from assistant.judges.load import multi_hop
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
 from assistant.retrieve.bm25 import Bm25
@@ -67,7 +68,15 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
         with bar("Summariser") as progress:
             load(settings, progress)
     with bar("Language model") as progress:
-        return Parts(settings, load_llm(settings, progress), embedder, retriever, estimator, support)
+        return Parts(
+            settings,
+            load_llm(settings, progress),
+            embedder,
+            retriever,
+            estimator,
+            support,
+            multi_hop=multi_hop(embedder),
+        )
 
 
 def command_line() -> str:

@@ -354,6 +354,7 @@ def row_of(question: Question, turn: Turn) -> Row:
     return {
         "id": question.id,
         "question": question.text,
+        "queries": [query.text for query in turn.queries],
         "passages": [passage.id for passage in turn.passages],
         "gold_found": any(passage.id in question.gold for passage in turn.passages),
         "pool": [{"text": c.text, "passage_id": c.passage_id, "votes": c.votes} for c in turn.pool],

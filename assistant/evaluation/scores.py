@@ -22,7 +22,7 @@ from assistant.evaluation.measures import mean, paired_difference, unknown_score
 from assistant.evaluation.runs import Row, Run
 
 # What the others are compared to: the first of these that was measured.
-BASES = ("retrieve_then_read", "concat")
+BASES = ("retrieve_then_read", "concat", "ranked/concat")
 KEY = ("strategy", "k", "placement", "samples", "shots", "id")
 MEASURES = ("em", "f1", "unknown", "nm", "gold_found", "prompt_tokens", "completion_tokens", "seconds")
 MARKS = ("unanswerable", "empty", "failed", "pooled")

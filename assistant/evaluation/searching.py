@@ -3,12 +3,15 @@
 `question` searches for the question alone, `draft` for the model's draft alone, `generate` for the question and a text
 that the model writes from its own knowledge; any other name is a loop. A loop runs as it does in a turn, with few
 passages, but never ends early; its last queries are then searched again, as deep as the experiment wants.
+
+`ranked` searches for the question and goes on as a turn does: the relevance estimator chooses the passages. `plan` goes
+on with look-ups of the question's parts, where `turn.plan` wants them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Event, Lock
 
@@ -18,8 +21,10 @@ from assistant.evaluation.baselines import generate
 from assistant.llm.meter import metered
 from assistant.llm.rounds import straight
 from assistant.retrieve.fusion import fuse
+from assistant.retrieve.search import look
 from assistant.settings import Settings
-from assistant.types import Choices, Parts, Passage, Query, Retriever, Turn
+from assistant.steps import plan, relevance
+from assistant.types import Choices, Parts, Passage, Query, Retriever, Step, Turn
 
 ALONE = ("question", "draft", "generate")
 ITERATIONS = 3
@@ -61,6 +66,8 @@ class Finder:
         Raises:
             SettingsError: there is no such loop.
         """
+        if loop in CHOSEN:
+            return self.turn(loop, question, max(depth, k or 0)).passages[:depth]
         queries = self.queries(loop, question, k)
         # as deep as in a turn, so that what is fused does not depend on how much of it is wanted
         deep = max(depth, self._settings.retrieve.depth)
@@ -92,7 +99,7 @@ class Finder:
         return self._turns[name, question, k]
 
     def _run(self, name: str, question: str, k: int) -> Turn:
-        step = generate if name == "generate" else variants.step("loops", name)
+        step = _step(name)
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
         with self._loading:
             parts = self._parts()
@@ -110,4 +117,30 @@ def check_loops(names: Sequence[str]) -> None:
     """
     for name in names:
         if name not in ALONE:
-            variants.step("loops", name)
+            _step(name)
+
+
+def _chosen(*steps: Step) -> Step:
+    """A search for the question alone, and then these steps of a turn."""
+
+    def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+        turn = look(turn, parts, Query("question", turn.question))
+        for step in steps:
+            for turn in step(turn, parts, stop):
+                yield turn
+
+    return run
+
+
+# Those whose passages are as a turn leaves them, and not to be searched for again.
+CHOSEN: Mapping[str, Step] = {
+    "ranked": _chosen(relevance.run),
+    "sides": _chosen(relevance.by_sides),
+    "plan": _chosen(relevance.run, plan.run),
+}
+
+
+def _step(name: str) -> Step:
+    if name == "generate":
+        return generate
+    return CHOSEN[name] if name in CHOSEN else variants.step("loops", name)

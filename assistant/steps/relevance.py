@@ -26,16 +26,23 @@ _LOG = logging.getLogger(__name__)
 NOT_JUDGED = "The passages were used as they were found: "
 
 
-def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `confidence`; of a comparison and where reranking is set, the best of all candidates as `passages`."""
+def by_sides(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """As `run`, but of a comparison each side is searched for."""
     searched = any(query.name == "question" for query in turn.queries)
-    compared = sides(turn.question) if searched else ()
+    known = all(passage.confidence is not None for passage in turn.passages)
+    compared = sides(turn.question) if searched and not known and not stop.is_set() and parts.estimator else ()
+    if compared:
+        yield _asked(turn, lambda estimator: _side_by_side(turn, compared, estimator, parts, stop), parts, stop)
+    else:
+        yield from run(turn, parts, stop)
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `confidence`, and where reranking is set, the best of all candidates as `passages`."""
     if parts.estimator is None or not turn.passages or stop.is_set():
         yield turn
     elif all(passage.confidence is not None for passage in turn.passages):
         yield turn  # the loop has asked, and searched for nothing more
-    elif compared:
-        yield _asked(turn, lambda estimator: _side_by_side(turn, compared, estimator, parts, stop), parts, stop)
     else:
         candidates = _candidates(turn, parts) if parts.settings.relevance.rerank else turn.passages
         yield estimated(turn, candidates, parts, stop)

@@ -1,0 +1,1 @@
+"""Teaches the judge of multi-hop questions."""
