@@ -112,7 +112,7 @@ class Fact:
 class RankedFact:
     """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether the turn was given it.
 
-    `shows` says of a used one whether the answer has to do with it; None where nobody looked.
+    `shows` says whether the answer depends on it; None where nobody looked.
     """
 
     id: str
@@ -452,9 +452,9 @@ class Turn:
         return tuple(fact.text for fact in self.facts if fact.used)
 
     @property
-    def reasons(self) -> tuple[str, ...]:
-        """The texts of the used facts that show in the answer, as far as anybody looked."""
-        return tuple(fact.text for fact in self.facts if fact.used and fact.shows is not False)
+    def reasons(self) -> tuple[RankedFact, ...]:
+        """The facts that the answer depends on, most relevant first."""
+        return tuple(fact for fact in self.facts if fact.shows)
 
     @property
     def contextual(self) -> str:

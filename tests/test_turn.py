@@ -78,7 +78,7 @@ def test_a_fact_that_the_answer_has_nothing_to_do_with_is_no_reason_for_it(parts
     said = "Which drink is a drink?"
     turn = asked(scripted(parts, said, DRAFT, "Oat drink holds no lactose."), Turn(said, known=known))
     assert len(turn.used_facts) == 2
-    assert turn.reasons == ("Oat drink is my favourite drink",)
+    assert [fact.text for fact in turn.reasons] == ["Oat drink is my favourite drink"]
     nothing = asked(scripted(parts, said, "A dr", *["unknown"] * 5), Turn(said, known=known))
     assert (len(nothing.used_facts), nothing.reasons) == (2, ())
 

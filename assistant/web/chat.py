@@ -91,7 +91,7 @@ class Talk:
         if run and _same_reply(self._view.conversation(tab), turn_id, run):
             raise StoreError(BUSY)
         self._conversations.choose(tab.user, tab.conversation, turn_id)
-        return {**self._replies(tab), **self._panel(tab)}
+        return {**self.replies(tab), **self._panel(tab)}
 
     async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
         """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
@@ -153,7 +153,7 @@ class Talk:
         """Keep a thumb up or down, or none."""
         value = min(max(tab.number("value"), -1), 1)
         self._conversations.feedback(tab.user, tab.text("turn"), cast("Feedback", value))
-        return self._replies(tab)
+        return self.replies(tab)
 
     def look(self, tab: Tab) -> Updates:
         """Show the sources of a turn, all that was found, and the facts as it saw them."""
@@ -171,7 +171,7 @@ class Talk:
         else:
             self._ptkb.add(tab.user, offer.text, turn.id)
         return {
-            **self._replies(tab),
+            **self.replies(tab),
             **self._view.facts(tab, self._view.looked(tab)),
             **self._view.note(KEPT if not old and _find(facts, offer.replaces) else "Remembered."),
         }
@@ -198,7 +198,7 @@ class Talk:
             raise
         return tab, run
 
-    def _replies(self, tab: Tab) -> Updates:
+    def replies(self, tab: Tab) -> Updates:
         """The replies, after one of them changed.
 
         What is being written comes to those who follow it by itself; to others it must not come at all, since nothing

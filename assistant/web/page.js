@@ -115,7 +115,10 @@ window.sequitur ??= (() => {
     if (root === "sources" && wanted) showCitation(wanted);
     if (root === "composer") draftFromServer(element);
     if (root === "notice" && find(".error", element)) refused();
-    if (root === "facts") factStored();
+    if (root === "facts") {
+      factStored();
+      requestAnimationFrame(showFact); // a tab that was never open before is not laid out yet
+    }
     if (root === "download") download(find("[data-download]", element));
   }
 
@@ -129,6 +132,7 @@ window.sequitur ??= (() => {
     if (event.target.closest?.("#main") && !target) closeDrawers();
     if (!target) return;
     if (target.dataset.cite !== undefined) return cite(target);
+    if (target.dataset.fix) return openFact(target.dataset.fix, target.dataset.turn);
     if (target.dataset.copy) return copy(target);
     if (target.dataset.ask) return void ask(target.dataset.ask);
     if (target.dataset.close !== undefined) return target.closest(".notice").remove();
@@ -157,6 +161,7 @@ window.sequitur ??= (() => {
     const target = toFocus && document.getElementById(toFocus);
     if (!target) return;
     toFocus = "";
+    closeDrawers();
     (target.disabled ? find("button:enabled", target.parentElement) : target)?.focus();
   }
 
@@ -194,6 +199,10 @@ window.sequitur ??= (() => {
     if (!(await send(form, form.dataset.event, { ...form.dataset, ...fields }))) return;
     if (form.dataset.event === "store") storing = fields.text;
     closeMenu(form.closest("details"));
+    if (form.dataset.event === "edit" && mending?.fact === form.dataset.fact) {
+      toFocus = `anew-${mending.turn}`;
+      mending = null;
+    }
   });
 
   // A focus that would be hidden goes to what opens the menu.
@@ -215,6 +224,7 @@ window.sequitur ??= (() => {
 
   function refused() {
     storing = null;
+    toFocus = "";
     all("#facts [type=checkbox]").forEach(asStored);
   }
 
@@ -384,6 +394,28 @@ window.sequitur ??= (() => {
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     card.focus({ preventScroll: true });
     marks[0].scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
+  }
+
+  // --- facts --------------------------------------------------------------------------------------------------
+
+  let wantedFact = null; // the fact to show once the facts are there
+  let mending = null; // the fact that is being corrected, and the turn whose reply named it
+
+  // Shows a fact with its editor open.
+  function openFact(fact, turn) {
+    wantedFact = fact;
+    mending = { fact, turn };
+    openPanel("facts");
+    requestAnimationFrame(showFact);
+  }
+
+  function showFact() {
+    const card = wantedFact && document.getElementById(`fact-${wantedFact}`);
+    if (!card?.checkVisibility()) return;
+    wantedFact = null;
+    find("details.pop", card).setAttribute("open", "");
+    card.scrollIntoView({ block: "center" });
+    find("form input", card).focus({ preventScroll: true });
   }
 
   // --- panel, drawers, menus ----------------------------------------------------------------------------------

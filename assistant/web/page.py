@@ -106,7 +106,7 @@ def build(house: House) -> gr.Blocks:
         talk = Talk(view, house.chat, choices)
         talk.wire()
         Sidebar(view, talk).wire(page)
-        Facts(view, bring).wire()
+        Facts(view, talk, bring).wire()
         Library(view, house.documents, files, house.chat.arrivals).wire(page)
         panel.wire(page)
         _show_header(page, header)

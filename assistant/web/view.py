@@ -13,7 +13,7 @@ from assistant.web import render
 from assistant.web.live import Live
 from assistant.web.runs import Place, Run, Runs
 from assistant.web.tab import Tab, Updates
-from ptkb.store import Ptkb, key
+from ptkb.store import Ptkb
 
 EXAMPLES = (
     "What is a good diet?",
@@ -74,8 +74,7 @@ class View:
 
     def transcript(self, tab: Tab, conversation: Conversation, run: Run | None, place: Place | None) -> Updates:
         """The conversation without the answer that is being written, with `place` open for it."""
-        known = {key(fact.text) for fact in self.ptkb.facts(tab.user)}
-        shown = render.transcript(_settled(conversation, run), known, place)
+        shown = render.transcript(_settled(conversation, run), self.ptkb.facts(tab.user), place)
         if not conversation.turns and not run:
             shown += self._welcome()
         return {self.pieces.transcript: shown}

@@ -301,7 +301,7 @@ def _written(turn: Turn, text: str, origin: str, script: Script, stop: Event) ->
 
 def _ranked(known: Sequence[Fact]) -> tuple[RankedFact, ...]:
     on = [fact for fact in known if fact.on]
-    return tuple(RankedFact(fact.id, fact.text, 0.62 - 0.2 * n, n < 2) for n, fact in enumerate(on))
+    return tuple(RankedFact(fact.id, fact.text, 0.62 - 0.2 * n, n < 2, n == 0) for n, fact in enumerate(on))
 
 
 def _offers(turn: Turn) -> tuple[FactOffer, ...]:
