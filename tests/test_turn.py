@@ -241,7 +241,7 @@ def test_a_rewrite_is_asked_for_in_one_line(parts: Parts) -> None:
 
 
 def test_small_talk_knows_the_facts_that_are_nearest_to_it(parts: Parts) -> None:
-    many = tuple(Fact(f"n{n}", f"Number {n} is mine.", now(), now()) for n in range(25))
+    many = tuple(Fact(f"n{n}", f"My {'x' * (n + 1)} is mine.", now(), now()) for n in range(25))
     parts = replace(parts, llm=OutOfRoom(["Hello there. I am well and"]))
     turn = asked(parts, Turn("Hello!", known=(*many, replace(VEGETARIAN, text="Hello!"), OFF)))
     assert turn.answer

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.conversation import Conversation
+from assistant.conversation import Conversation, Spot
 from assistant.parts import Stage
 from assistant.types import (
     Answer,
@@ -112,16 +112,25 @@ def test_no_template_lets_html_through() -> None:
         render.running("i", compared),
         render.notice(EVIL),
         render.render("sources", turn=turn),
-        render.render("facts", facts=[Fact("f", EVIL, now(), now())], relevance={"f": turn.facts[0]}),
-        render.render("conversations", items=[summary], current="i", search=EVIL),
-        render.render("conversations", items=[], current="", search=EVIL),
+        render.render(
+            "facts",
+            facts=[fact(EVIL), fact(EVIL, "g")],
+            relevance={"f": turn.facts[0]},
+            told={"typed": Spot("c", "t", EVIL)},
+            used={"f": Spot("c", "t", EVIL)},
+            outdated={"g": fact(EVIL)},
+        ),
+        *(shown(turn.grow(asks=asks, listed=turn.known), facts=turn.known) for asks in ("recall", "forget", "why")),
+        shown(turn, facts=[replace(fact(EVIL), source=turn.id)]),
+        render.render("conversations", items=[summary], current="i", search=EVIL, temporary=True),
+        render.render("conversations", items=[], current="", search=EVIL, temporary=False),
         render.render("documents", documents=[Document(EVIL, EVIL, 1)], problems=[EVIL]),
         render.render("composer", draft=EVIL, nonce="n"),
         render.render("download", name=EVIL, text=EVIL, nonce="n"),
         render.render("header", user=EVIL),
         render.render("loading", ready=False, error=EVIL, stages=[]),
         render.render("loading", ready=False, error="", stages=[Stage(EVIL)]),
-        render.render("welcome", examples=[EVIL]),
+        render.render("welcome", examples=[EVIL], temporary=True),
     ]
     for html in rendered:
         assert "onerror" in html
@@ -158,7 +167,7 @@ def test_a_reply_names_the_facts_it_depends_on_and_says_what_became_of_them() ->
     assert 'data-fix="g"' not in same
     assert "Answer again with what is right now" not in same
     changed = shown(turn, facts=[fact("I'm vegan.")])
-    assert "<s dir=\"auto\">“I&#39;m vegetarian.”</s> now" in changed
+    assert '<s dir="auto">“I&#39;m vegetarian.”</s> now' in changed
     off = shown(turn, facts=[replace(fact("I'm vegetarian."), on=False)])
     for html, what in ((changed, "“I&#39;m vegan.”"), (off, "(switched off)"), (shown(turn), "(no longer among your")):
         assert what in html

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from assistant import variants
-from assistant.conversation import Conversation
+from assistant.conversation import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
 from assistant.views import STEPS, ballots, events, headline, instead, passed_over, waits
 from assistant.web import confidence, highlight, reply
@@ -86,6 +86,7 @@ def _environment() -> Environment:
     environment.filters.update(
         headline=headline, waits=waits, day=day, percent=percent, plain=reply.plain, reply=reply.html
     )
+    environment.filters.update(lead=_lead)
     environment.filters.update(ballots=ballots, events=events, instead=instead, passed_over=passed_over)
     environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
@@ -98,6 +99,8 @@ def _environment() -> Environment:
         ways=_ways,
         way=_way,
         search=_search,
+        grouped=_grouped,
+        is_temporary=is_temporary,
     )
     return environment
 
@@ -106,6 +109,20 @@ def _known(facts: Iterable[Fact]) -> dict[str, Any]:
     """What templates are told of facts: the facts by their ids, and the keys that equal statements share."""
     stored = {fact.id: fact for fact in facts}
     return {"stored": stored, "known": {key(fact.text) for fact in stored.values()}}
+
+
+def _grouped(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
+    """Facts by what they are about, for people."""
+    from assistant.steps.recall import grouped  # noqa: PLC0415 - what a step imports is slow
+
+    return {field.capitalize(): members for field, members in grouped(facts).items()}
+
+
+def _lead(turn: Turn) -> Markup:
+    """What a reply says of the facts that it lists."""
+    from assistant.steps.recall import lead  # noqa: PLC0415 - as above
+
+    return reply.plain(lead(turn))
 
 
 def _with_id(things: Iterable[Any], wanted: str) -> Any:
