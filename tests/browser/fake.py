@@ -175,7 +175,7 @@ def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     said = turn.utterance.lower()
     if said in ASKS:
         asking = Parts(Settings(), ScriptedLLM(), WORDS, FixedRetriever([]))
-        yield from recall.run(turn.grow(intent="conversation", asks=ASKS[said]), asking, stop)
+        yield from recall.run(turn.grow(step="answer", intent="conversation", asks=ASKS[said]), asking, stop)
         return
     yield (turn := turn.grow(step="facts", facts=_ranked(turn.known), timings={"facts": 0.04}))
     if said.startswith(("hello", "i've just")):
@@ -319,7 +319,7 @@ def _ranked(known: Sequence[Fact]) -> tuple[RankedFact, ...]:
 
 
 def _offers(turn: Turn) -> tuple[FactOffer, ...]:
-    if "vegan" not in turn.utterance.lower():
+    if turn.temporary or "vegan" not in turn.utterance.lower():
         return ()
     old = next((fact for fact in turn.known if "vegetarian" in fact.text), None)
     return (FactOffer("I'm vegan.", old.id if old else ""), FactOffer("I like oats."))
