@@ -11,13 +11,14 @@ from typing import Protocol
 
 from assistant import turn as flow
 from assistant import variants
-from assistant.conversation import Conversation, Conversations, Version
+from assistant.conversation import Conversation, Conversations, Version, is_temporary
 from assistant.errors import SequiturError, SettingsError
 from assistant.library.arrivals import Arrivals
 from assistant.markers import read
 from assistant.settings import Settings
 from assistant.steps.abstain import said
 from assistant.types import Choices, Exchange, Parts, Turn, Wait, new_id, now
+from assistant.views import sources
 from ptkb.store import Ptkb
 
 _LOG = logging.getLogger(__name__)
@@ -81,7 +82,9 @@ class Chat:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         earlier = self._conversations.get(user, conversation).turns
-        return self._run(Place(user, conversation), self._new(user, utterance, earlier, choices), stop)
+        return self._run(
+            Place(user, conversation), self._new(Place(user, conversation), utterance, earlier, choices), stop
+        )
 
     def again(self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Answer an earlier utterance anew, as if what followed had not been said; what followed stays as it is.
@@ -90,8 +93,9 @@ class Chat:
         written; one that fails, or is stopped before that, leaves the old one where it is.
         """
         talk, place = self._find(user, conversation, turn_id)
-        turn = self._new(user, talk.turns[place].utterance, talk.turns[:place], choices)
-        for turn in self._run(Place(user, conversation, Version(turn_id)), turn, stop):
+        where = Place(user, conversation, Version(turn_id))
+        turn = self._new(where, talk.turns[place].utterance, talk.turns[:place], choices)
+        for turn in self._run(where, turn, stop):
             yield turn
         if not _written(turn):
             self._conversations.discard(user, conversation, turn.id)
@@ -114,7 +118,7 @@ class Chat:
         asked, earlier = talk.turns[place], talk.turns[:place]
         if asked.id in talk.compared:
             self._conversations.choose(user, conversation, asked.id)
-        fresh, found = self._new(user, asked.utterance, earlier, choices), None
+        fresh, found = self._new(Place(user, conversation), asked.utterance, earlier, choices), None
         for side, strategy in enumerate(strategies, start=1):
             where, way = Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
             turn = (found or fresh).grow(id=new_id(), created=now(), choices=way)
@@ -134,8 +138,13 @@ class Chat:
             raise SequiturError("This reply is no longer part of the conversation; reload the page.")
         return talk, place
 
-    def _new(self, user: str, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
-        return Turn(utterance, exchanges(earlier), tuple(self._ptkb.facts(user)), choices)
+    def _new(self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
+        turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
+        return self._knowing(place.user, turn)
+
+    def _knowing(self, user: str, turn: Turn) -> Turn:
+        """The turn with the user's facts, of which a temporary one reads none."""
+        return turn if turn.temporary else turn.grow(known=tuple(self._ptkb.facts(user)))
 
     def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
         saved_at = None
@@ -170,7 +179,7 @@ class Chat:
                 turn, waited = turn.grow(utterance=accepted, step="load"), True
             yield turn.grow(wait=wait)
         if waited:
-            turn = turn.grow(known=tuple(self._ptkb.facts(user)), step="")
+            turn = self._knowing(user, turn.grow(step=""))
             if stop.is_set():
                 yield turn.grow(status="stopped")
                 return
@@ -199,7 +208,15 @@ class Chat:
 def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     """Earlier turns as history: what was said, what it meant, and the reply without its markers and its label."""
     return tuple(
-        Exchange(turn.utterance, turn.question or turn.utterance, read(said(turn.answer), most=0).text)
+        Exchange(
+            turn.utterance,
+            turn.question or turn.utterance,
+            read(said(turn.answer), most=0).text,
+            turn.id,
+            turn.answer.origin,
+            tuple(fact.id for fact in turn.reasons),
+            tuple((source.title, source.quote) for source in sources(turn)),
+        )
         for turn in turns
         if turn.answer is not None and turn.answer.text
     )

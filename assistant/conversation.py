@@ -3,15 +3,17 @@
 A turn is stored whole, as the JSON of `Turn.to_json`, so that an old turn shows all that it showed when it was new.
 A message that was answered again has several turns, versions of one reply, of which one is shown: the conversation goes
 on from that one, and the others are kept.
+Temporary conversations are held in memory, in no list, and go when they are left; at the latest, an hour after the last
+message and another one is begun, or with the program.
 Users see only their own things: every method takes the user, and an id of another's is "not found".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -26,6 +28,7 @@ from sqlalchemy import (
     Integer,
     MetaData,
     Row,
+    Select,
     String,
     Table,
     Text,
@@ -39,7 +42,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from assistant import markdown
-from assistant.database import create_tables
+from assistant.database import connect, create_tables
 from assistant.errors import StoreError
 from assistant.text import clean
 from assistant.types import Answer, Turn, new_id, now
@@ -84,9 +87,34 @@ _VERSIONS = Table(
     Column("side", Integer, nullable=False),
 )
 _VERSION_OF = _VERSIONS.c.turn == _TURNS.c.id
+_USES = Table(
+    "uses",
+    _METADATA,
+    Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("fact", String(32), primary_key=True, index=True),
+)
 _PREFERENCES = Table(
     "preferences", _METADATA, Column("user", String(200), primary_key=True), Column("choices", Text, nullable=False)
 )
+
+
+# What the ids of temporary conversations begin with, and how long those are held that nobody goes on with.
+TEMPORARY = "temporary-"
+_HELD = timedelta(hours=1)
+
+
+def is_temporary(conversation_id: str) -> bool:
+    """Whether this is the id of a conversation that is not kept."""
+    return conversation_id.startswith(TEMPORARY)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A message in a conversation, as a link to it shows it."""
+
+    conversation: str
+    turn: str
+    utterance: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +166,18 @@ class Conversations:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        create_tables(engine, _METADATA)
+        self._engine, self._memory = engine, connect("sqlite://")
+        for one in (self._engine, self._memory):
+            create_tables(one, _METADATA)
 
-    def new(self, user: str, title: str = "") -> Conversation:
+    def new(self, user: str, title: str = "", *, temporary: bool = False) -> Conversation:
         """Begin a conversation. Without a title it takes one from its first utterance."""
         moment = now()
-        made = Conversation(new_id(), _shortened(title), moment, moment)
-        with self._engine.begin() as connection:
+        made = Conversation(f"{TEMPORARY if temporary else ''}{new_id()}", _shortened(title), moment, moment)
+        with self._of(made.id).begin() as connection:
+            if temporary:
+                old = (_CONVERSATIONS.c.user == user) & (_CONVERSATIONS.c.changed < _stamp(moment - _HELD))
+                connection.execute(delete(_CONVERSATIONS).where(old))
             times = {"created": _stamp(moment), "changed": _stamp(moment)}
             connection.execute(insert(_CONVERSATIONS).values(id=made.id, user=user, title=made.title, **times))
         return made
@@ -164,7 +196,7 @@ class Conversations:
 
     def get(self, user: str, conversation_id: str) -> Conversation:
         """The conversation with its turns. Turns that a killed process left running are given as stopped."""
-        with self._engine.connect() as connection:
+        with self._of(conversation_id).connect() as connection:
             row = _owned(connection, user, conversation_id)
             columns = (_TURNS, _VERSIONS.c.original, _VERSIONS.c.shown, _VERSIONS.c.side)
             query = select(*columns).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).order_by(_TURNS.c.n)
@@ -180,13 +212,13 @@ class Conversations:
         shortened = _shortened(title)
         if not shortened:
             raise StoreError("The title is empty; write a few words.")
-        with self._engine.begin() as connection:
+        with self._of(conversation_id).begin() as connection:
             renamed = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(title=shortened)
             _expect(connection.execute(renamed).rowcount, "conversation")
 
     def delete(self, user: str, conversation_id: str) -> None:
         """Delete the conversation with all its turns."""
-        with self._engine.begin() as connection:
+        with self._of(conversation_id).begin() as connection:
             gone = connection.execute(delete(_CONVERSATIONS).where(_mine(user, conversation_id)))
             _expect(gone.rowcount, "conversation")
 
@@ -196,10 +228,11 @@ class Conversations:
         As a `version` it is kept beside the turn that it answers again, which goes on being shown: see `choose`.
         """
         values = _values(turn)
-        with self._engine.begin() as connection:
+        with self._of(conversation_id).begin() as connection:
             touched = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(changed=_stamp(now()))
             _expect(connection.execute(touched).rowcount, "conversation")
             _upsert(connection, conversation_id, turn.id, values)
+            _note_uses(connection, turn)
             if version:
                 _note_version(connection, conversation_id, turn.id, version)
             untitled = _mine(user, conversation_id) & (_CONVERSATIONS.c.title == "")
@@ -214,7 +247,7 @@ class Conversations:
         versions = select(_VERSIONS.c.turn).where(_VERSIONS.c.original == original)
         here = _TURNS.c.conversation == conversation_id
         these = here & ((_TURNS.c.id == turn_id) | _TURNS.c.id.in_(versions))
-        with self._engine.begin() as connection:
+        with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
             titles = {_shortened(said) for said in connection.scalars(select(_TURNS.c.utterance).where(these))}
             _expect(connection.execute(delete(_TURNS).where(these)).rowcount, "turn")
@@ -224,7 +257,7 @@ class Conversations:
 
     def choose(self, user: str, conversation_id: str, turn_id: str) -> None:
         """Show this version of a reply; if two were being compared, that is over, and those without a text go."""
-        with self._engine.begin() as connection:
+        with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
             original = _original(connection, conversation_id, turn_id)
             these = _VERSIONS.c.original == original
@@ -236,7 +269,7 @@ class Conversations:
     def discard(self, user: str, conversation_id: str, turn_id: str) -> None:
         """Forget a version that came to nothing; one that is shown stays."""
         hidden = select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == turn_id, _VERSIONS.c.shown == 0)
-        with self._engine.begin() as connection:
+        with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
             of_this = _TURNS.c.conversation == conversation_id
             connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(hidden), of_this))
@@ -250,10 +283,26 @@ class Conversations:
         with self._engine.begin() as connection:
             _expect(connection.execute(update(_TURNS).where(one).values(feedback=value)).rowcount, "turn")
 
+    def spots(self, user: str, turn_ids: Iterable[str]) -> dict[str, Spot]:
+        """Where each of these turns was said, as far as it still is there."""
+        query = _spots(user).where(_TURNS.c.id.in_(set(turn_ids)))
+        with self._engine.connect() as connection:
+            return {row.id: Spot(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
+
+    def last_uses(self, user: str) -> dict[str, Spot]:
+        """For each fact that a reply depended on, by its id, the newest such turn."""
+        query = _spots(user).add_columns(_USES.c.fact).join(_USES, _USES.c.turn == _TURNS.c.id).order_by(_TURNS.c.n)
+        with self._engine.connect() as connection:
+            return {row.fact: Spot(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
+
     def export_markdown(self, user: str, conversation_id: str) -> str:
         """The conversation as Markdown: each utterance, its reply, and the numbered sources with what was quoted."""
         conversation = self.get(user, conversation_id)
         return markdown.document(conversation.title, conversation.turns)
+
+    def _of(self, conversation_id: str) -> Engine:
+        """Where a conversation is held."""
+        return self._memory if is_temporary(conversation_id) else self._engine
 
     def preferences(self, user: str) -> dict[str, Any]:
         """What the user chose on the page; empty where nothing was."""
@@ -278,6 +327,22 @@ def _upsert(connection: Connection, conversation_id: str, turn_id: str, values: 
         connection.execute(insert(_TURNS).values(id=turn_id, conversation=conversation_id, **values))
     except IntegrityError as error:
         raise StoreError("This turn belongs to another conversation and was not saved again.") from error
+
+
+def _note_uses(connection: Connection, turn: Turn) -> None:
+    """Note which facts the reply of a turn that is done depends on."""
+    if turn.status != "done":
+        return
+    connection.execute(delete(_USES).where(_USES.c.turn == turn.id))
+    rows = [{"turn": turn.id, "fact": fact.id} for fact in turn.reasons]
+    if rows:
+        connection.execute(insert(_USES), rows)
+
+
+def _spots(user: str) -> Select[Any]:
+    """A query for a user's turns as links show them."""
+    columns = (_TURNS.c.id, _TURNS.c.conversation, _TURNS.c.utterance)
+    return select(*columns).join(_CONVERSATIONS).where(_CONVERSATIONS.c.user == user)
 
 
 def _note_version(connection: Connection, conversation_id: str, turn_id: str, version: Version) -> None:

@@ -32,6 +32,7 @@ from assistant.types import (
     Wait,
 )
 from ptkb.extract import offers
+from ptkb.fields import fields_of
 
 if TYPE_CHECKING:
     from assistant.library.vectors import DenseShelves
@@ -88,6 +89,11 @@ class Loader:
     def notice(self) -> str:
         """What a person should know though everything works: why another model answers than the one asked for."""
         return self._notice
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """Sentence-BERT, as soon as it is there."""
+        return self._embedder
 
     def stages(self) -> tuple[Stage, ...]:
         """What is being loaded, in order, as of now."""
@@ -191,9 +197,10 @@ class Loader:
 
     def _load_embedder(self, progress: Progress) -> SentenceEmbedder:
         embedder = load_embedder(self.settings, progress)
-        # Both learn from examples when they are first used; nobody's first message should wait for that.
+        # All learn from examples when they are first used; nobody's first message should wait for that.
         intent_of("Hello", embedder, self.settings.turn)
         offers("I'm vegan.", (), embedder)
+        fields_of(["I'm vegan."], embedder)
         return embedder
 
     def _load_starter(self, progress: Progress) -> Path:

@@ -35,6 +35,7 @@ from assistant.steps import (
     plan,
     quality,
     quote,
+    recall,
     relevance,
     rewrite,
     suit,
@@ -46,6 +47,7 @@ Flow = tuple[tuple[str, Step], ...]
 
 BEFORE: Flow = (("english", language.message), ("facts", facts.run), ("intent", intent.run))
 TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
+MEMORY: Flow = (("answer", recall.run), ("offers", offers.run))
 WRITING: Flow = (("answer", compose.run), ("because", because.run))
 
 
@@ -102,7 +104,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn
         flows: dict[Intent, Flow] = {"question": question, "writing": WRITING}
-        for turn in _through(flows.get(turn.intent, TALK), turn, parts, stop):
+        for turn in _through(MEMORY if turn.asks else flows.get(turn.intent, TALK), turn, parts, stop):
             yield turn
     except SequiturError as error:
         yield turn.grow(status="failed", error=str(error), step="", wait=None)

@@ -23,6 +23,8 @@ from assistant.settings import Below, RetrieverName, Settings
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
 Intent = Literal["question", "small_talk", "conversation", "writing"]
+# What a message wants with what is known of its writer: hear it, have some of it go, or what the last reply rests on.
+Asks = Literal["", "recall", "forget", "why"]
 Form = Literal["chat", "factoid"]
 Origin = Literal["passages", "pool", "model", "conversation"]
 Support = Literal["well", "weak", "none"]
@@ -98,7 +100,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One statement of the user's PTKB. `source` is "typed" or the id of the turn it was remembered from."""
+    """One statement of the user's PTKB. `source` is "typed" or the id of the turn it was remembered from.
+
+    `field` is what it is about (`ptkb.fields.FIELDS`), "" where nobody has told yet.
+    """
 
     id: str
     text: str
@@ -106,13 +111,18 @@ class Fact:
     changed: datetime
     source: str = "typed"
     on: bool = True
+    field: str = ""
+
+    def in_field(self, field: str) -> Fact:
+        """The same fact, said to be about this."""
+        return replace(self, field=field)
 
 
 @dataclass(frozen=True, slots=True)
 class RankedFact:
     """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether the turn was given it.
 
-    `shows` says of a used one whether the answer has to do with it; None where nobody looked.
+    `shows` says whether the answer depends on it; None where nobody looked.
     """
 
     id: str
@@ -132,11 +142,19 @@ class FactOffer:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One earlier utterance of the conversation, its stand-alone form, and the reply to it."""
+    """One earlier utterance of the conversation, its stand-alone form, and the reply to it.
+
+    `turn` is its id, and `origin` where the reply came from. `reasons` are the ids of the facts that the reply depends
+    on, and `quotes` the passages' titles with the places in them that it cites.
+    """
 
     utterance: str
     question: str
     reply: str
+    turn: str = ""
+    origin: Origin = "passages"
+    reasons: tuple[str, ...] = ()
+    quotes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,8 +413,9 @@ class Turn:
     """One utterance and all that was made of it. Steps add to it with `grow`; nothing is ever changed in place.
 
     `english` is what was said where it is in another language, "" where it was left alone. `reserve` are the next best
-    passages after `passages`, which weighted answers use as well. `wait` is for those who
-    watch, and is never stored.
+    passages after `passages`, which weighted answers use as well. `wait` is for those who watch, and is never stored.
+    A `temporary` one knows no facts and offers none. One that `asks` something of what is known has the facts that its
+    answer lists in `listed`, and in `about` the id of the turn that it explains.
     """
 
     utterance: str
@@ -408,8 +427,10 @@ class Turn:
     status: Status = "running"
     step: str = ""
     wait: Annotated[Wait | None, Field(exclude=True)] = None
+    temporary: bool = False
     intent: Intent = "question"
     english: str = ""
+    asks: Asks = ""
     question: str = ""
     rewritten: bool = False
     facts: tuple[RankedFact, ...] = ()
@@ -428,6 +449,8 @@ class Turn:
     reasoning: str = ""
     sentences: tuple[Annotated[Sentence, BeforeValidator(_with_state)], ...] = ()
     citations: tuple[Citation, ...] = ()
+    listed: tuple[Fact, ...] = ()
+    about: str = ""
     offers: tuple[FactOffer, ...] = ()
     events: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
@@ -459,9 +482,9 @@ class Turn:
         return tuple(fact.text for fact in self.facts if fact.used)
 
     @property
-    def reasons(self) -> tuple[str, ...]:
-        """The texts of the used facts that show in the answer, as far as anybody looked."""
-        return tuple(fact.text for fact in self.facts if fact.used and fact.shows is not False)
+    def reasons(self) -> tuple[RankedFact, ...]:
+        """The facts that the answer depends on, most relevant first."""
+        return tuple(fact for fact in self.facts if fact.shows)
 
     @property
     def contextual(self) -> str:

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +87,34 @@ def offers(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> tuple[F
     return tuple(dict.fromkeys(_offer(text, new, lasting, facts) for text in new))[:MOST]
 
 
+def outdated(facts: Sequence[Fact]) -> dict[str, Fact]:
+    """The facts that are on and that a newer one contradicts, by their ids, each with the newest that does.
+
+    Only those are compared that may contradict each other, so that hundreds of facts take milliseconds.
+    """
+    alike: dict[object, list[Fact]] = {}
+    for fact in sorted((one for one in facts if one.on), key=lambda one: one.changed):
+        for slot in {slot for part in _parts(fact.text) for slot in _slots(part)}:
+            alike.setdefault(slot, []).append(fact)
+    found: dict[str, Fact] = {}
+    for group in alike.values():
+        for place, old in enumerate(group):
+            newer = (new for new in reversed(group[place + 1 :]) if new.changed > old.changed)
+            if by := next((new for new in newer if _speaks_against(new, old)), None):
+                found[old.id] = by
+    return found
+
+
+def _slots(text: str) -> set[object]:
+    """What a statement has in common with any that it may contradict."""
+    return {_meaning(text).words, *(n for n, pattern in enumerate(_ONLY_ONE) if pattern.match(text))}
+
+
+def _speaks_against(new: Fact, old: Fact) -> bool:
+    """Whether a fact contradicts all that another says; one that says more goes on being used."""
+    return all(any(_contradicts(text, part) for text in _parts(new.text)) for part in _parts(old.text))
+
+
 def only_tells(utterance: str, embedder: Embedder) -> bool:
     """Whether an utterance says nothing but what lasts of its writer ("I'm from Kenya and I'm vegetarian"), no wish."""
     said = [quote(utterance, span) for span in sentences(utterance)]
@@ -146,9 +174,10 @@ def _is_known(text: str, facts: Sequence[Fact], embedder: Embedder) -> bool:
     return said or _is_close(text, [fact.text for fact in facts], embedder)
 
 
-def _parts(fact: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _parts(fact: str) -> tuple[str, ...]:
     """What a fact says, one statement each; the fact itself where it is not put as a statement of the first person."""
-    return statements(fact) or [fact]
+    return tuple(statements(fact)) or (fact,)
 
 
 def _says(known: str, text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    ForeignKey,
     Integer,
     MetaData,
     Row,
@@ -62,6 +63,13 @@ _FACTS = Table(
     Column("changed", String(40), nullable=False),
     UniqueConstraint("user", "key"),
 )
+_FIELDS = Table(
+    "fact_fields",
+    _METADATA,
+    Column("fact", ForeignKey(_FACTS.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("field", String(32), nullable=False),
+)
+_WITH_FIELD = select(_FACTS, _FIELDS.c.field).select_from(_FACTS.outerjoin(_FIELDS, _FIELDS.c.fact == _FACTS.c.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +98,23 @@ class Ptkb:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         with engine.begin() as connection:
-            connection.execute(CreateTable(_FACTS, if_not_exists=True))
+            for table in _METADATA.sorted_tables:
+                connection.execute(CreateTable(table, if_not_exists=True))
 
     def facts(self, user: str) -> list[Fact]:
         """The user's facts, in the order in which they were added."""
         with self._engine.connect() as connection:
-            rows = connection.execute(select(_FACTS).where(_FACTS.c.user == user).order_by(_FACTS.c.n))
+            rows = connection.execute(_WITH_FIELD.where(_FACTS.c.user == user).order_by(_FACTS.c.n))
             return [_fact(row) for row in rows]
+
+    def set_fields(self, user: str, fields: Mapping[str, str]) -> None:
+        """Note what facts are about, by their ids; facts that are gone are passed over."""
+        with self._engine.begin() as connection:
+            mine = connection.scalars(select(_FACTS.c.id).where(_FACTS.c.user == user, _FACTS.c.id.in_(fields)))
+            rows = [{"fact": one, "field": fields[one]} for one in mine]
+            connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_([row["fact"] for row in rows])))
+            if rows:
+                connection.execute(insert(_FIELDS), rows)
 
     def add(self, user: str, text: str, source: str = "typed") -> Fact:
         """Store a new fact.
@@ -130,6 +148,12 @@ class Ptkb:
             _delete(connection, user, old_id)
             _insert(connection, user, fact)
         return fact
+
+    def restore(self, user: str, fact_id: str, old: Fact) -> None:
+        """Put back the fact whose place another one took, which goes. Raises as `add` does."""
+        with self._engine.begin() as connection:
+            _delete(connection, user, fact_id)
+            _insert(connection, user, old)
 
     def import_text(self, user: str, text: str) -> ImportReport:
         """Add one fact a line, in one transaction; empty lines are passed over.
@@ -178,7 +202,10 @@ class Ptkb:
         mine = _mine(user, fact_id)
         with self._engine.begin() as connection, _duplicates_refused(values.get("text", "")):
             connection.execute(update(_FACTS).where(mine).values(**values, changed=now().isoformat()))
-            row = connection.execute(select(_FACTS).where(mine)).first()
+            if "text" in values:  # it may be about something else now
+                mine_only = select(_FACTS.c.id).where(mine)
+                connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_(mine_only)))
+            row = connection.execute(_WITH_FIELD.where(mine)).first()
         if row is None:
             raise _missing()
         return _fact(row)
@@ -230,7 +257,7 @@ def _new(text: str, source: str) -> Fact:
 
 def _fact(row: Row[Any]) -> Fact:
     created, changed = datetime.fromisoformat(row.created), datetime.fromisoformat(row.changed)
-    return Fact(row.id, row.text, created, changed, row.source, row.on)
+    return Fact(row.id, row.text, created, changed, row.source, row.on, row.field or "")
 
 
 def _values(user: str, fact: Fact) -> dict[str, Any]:

@@ -221,4 +221,4 @@ def loading(chat: Chat) -> Given:
 
 def test_history_is_what_was_said_without_the_label_of_its_origin() -> None:
     turn = Turn("And Oslo?", question="What is Oslo?", answer=unbacked("Oslo is a city."))
-    assert exchanges([turn]) == (Exchange("And Oslo?", "What is Oslo?", "Oslo is a city."),)
+    assert exchanges([turn]) == (Exchange("And Oslo?", "What is Oslo?", "Oslo is a city.", turn.id, "model"),)

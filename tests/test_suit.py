@@ -121,7 +121,7 @@ def test_a_whole_turn_leaves_out_what_the_model_wrote_as_well(parts: Parts) -> N
     assert turn.left_out[-1] == LeftOut("toast with peanut butter", ALLERGY)
     assert Turn.from_json(turn.to_json()) == turn
     assert as_json(turn)["left_out"][0]["fact"] == ALLERGY
-    html = render.transcript(Conversation("i", "", now(), now(), (turn,)), set())
+    html = render.transcript(Conversation("i", "", now(), now(), (turn,)), ())
     assert "Left out, for what you told me: 2" in html
     assert "for “I have a peanut allergy.”, in Breakfast" in html
 

@@ -78,7 +78,7 @@ def test_a_fact_that_the_answer_has_nothing_to_do_with_is_no_reason_for_it(parts
     said = "Which drink is a drink?"
     turn = asked(scripted(parts, said, DRAFT, "Oat drink holds no lactose."), Turn(said, known=known))
     assert len(turn.used_facts) == 2
-    assert turn.reasons == ("Oat drink is my favourite drink",)
+    assert [fact.text for fact in turn.reasons] == ["Oat drink is my favourite drink"]
     nothing = asked(scripted(parts, said, "A dr", *["unknown"] * 5), Turn(said, known=known))
     assert (len(nothing.used_facts), nothing.reasons) == (2, ())
 
@@ -241,7 +241,7 @@ def test_a_rewrite_is_asked_for_in_one_line(parts: Parts) -> None:
 
 
 def test_small_talk_knows_the_facts_that_are_nearest_to_it(parts: Parts) -> None:
-    many = tuple(Fact(f"n{n}", f"Number {n} is mine.", now(), now()) for n in range(25))
+    many = tuple(Fact(f"n{n}", f"My {'x' * (n + 1)} is mine.", now(), now()) for n in range(25))
     parts = replace(parts, llm=OutOfRoom(["Hello there. I am well and"]))
     turn = asked(parts, Turn("Hello!", known=(*many, replace(VEGETARIAN, text="Hello!"), OFF)))
     assert turn.answer

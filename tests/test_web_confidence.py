@@ -28,7 +28,7 @@ def judged(value: float, calibration: str = CALIBRATED, **more: object) -> Turn:
 
 
 def shown(turn: Turn) -> str:
-    return render.transcript(Conversation("i", "", now(), now(), (turn,)), set())
+    return render.transcript(Conversation("i", "", now(), now(), (turn,)), ())
 
 
 @pytest.mark.parametrize(

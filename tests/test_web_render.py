@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.conversation import Conversation
+from assistant.conversation import Conversation, Spot
 from assistant.parts import Stage
 from assistant.types import (
     Answer,
@@ -38,9 +40,13 @@ from assistant.web.library import Document
 from assistant.web.runs import END, Place, Run
 
 
-def shown(*turns: Turn, known: set[str] = frozenset(), **more: object) -> str:
+def fact(text: str, name: str = "f") -> Fact:
+    return Fact(name, text, now(), now())
+
+
+def shown(*turns: Turn, facts: Sequence[Fact] = (), **more: object) -> str:
     """The HTML of a conversation with these turns."""
-    return render.transcript(Conversation("i", EVIL, now(), now(), turns, **more), known)
+    return render.transcript(Conversation("i", EVIL, now(), now(), turns, **more), facts)
 
 
 EVIL = '<img src=x onerror="x">${x}{{x}}'
@@ -75,7 +81,7 @@ def evil_turn() -> Turn:
         known=(Fact("f", EVIL, now(), now()),),
         question=EVIL,
         rewritten=True,
-        facts=(RankedFact("f", EVIL, 0.5, used=True),),
+        facts=(RankedFact("f", EVIL, 0.5, used=True, shows=True), RankedFact("g", EVIL, 0.5, True, True)),
         draft=EVIL,
         iterations=(Iteration(EVIL, (Passage("p", EVIL, EVIL),), EVIL), Iteration(EVIL, (Passage("q", EVIL, EVIL),))),
         passages=(Passage("p", EVIL, EVIL, 1.0, (EVIL,), EVIL, 0.4),),
@@ -106,16 +112,25 @@ def test_no_template_lets_html_through() -> None:
         render.running("i", compared),
         render.notice(EVIL),
         render.render("sources", turn=turn),
-        render.render("facts", facts=[Fact("f", EVIL, now(), now())], relevance={"f": turn.facts[0]}),
-        render.render("conversations", items=[summary], current="i", search=EVIL),
-        render.render("conversations", items=[], current="", search=EVIL),
+        render.render(
+            "facts",
+            facts=[fact(EVIL), fact(EVIL, "g")],
+            relevance={"f": turn.facts[0]},
+            told={"typed": Spot("c", "t", EVIL)},
+            used={"f": Spot("c", "t", EVIL)},
+            outdated={"g": fact(EVIL)},
+        ),
+        *(shown(turn.grow(asks=asks, listed=turn.known), facts=turn.known) for asks in ("recall", "forget", "why")),
+        shown(turn, facts=[replace(fact(EVIL), source=turn.id)]),
+        render.render("conversations", items=[summary], current="i", search=EVIL, temporary=True),
+        render.render("conversations", items=[], current="", search=EVIL, temporary=False),
         render.render("documents", documents=[Document(EVIL, EVIL, 1)], problems=[EVIL]),
         render.render("composer", draft=EVIL, nonce="n"),
         render.render("download", name=EVIL, text=EVIL, nonce="n"),
         render.render("header", user=EVIL),
         render.render("loading", ready=False, error=EVIL, stages=[]),
         render.render("loading", ready=False, error="", stages=[Stage(EVIL)]),
-        render.render("welcome", examples=[EVIL]),
+        render.render("welcome", examples=[EVIL], temporary=True),
     ]
     for html in rendered:
         assert "onerror" in html
@@ -140,16 +155,32 @@ def test_a_missing_variable_is_an_error() -> None:
 def test_an_offer_taken_up_is_shown_as_such() -> None:
     turn = Turn("I'm vegan", status="done", offers=(FactOffer("I'm vegan."),), answer=Answer("Ok"))
     assert "Remember “I&#39;m vegan.”?" in shown(turn)
-    assert "Remembered: “I&#39;m vegan.”" in shown(turn, known={"im vegan"})
+    assert "Remembered: “I&#39;m vegan.”" in shown(turn, facts=[fact("I'm vegan.")])
+
+
+def test_a_reply_names_the_facts_it_depends_on_and_says_what_became_of_them() -> None:
+    reasons = (RankedFact("f", "I'm vegetarian.", 0.5, True, True), RankedFact("g", "I run.", 0.4, True, False))
+    turn = Turn("?", status="done", answer=Answer("Beans."), facts=reasons)
+    same = shown(turn, facts=[fact("I'm vegetarian")])
+    assert 'data-fix="f"' in same
+    assert "wrong? fix it" in same
+    assert 'data-fix="g"' not in same
+    assert "Answer again with what is right now" not in same
+    changed = shown(turn, facts=[fact("I'm vegan.")])
+    assert '<s dir="auto">“I&#39;m vegetarian.”</s> now' in changed
+    off = shown(turn, facts=[replace(fact("I'm vegetarian."), on=False)])
+    for html, what in ((changed, "“I&#39;m vegan.”"), (off, "(switched off)"), (shown(turn), "(no longer among your")):
+        assert what in html
+        assert html.count("Answer again with what is right now") == 1
 
 
 def test_a_replacement_names_both_facts_and_a_forgotten_one_is_no_replacement() -> None:
-    old = Fact("f", "I'm vegetarian.", now(), now())
+    old = fact("I'm vegetarian.")
     turn = Turn("?", status="done", known=(old,), offers=(FactOffer("I'm vegan.", "f"), FactOffer("I run.", "gone")))
-    for html in (shown(turn, known={"im vegetarian"}), render.answering("i", turn)):
+    for html in (shown(turn, facts=[old]), render.answering("i", turn)):
         assert "Replace “I&#39;m vegetarian.” with “I&#39;m vegan.”?" in html
         assert "Remember “I run.”?" in html
-    assert "Remember “I&#39;m vegan.”?" in shown(turn, known={"im a pescatarian"})
+    assert "Remember “I&#39;m vegan.”?" in shown(turn, facts=[fact("I'm a pescatarian.")])
 
 
 def test_iterations_are_a_timeline_that_says_what_is_new() -> None:
@@ -197,19 +228,19 @@ def test_a_reply_with_versions_says_which_it_is() -> None:
 def test_what_is_written_again_leaves_its_place_open_wherever_it_stands() -> None:
     turns = tuple(Turn(name, id=name, status="done") for name in ("one", "two"))
     talk = Conversation("i", "", now(), now(), turns, versions={"two": ("old", "two")})
-    html = render.transcript(talk, set(), Place("old"))
+    html = render.transcript(talk, (), Place("old"))
     assert 'id="place-old" data-place' in html
     assert 'id="turn-one"' in html
     assert 'id="turn-two"' not in html
-    compared = render.transcript(talk, set(), Place("old", ("concat", "post_fusion")))
+    compared = render.transcript(talk, (), Place("old", ("concat", "post_fusion")))
     assert 'id="turn-two"' in compared
     assert "Versions of this reply" not in compared
 
 
 def test_only_the_last_message_can_be_taken_back_and_only_while_nothing_is_written() -> None:
     talk = Conversation("i", "", now(), now(), tuple(Turn(name, id=name, status="done") for name in ("one", "two")))
-    assert re.findall(r'data-event="undo" data-turn="(\w+)"', render.transcript(talk, set())) == ["two"]
-    assert 'data-event="undo"' not in render.transcript(talk, set(), END)
+    assert re.findall(r'data-event="undo" data-turn="(\w+)"', render.transcript(talk, ())) == ["two"]
+    assert 'data-event="undo"' not in render.transcript(talk, (), END)
 
 
 def test_what_is_compared_shows_answers_sources_votes_and_costs() -> None:

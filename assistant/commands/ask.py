@@ -18,14 +18,17 @@ from rich.padding import Padding
 from assistant import turn as flow
 from assistant.chat import exchanges
 from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, ready, settings_of, talk
+from assistant.database import connect
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Below, Settings
 from assistant.types import Choices, Fact, Turn, new_id, now
 from assistant.views import as_json, events, headline, instead, passed_over, sources
-from ptkb.store import validated
+from ptkb.store import Ptkb, key, validated
 
+GIVEN = "command line"
 Facts = Annotated[list[str] | None, typer.Option("--fact", help="Something about you; may be repeated.")]
+Temporary = Annotated[bool, typer.Option("--temporary", help="Read no stored facts, and offer none to remember.")]
 Strategy = Annotated[str | None, typer.Option(help="How the answer is made from the passages.")]
 Loop = Annotated[str | None, typer.Option(help="How the passages are found.")]
 K = Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")]
@@ -38,6 +41,7 @@ Under = Annotated[
 def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     fact: Facts = None,
+    temporary: Temporary = False,
     loop: Loop = None,
     strategy: Strategy = None,
     k: K = None,
@@ -54,7 +58,8 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
     question = flow.accepted(question, usual.turn.utterance_chars)
     choices = _choices(usual, loop, strategy, k, below)
-    turn = Turn(question, known=_facts(fact or []), choices=choices)
+    known = _known(usual, fact or [], temporary)
+    turn = Turn(question, known=known, choices=choices, temporary=temporary)
     turn = _answered(turn, ready(usual), quiet=as_data)
     if as_data:
         out.print_json(json.dumps(as_json(turn)))
@@ -66,6 +71,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
     fact: Facts = None,
+    temporary: Temporary = False,
     loop: Loop = None,
     strategy: Strategy = None,
     k: K = None,
@@ -79,13 +85,15 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    choices, known = _choices(usual, loop, strategy, k, below), _facts(fact or [])
+    choices, known = _choices(usual, loop, strategy, k, below), _known(usual, fact or [], temporary)
     loader = ready(usual)
     turns: list[Turn] = []
+    if temporary:
+        talk.print("Temporary chat: none of your stored facts are read, and nothing is kept.", style="dim")
     talk.print("Ask away; an empty line ends the conversation.", style="dim")
     for utterance in _lines():
         try:
-            turn = _answered(Turn(utterance, exchanges(turns), known, choices), loader)
+            turn = _answered(Turn(utterance, exchanges(turns), known, choices, temporary=temporary), loader)
         except SequiturError as error:
             talk.print(str(error), style="red", markup=False)
             continue
@@ -110,8 +118,12 @@ def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | N
     return choices
 
 
-def _facts(texts: Sequence[str]) -> tuple[Fact, ...]:
-    return tuple(Fact(new_id(), validated(text), now(), now()) for text in texts)
+def _known(usual: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fact, ...]:
+    """What is known of the person: the stored facts, unless the chat is temporary, and those of the command line."""
+    stored = () if temporary else tuple(Ptkb(connect(usual.database_url)).facts("me"))
+    said = {key(fact.text) for fact in stored}
+    given = (Fact(new_id(), validated(text), now(), now(), GIVEN) for text in texts)
+    return (*stored, *(fact for fact in given if key(fact.text) not in said))
 
 
 def _lines() -> Iterator[str]:
@@ -154,6 +166,7 @@ def _show_sources(turn: Turn) -> None:
             out.print(Padding(f"Not found in the sources: {escape(sentence.text)}", (0, 0, 0, 2)), style="dim")
     if turn.own_answer:
         out.print(Padding(f"The model's own knowledge, without a source: {escape(turn.own_answer)}", (0, 0, 0, 2)))
+    _show_listed(turn)
     for event in events(turn):
         out.print(Padding(escape(event), (0, 0, 0, 2)), style="dim")
     if turn.confidence:
@@ -164,3 +177,16 @@ def _show_sources(turn: Turn) -> None:
         out.print(f"  Found, but not used: {escape(found)}.", style="dim")
         out.print("  --below answer makes an answer from that, --below own from what the model knows.", style="dim")
     out.print(f"  {headline(turn)}", style="dim")
+
+
+def _show_listed(turn: Turn) -> None:
+    """The commands that change the facts which a reply lists: here nothing has a button."""
+    stored = [fact for fact in turn.listed if fact.source != GIVEN]
+    if stored:
+        out.print(
+            "  To forget one: python -m assistant facts remove ID; to correct it: facts edit ID TEXT.", style="dim"
+        )
+    for fact in stored:
+        out.print(Padding(f"{fact.id}  {escape(fact.text)}", (0, 0, 0, 2)), style="dim")
+    if len(stored) < len(turn.listed):
+        out.print("  What came with --fact is known for this run only; leave it out to forget it.", style="dim")

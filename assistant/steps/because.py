@@ -1,28 +1,48 @@
-"""Which of the facts that a turn was given show in its answer: only those are named as its reason."""
+"""Which facts a reply depends on: only those are named as its reason.
+
+It depends on a fact that something was left out for. Of those that the turn was given, it depends on the ones that help
+to explain it: a sentence of it is nearer to the question with the fact than to the question alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
 
+import numpy as np
+from numpy.typing import NDArray
+
 from assistant.markers import read
 from assistant.text import quote, sentences
-from assistant.types import Parts, Turn
+from assistant.types import Embedder, Parts, Turn
 
-# Cosine to the answer, or to one of its sentences, from which a fact shows in it. In the conversations that were read
-# for this, facts that had no part in the answer were at 0.05 to 0.20, the others at 0.25 to 0.72.
-SHOWS = 0.24
+# How much nearer (cosine) the question with the fact has to be, chosen for the best F1 on the train topics of TREC iKAT
+# 2023, whose responses name the facts that they draw on; docs/results/because.md has the trials.
+GAIN = 0.1
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Marks in `facts`, of those that were used, which show."""
-    if turn.used_facts and turn.answer and not stop.is_set():
-        text = read(turn.answer.text).text
-        said = [text, *(quote(text, span) for span in sentences(text))]
-        vectors = parts.embedder.encode([*turn.used_facts, *said])
-        count = len(turn.used_facts)
-        nearness = iter((vectors[:count] @ vectors[count:].T).max(axis=1).tolist())
-        marked = (replace(fact, shows=next(nearness) >= SHOWS) if fact.used else fact for fact in turn.facts)
-        turn = turn.grow(facts=tuple(marked))
+    """Marks in `facts` whether the answer depends on each, of those that were used or that something was left out for.
+
+    What the question took from a fact counts as well: a first message is compared as it was put, not as it was
+    written anew with the facts.
+    """
+    if turn.facts and turn.answer and not stop.is_set():
+        asked = turn.question if turn.history else turn.utterance
+        ruled = {one.fact for one in turn.left_out}
+        gained = gains(turn.used_facts, asked, read(turn.answer.text).text, parts.embedder)
+        shows = dict(zip(turn.used_facts, (gained >= GAIN).tolist(), strict=True)) | dict.fromkeys(ruled, True)
+        turn = turn.grow(facts=tuple(replace(fact, shows=shows.get(fact.text)) for fact in turn.facts))
     yield turn
+
+
+def gains(facts: Sequence[str], question: str, reply: str, embedder: Embedder) -> NDArray[np.float32]:
+    """By how much each fact brings the question nearer to the reply, or to a sentence of it; shape (len(facts),)."""
+    if not facts:
+        return np.zeros(0, np.float32)
+    said = [reply, *(quote(reply, span) for span in sentences(reply))]
+    vectors = embedder.encode([*said, question, *(f"{fact} {question}" for fact in facts)])
+    replies, alone, with_fact = vectors[: len(said)], vectors[len(said)], vectors[len(said) + 1 :]
+    best: NDArray[np.float32] = (with_fact @ replies.T - replies @ alone).max(axis=1)
+    return best

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from threading import Event
 
 from assistant.types import Parts, Turn
+from ptkb.extract import outdated
 from ptkb.rank import rank
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `facts`: all that are switched on, best first, those that are used marked."""
-    knobs = parts.settings.facts
+    """Adds `facts`: all that are switched on, best first, those that are used marked.
+
+    A correction outranks what it corrects: a fact that a newer one contradicts is none of them.
+    """
+    knobs, old = parts.settings.facts, outdated(turn.known)
+    known = [fact for fact in turn.known if fact.id not in old]
     yield turn.grow(
-        facts=rank(turn.known, turn.said, turn.history, parts.embedder, knobs.threshold, knobs.most, knobs.few),
+        facts=rank(known, turn.said, turn.history, parts.embedder, knobs.threshold, knobs.most, knobs.few),
     )

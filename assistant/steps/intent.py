@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Event
@@ -19,22 +18,30 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.prompt import FOLDER
+from assistant.learned import Regression, examples, fitted
 from assistant.relevance.estimate import set_confidence
 from assistant.settings import RelevanceSettings, TurnSettings
 from assistant.text import quote, sentences
-from assistant.types import Embedder, Estimator, Intent, Parts, Retriever, Turn
+from assistant.types import Asks, Embedder, Estimator, Intent, Parts, Retriever, Turn
 from ptkb.extract import only_tells
 
 _LOG = logging.getLogger(__name__)
+Encode = Callable[[Sequence[str], Embedder], NDArray[np.float32]]
 TALK: frozenset[Intent] = frozenset({"small_talk", "conversation"})
+MEMORY: tuple[Asks, ...] = ("recall", "forget", "why")
+MORE_LIKELY = 0.5
 _GREETING = 2
+_OPENING = 4
 # What asks about a piece of writing: how to do it, who did it, what it says; not "How about a poem?".
 _ABOUT = re.compile(r"\W*(?:(?:what|how)(?! about)|which|who|whose|where|when|why)\b", re.IGNORECASE)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `intent`; talk that the library surely answers is a question."""
+    """Adds `intent` and `asks`; talk that the library surely answers is a question."""
+    asks = asks_of(turn.said, parts.embedder, parts.settings.turn)
+    if asks:
+        yield turn.grow(intent="conversation", asks=asks)
+        return
     intent = intent_of(turn.said, parts.embedder, parts.settings.turn)
     intent = "question" if intent in TALK and _looked_up(turn, parts, stop) else intent
     yield turn.grow(intent=intent)
@@ -56,6 +63,20 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
     if "question" in found:
         return "small_talk" if only_tells(utterance, embedder) else "question"
     return "conversation" if "conversation" in found else "small_talk"
+
+
+def asks_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Asks:
+    """What an utterance wants with what is known of its writer, "" for nothing.
+
+    It is what its sentences more likely want than not, where none of them is a question beside.
+    """
+    pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
+    learned, vectors = _learned(embedder), embedder.encode(pieces)
+    wanted = [_wanted(odds) for odds in learned.memory(_with_opening(pieces, embedder))]
+    kinds = [_of_one(odds, knobs.intent_threshold) for odds in learned.talk(vectors)]
+    if any(kind == "question" for kind, want in zip(kinds, wanted, strict=True) if not want):
+        return ""
+    return next(filter(None, wanted), "")
 
 
 def library_answers(
@@ -93,45 +114,47 @@ def _of_one(odds: dict[str, float], threshold: float) -> Intent:
     return "conversation" if odds["conversation"] > odds["small_talk"] else "small_talk"
 
 
-@dataclass(frozen=True, slots=True)
-class _Regression:
-    """A logistic regression; `weights` has the bias as last row: shape (dimension + 1, labels)."""
-
-    labels: tuple[str, ...]
-    weights: NDArray[np.float32]
-
-    def __call__(self, vectors: NDArray[np.float32]) -> list[dict[str, float]]:
-        """The labels' odds for each row."""
-        scores = np.hstack([vectors, np.ones((len(vectors), 1), np.float32)]) @ self.weights
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        odds /= odds.sum(axis=1, keepdims=True)
-        return [dict(zip(self.labels, row.tolist(), strict=True)) for row in odds]
+def _wanted(odds: dict[str, float]) -> Asks:
+    best = max(MEMORY, key=odds.__getitem__)
+    return best if odds[best] > MORE_LIKELY else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """Two regressions: what is talk, and, apart from that, what asks for a piece of writing."""
+    """Three regressions: what is talk, and, apart from that, what asks for writing, and what for what is known."""
 
-    talk: _Regression
-    writing: _Regression
+    talk: Regression
+    writing: Regression
+    memory: Regression
 
 
 @lru_cache(maxsize=2)
 def _learned(embedder: Embedder) -> _Learned:
-    table = tomllib.loads((FOLDER / "intents.toml").read_text(encoding="utf-8"))
-    texts = [text for examples in table.values() for text in examples]
-    labels = [intent for intent, examples in table.items() for _ in examples]
-    vectors = embedder.encode(texts)
-    talk = [n for n, label in enumerate(labels) if label != "writing"]
-    writing = ["writing" if label == "writing" else "other" for label in labels]
-    return _Learned(_fitted(vectors[talk], [labels[n] for n in talk]), _fitted(vectors, writing))
+    table = examples("intents")
+    asks = {text: want for want in MEMORY for text in table[want]}
+    none = [(text, "other") for text in table["beside"]]
+    pairs = [(text, intent) for intent, texts in table.items() if intent not in {*MEMORY, "beside"} for text in texts]
+    talk = [(text, intent) for text, intent in pairs if intent != "writing"]
+    return _Learned(
+        _taught(talk, embedder),
+        _taught([(text, "writing" if intent == "writing" else "other") for text, intent in pairs], embedder),
+        _taught(
+            [*asks.items(), *none, *((text, "other") for text, _ in pairs if text not in asks)], embedder, _with_opening
+        ),
+    )
 
 
-def _fitted(vectors: NDArray[np.float32], labels: list[str]) -> _Regression:
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a second to import
+def _encoded(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+    return embedder.encode(texts)
 
-    model = LogisticRegression(C=20.0, max_iter=1000).fit(vectors, labels)
-    weights, bias = model.coef_, model.intercept_
-    if len(weights) == 1:  # of two labels only the second has weights
-        weights, bias = np.vstack([np.zeros_like(weights), weights]), np.append(0.0, bias)
-    return _Regression(tuple(map(str, model.classes_)), np.vstack([weights.T, bias]).astype(np.float32))
+
+def _with_opening(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+    """Each text beside its first words, which tell what it wants with whatever it is about; shape (texts, 2 d)."""
+    openings = [" ".join(text.split()[:_OPENING]) for text in texts]
+    vectors = embedder.encode([*texts, *openings])
+    return np.hstack([vectors[: len(texts)], vectors[len(texts) :]])
+
+
+def _taught(pairs: Sequence[tuple[str, str]], embedder: Embedder, encode: Encode = _encoded) -> Regression:
+    """Learned from texts with their labels."""
+    return fitted(encode([text for text, _ in pairs], embedder), [label for _, label in pairs])

@@ -10,5 +10,5 @@ from ptkb.extract import offers
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `offers`."""
-    yield turn.grow(offers=offers(turn.said, turn.known, parts.embedder))
+    """Adds `offers`; in a temporary chat there are none."""
+    yield turn if turn.temporary else turn.grow(offers=offers(turn.said, turn.known, parts.embedder))

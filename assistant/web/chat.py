@@ -44,6 +44,7 @@ class Talk:
         on(pieces.transcript, "undo", self.undo, [*shown, pieces.composer], pieces.notice)
         on(pieces.transcript, "judge", self.judge, shown, pieces.notice)
         on(pieces.transcript, "remember", self.remember, shown, pieces.notice)
+        on(pieces.transcript, "forget", self.forget, shown, pieces.notice)
         on(pieces.transcript, "look", self.look, shown, pieces.notice)
         on(pieces.answering, "look", self.look, shown, pieces.notice)
 
@@ -91,7 +92,7 @@ class Talk:
         if run and _same_reply(self._view.conversation(tab), turn_id, run):
             raise StoreError(BUSY)
         self._conversations.choose(tab.user, tab.conversation, turn_id)
-        return {**self._replies(tab), **self._panel(tab)}
+        return {**self.replies(tab), **self._panel(tab)}
 
     async def show(self, tab: Tab, run: Run | None) -> AsyncIterator[Updates]:
         """Show the tab's conversation, and what is being written in it to its end, unless the tab turns elsewhere."""
@@ -135,7 +136,7 @@ class Talk:
         return {}
 
     def undo(self, tab: Tab) -> Updates:
-        """Take the last message back: the turn goes, its text returns to the box.
+        """Take the last message back: the turn goes, its text returns to the box, and what it told if that was picked.
 
         Raises:
             StoreError: an answer is being written, which goes on from this turn, or another one did.
@@ -146,6 +147,8 @@ class Talk:
         conversation = self._conversations.get(tab.user, tab.conversation)
         if conversation.place(turn.id) != len(conversation.turns) - 1:
             raise StoreError("The conversation went on after this message; reload the page to see how.")
+        if tab.text("facts") == "forget":
+            self._take_back(tab.user, turn, conversation.versions.get(turn.id, (turn.id,)))
         self._conversations.remove_turn(tab.user, tab.conversation, turn.id)
         return {**self._view.all(tab), **self._view.box(turn.utterance)}
 
@@ -153,7 +156,7 @@ class Talk:
         """Keep a thumb up or down, or none."""
         value = min(max(tab.number("value"), -1), 1)
         self._conversations.feedback(tab.user, tab.text("turn"), cast("Feedback", value))
-        return self._replies(tab)
+        return self.replies(tab)
 
     def look(self, tab: Tab) -> Updates:
         """Show the sources of a turn, all that was found, and the facts as it saw them."""
@@ -171,10 +174,30 @@ class Talk:
         else:
             self._ptkb.add(tab.user, offer.text, turn.id)
         return {
-            **self._replies(tab),
+            **self.replies(tab),
             **self._view.facts(tab, self._view.looked(tab)),
             **self._view.note(KEPT if not old and _find(facts, offer.replaces) else "Remembered."),
         }
+
+    def forget(self, tab: Tab) -> Updates:
+        """Delete a fact that a reply lists."""
+        self._ptkb.remove(tab.user, tab.text("fact"))
+        return {
+            **self.replies(tab),
+            **self._view.facts(tab, self._view.looked(tab)),
+            **self._view.note("Forgotten."),
+        }
+
+    def _take_back(self, user: str, turn: Turn, versions: Sequence[str]) -> None:
+        """Forget the facts that were remembered from a turn; one that took the place of another gives it back."""
+        facts = self._ptkb.facts(user)
+        for fact in (one for one in facts if one.source in versions):
+            offer = next((one for one in turn.offers if key(one.text) == key(fact.text)), None)
+            old = _find(turn.known, offer.replaces) if offer else None
+            if old and key(old.text) not in {key(one.text) for one in facts}:
+                self._ptkb.restore(user, fact.id, old)
+            else:
+                self._ptkb.remove(user, fact.id)
 
     def _panel(self, tab: Tab, opened: bool = False) -> Updates:
         turn = self._own(tab)
@@ -198,7 +221,7 @@ class Talk:
             raise
         return tab, run
 
-    def _replies(self, tab: Tab) -> Updates:
+    def replies(self, tab: Tab) -> Updates:
         """The replies, after one of them changed.
 
         What is being written comes to those who follow it by itself; to others it must not come at all, since nothing

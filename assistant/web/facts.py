@@ -7,23 +7,25 @@ from pathlib import Path
 
 import gradio as gr
 
-from assistant.errors import FactError
+from assistant.errors import FactError, StoreError
+from assistant.web.chat import Talk
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
 from assistant.web.view import View
 from ptkb.store import ImportReport
 
 
 class Facts:
-    """The handlers."""
+    """The handlers. What changes here shows in the replies, too: each says what became of the facts it rests on."""
 
-    def __init__(self, view: View, upload: gr.UploadButton) -> None:
-        self._view, self._ptkb, self._upload = view, view.ptkb, upload
+    def __init__(self, view: View, talk: Talk, upload: gr.UploadButton) -> None:
+        self._view, self._ptkb, self._talk, self._upload = view, view.ptkb, talk, upload
 
     def wire(self) -> None:
         """Listen."""
         pieces = self._view.pieces
+        shown = [pieces.facts, pieces.transcript, pieces.answering]
         for event in ("store", "edit", "switch", "drop"):
-            on(pieces.facts, event, getattr(self, event), [pieces.facts], pieces.notice)
+            on(pieces.facts, event, getattr(self, event), shown, pieces.notice)
         on(pieces.facts, "export", self.export, [pieces.download], pieces.notice)
 
         def bring(path: str, request: gr.Request) -> Updates:
@@ -66,7 +68,11 @@ class Facts:
 
     def _then(self, tab: Tab, change: Callable[[], object]) -> Updates:
         change()
-        return self._view.facts(tab, self._view.looked(tab))
+        facts = self._view.facts(tab, self._view.looked(tab))
+        try:
+            return {**facts, **self._talk.replies(tab)}
+        except StoreError:  # the conversation was deleted meanwhile
+            return facts
 
 
 def _told(report: ImportReport) -> str:

@@ -46,7 +46,7 @@ window.sequitur ??= (() => {
     const cited = old.matches("#sources .current"); // only the browser knows which citation is shown
     for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) {
-      if (old.getAttribute(name) === value) continue;
+      if (name === "open" || old.getAttribute(name) === value) continue;
       old.setAttribute(name, value);
       if (name === "value" && old !== document.activeElement) old.value = value;
     }
@@ -85,8 +85,10 @@ window.sequitur ??= (() => {
 
   // What this tab shows; goes with every event.
   function here() {
+    const shown = find("#transcript [data-conversation]")?.dataset.conversation ?? "";
     return {
-      conversation: find("#transcript [data-conversation]")?.dataset.conversation ?? "",
+      conversation: shown,
+      shown,
       looked: find("#sources [data-looked]")?.dataset.looked ?? "",
       search: find("#search")?.value ?? "",
     };
@@ -108,6 +110,7 @@ window.sequitur ??= (() => {
         remember();
         if (!asking || asked) showAnswering();
         focusAgain();
+        showTurn();
       }
       running();
       if (atEnd && find("#talk article")) toEnd();
@@ -115,7 +118,11 @@ window.sequitur ??= (() => {
     if (root === "sources" && wanted) showCitation(wanted);
     if (root === "composer") draftFromServer(element);
     if (root === "notice" && find(".error", element)) refused();
-    if (root === "facts") factStored();
+    if (root === "facts") {
+      factStored();
+      filterFacts();
+      requestAnimationFrame(showFact); // a tab that was never open before is not laid out yet
+    }
     if (root === "download") download(find("[data-download]", element));
   }
 
@@ -129,6 +136,8 @@ window.sequitur ??= (() => {
     if (event.target.closest?.("#main") && !target) closeDrawers();
     if (!target) return;
     if (target.dataset.cite !== undefined) return cite(target);
+    if (target.dataset.panel) return openPanel(target.dataset.panel);
+    if (target.dataset.fix) return openFact(target.dataset.fix, target.dataset.turn);
     if (target.dataset.copy) return copy(target);
     if (target.dataset.ask) return void ask(target.dataset.ask);
     if (target.dataset.close !== undefined) return target.closest(".notice").remove();
@@ -145,9 +154,20 @@ window.sequitur ??= (() => {
     if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
     if (button.dataset.event === "look") openPanel("sources");
     toFocus = button.dataset.focus ?? "";
-    if (button.dataset.closes !== undefined) closeDrawers();
+    if (button.dataset.closes !== undefined || button.dataset.show) closeDrawers();
+    wantedTurn = button.dataset.show ?? "";
     send(button, button.dataset.event, { ...button.dataset });
-    if (button.dataset.event === "open") box()?.focus();
+    if (button.dataset.event === "open" && !wantedTurn) box()?.focus();
+  }
+
+  let wantedTurn = ""; // the id of the turn to show once its conversation is there
+
+  function showTurn() {
+    const turn = wantedTurn && document.getElementById(`turn-${wantedTurn}`);
+    if (!turn) return;
+    wantedTurn = "";
+    turn.scrollIntoView({ block: "start" });
+    (find(".reply", turn) ?? box()).focus({ preventScroll: true });
   }
 
   let toFocus = ""; // the id of what takes the focus once the transcript has changed
@@ -157,6 +177,7 @@ window.sequitur ??= (() => {
     const target = toFocus && document.getElementById(toFocus);
     if (!target) return;
     toFocus = "";
+    closeDrawers();
     (target.disabled ? find("button:enabled", target.parentElement) : target)?.focus();
   }
 
@@ -194,6 +215,10 @@ window.sequitur ??= (() => {
     if (!(await send(form, form.dataset.event, { ...form.dataset, ...fields }))) return;
     if (form.dataset.event === "store") storing = fields.text;
     closeMenu(form.closest("details"));
+    if (form.dataset.event === "edit" && mending?.fact === form.dataset.fact) {
+      toFocus = `anew-${mending.turn}`;
+      mending = null;
+    }
   });
 
   // A focus that would be hidden goes to what opens the menu.
@@ -215,6 +240,7 @@ window.sequitur ??= (() => {
 
   function refused() {
     storing = null;
+    toFocus = "";
     all("#facts [type=checkbox]").forEach(asStored);
   }
 
@@ -235,6 +261,7 @@ window.sequitur ??= (() => {
   let typing;
   document.addEventListener("input", (event) => {
     if (event.target.id === "box") typed(event.target);
+    if (event.target.id === "filter") filterFacts();
     if (event.target.dataset?.live === undefined || !event.target.dataset.event) return;
     clearTimeout(typing);
     typing = setTimeout(() => send(event.target.parentElement, event.target.dataset.event, {}), 200);
@@ -386,6 +413,46 @@ window.sequitur ??= (() => {
     marks[0].scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
   }
 
+  // --- facts --------------------------------------------------------------------------------------------------
+
+  let wantedFact = null; // the fact to show once the facts are there
+  let mending = null; // the fact that is being corrected, and the turn whose reply named it
+
+  // Shows the facts that have what was typed, their groups unfolded meanwhile. The server is not asked.
+  function filterFacts() {
+    const wanted = find("#filter")?.value.trim().toLocaleLowerCase() ?? "";
+    const cards = all("#facts .fact");
+    for (const card of cards) card.hidden = !find(".text > span", card).textContent.toLocaleLowerCase().includes(wanted);
+    for (const group of all("#facts .group")) {
+      group.hidden = !find(".fact:not([hidden])", group);
+      if (wanted && !group.hidden && !group.open) group.dataset.folded = "";
+      if (wanted) group.open = true;
+      else if (group.dataset.folded !== undefined) (delete group.dataset.folded, (group.open = false));
+    }
+    const none = find("#filtered");
+    if (none) none.hidden = !cards.length || cards.some((card) => !card.hidden);
+  }
+
+  // Shows a fact with its editor open.
+  function openFact(fact, turn) {
+    wantedFact = fact;
+    mending = { fact, turn };
+    openPanel("facts");
+    requestAnimationFrame(showFact);
+  }
+
+  function showFact() {
+    const card = wantedFact && document.getElementById(`fact-${wantedFact}`);
+    if (!card || !find(".facts").checkVisibility()) return;
+    wantedFact = null;
+    if (card.hidden) find("#filter").value = "";
+    filterFacts();
+    card.closest(".group")?.setAttribute("open", "");
+    find("details.pop", card).setAttribute("open", "");
+    card.scrollIntoView({ block: "center" });
+    find("form input", card).focus({ preventScroll: true });
+  }
+
   // --- panel, drawers, menus ----------------------------------------------------------------------------------
 
   const TABS = { sources: 0, facts: 1, documents: 2, settings: 3 };
@@ -496,7 +563,7 @@ window.sequitur ??= (() => {
   // The address ends in the conversation's id; until one is shown, it says which to show.
   function remember() {
     if (!find("#transcript [data-conversation]")) return;
-    const id = here().conversation;
+    const id = find("#transcript [data-temporary]") ? "" : here().conversation; // which a reload ends
     const hash = id ? `#${id}` : "";
     if (location.hash !== hash) history.replaceState(null, "", hash || location.pathname);
   }

@@ -13,7 +13,7 @@ from assistant.chat import Chat
 from assistant.conversation import Conversations
 from assistant.parts import Stage
 from assistant.settings import Settings
-from assistant.types import Choices, new_id
+from assistant.types import Choices, Embedder, new_id
 from assistant.web import render
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf
@@ -45,6 +45,11 @@ class Loading(Protocol):
     @property
     def notice(self) -> str:
         """What a person should know though everything works, or ""."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """Sentence-BERT, as soon as it is there."""
         ...
 
     def stages(self) -> tuple[Stage, ...]:
@@ -81,7 +86,8 @@ def build(house: House) -> gr.Blocks:
             download = live("download")
             with gr.Column(elem_id="talk"):
                 transcript = live(
-                    "transcript", "open", "again", "compare", "choose", "undo", "judge", "remember", "look"
+                    "transcript",
+                    *("open", "again", "compare", "choose", "undo", "judge", "remember", "forget", "look"),
                 )
                 answering = live("answering", "look")
             composer = live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id()))
@@ -89,7 +95,7 @@ def build(house: House) -> gr.Blocks:
             with gr.Tab("Sources", render_children=True):
                 sources = live("sources", value=render.render("sources", turn=None))
             with gr.Tab("My facts", render_children=True):
-                facts = live("facts", "store", "edit", "switch", "drop", "export")
+                facts = live("facts", "store", "edit", "switch", "drop", "export", "open")
                 bring = gr.UploadButton("Import facts (.txt, .json)", file_types=[".txt", ".json"], elem_id="bring")
             with gr.Tab("Documents", render_children=True):
                 files = gr.File(
@@ -100,13 +106,13 @@ def build(house: House) -> gr.Blocks:
                 pieces = Pieces(
                     conversations, transcript, answering, composer, notice, sources, facts, documents, download
                 )
-                view = View(pieces, house.conversations, house.ptkb, house.runs)
+                view = View(pieces, house.conversations, house.ptkb, house.runs, lambda: house.loading.embedder)
                 choices = ChoicesOf(house.conversations, house.settings)
                 panel = ChoicePanel(view, choices, house.loading.prepare)
         talk = Talk(view, house.chat, choices)
         talk.wire()
         Sidebar(view, talk).wire(page)
-        Facts(view, bring).wire()
+        Facts(view, talk, bring).wire()
         Library(view, house.documents, files, house.chat.arrivals).wire(page)
         panel.wire(page)
         _show_header(page, header)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from assistant import variants
-from assistant.conversation import Conversation
-from assistant.types import Turn, new_id, now
+from assistant.conversation import Conversation, is_temporary
+from assistant.types import Fact, Turn, new_id, now
 from assistant.views import STEPS, ballots, events, headline, instead, passed_over, waits
 from assistant.web import confidence, highlight, reply
 from assistant.web.runs import Place, Run
@@ -34,19 +34,18 @@ def render(name: str, /, **values: Any) -> Markup:
     return Markup(_environment().get_template(f"{name}.html.j2").render(**values))  # noqa: S704 - autoescaped
 
 
-def transcript(conversation: Conversation, known: set[str], place: Place | None = None) -> Markup:
-    """A conversation. `known` are the keys of the facts stored, which tell what is remembered and what can be replaced.
+def transcript(conversation: Conversation, facts: Sequence[Fact], place: Place | None = None) -> Markup:
+    """A conversation. The `facts` that are stored tell what is remembered, has changed since, and can be replaced.
 
     `place` is where something is being written: that of a turn is left open for it.
     """
     at = conversation.place(place.of) if place and place.of else -1
-    return render("transcript", conversation=conversation, known=known, place=place, at=at)
+    return render("transcript", conversation=conversation, place=place, at=at, **_known(facts))
 
 
 def answering(conversation: str, turn: Turn, into: str = "") -> Markup:
     """The turn that is being written, at the end or `into` the place of the turn that it answers again."""
-    known = {key(fact.text) for fact in turn.known}
-    return render("answering", conversation=conversation, turn=turn, into=into, known=known)
+    return render("answering", conversation=conversation, turn=turn, into=into, **_known(turn.known))
 
 
 def running(conversation: str, run: Run) -> Markup:
@@ -54,7 +53,7 @@ def running(conversation: str, run: Run) -> Markup:
     if not run.place.compared:
         return answering(conversation, run.turn, run.place.of)
     sides = tuple(run.turns.values())
-    return render("comparing", conversation=conversation, place=run.place, sides=sides)
+    return render("comparing", conversation=conversation, place=run.place, sides=sides, **_known(run.turn.known))
 
 
 def notice(text: str, kind: str = "error") -> Markup:
@@ -87,6 +86,7 @@ def _environment() -> Environment:
     environment.filters.update(
         headline=headline, waits=waits, day=day, percent=percent, plain=reply.plain, reply=reply.html
     )
+    environment.filters.update(lead=_lead)
     environment.filters.update(ballots=ballots, events=events, instead=instead, passed_over=passed_over)
     environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
@@ -99,8 +99,30 @@ def _environment() -> Environment:
         ways=_ways,
         way=_way,
         search=_search,
+        grouped=_grouped,
+        is_temporary=is_temporary,
     )
     return environment
+
+
+def _known(facts: Iterable[Fact]) -> dict[str, Any]:
+    """What templates are told of facts: the facts by their ids, and the keys that equal statements share."""
+    stored = {fact.id: fact for fact in facts}
+    return {"stored": stored, "known": {key(fact.text) for fact in stored.values()}}
+
+
+def _grouped(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
+    """Facts by what they are about, for people."""
+    from assistant.steps.recall import grouped  # noqa: PLC0415 - what a step imports is slow
+
+    return {field.capitalize(): members for field, members in grouped(facts).items()}
+
+
+def _lead(turn: Turn) -> Markup:
+    """What a reply says of the facts that it lists."""
+    from assistant.steps.recall import lead  # noqa: PLC0415 - as above
+
+    return reply.plain(lead(turn))
 
 
 def _with_id(things: Iterable[Any], wanted: str) -> Any:

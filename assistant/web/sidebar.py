@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 
 import gradio as gr
 
+from assistant.conversation import is_temporary
 from assistant.errors import StoreError
 from assistant.web.chat import Talk
 from assistant.web.tab import Tab, Updates, on, on_load, on_stream
@@ -14,6 +17,8 @@ from assistant.web.view import View
 
 # The address of a page ends in the id of its conversation, so that a tab finds it again after a reload.
 PLACE = "() => location.hash.slice(1)"
+# What is opened in the place of a conversation's id to begin one that is not kept.
+ANEW = "temporary"
 
 
 class Sidebar:
@@ -28,6 +33,7 @@ class Sidebar:
         shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
         on_stream(pieces.transcript, "open", self.open, shown, pieces.notice)
         on_stream(pieces.conversations, "open", self.open, shown, pieces.notice)
+        on_stream(pieces.facts, "open", self.open, shown, pieces.notice)
         place = gr.Textbox(visible="hidden")
         on_load(page, place, PLACE, self.open, shown, pieces.notice)
         on(pieces.conversations, "search", self.search, shown, pieces.notice)
@@ -36,7 +42,16 @@ class Sidebar:
         on(pieces.conversations, "export", self.export, [pieces.download], pieces.notice)
 
     async def open(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Show a conversation, or an empty page; an answer that is being written in it is watched to its end."""
+        """Show a conversation, or an empty page; an answer that is being written in it is watched to its end.
+
+        A temporary conversation is gone once it is left.
+        """
+        left = tab.text("shown")
+        if is_temporary(left) and left != tab.conversation:
+            with suppress(StoreError):
+                await asyncio.to_thread(self._discard, tab.user, left)
+        if tab.conversation == ANEW:
+            tab = replace(tab, conversation=self._conversations.new(tab.user, temporary=True).id)
         try:
             run = self._view.runs.of(tab.user, tab.conversation)
             async for updates in self._talk.show(tab, run):
@@ -58,15 +73,18 @@ class Sidebar:
     def delete(self, tab: Tab) -> Updates:
         """Delete a conversation; what is being written in it is stopped first."""
         target = tab.text("target")
-        run = self._view.runs.of(tab.user, target)
-        if run:
-            run.stop.set()
-            run.join(5)
-        self._conversations.delete(tab.user, target)
+        self._discard(tab.user, target)
         if target == tab.conversation:
             self._talk.leave(tab)  # or it would be told that the conversation is gone
             return self._view.all(replace(tab, conversation=""))
         return self._view.sidebar(tab)
+
+    def _discard(self, user: str, target: str) -> None:
+        run = self._view.runs.of(user, target)
+        if run:
+            run.stop.set()
+            run.join(5)
+        self._conversations.delete(user, target)
 
     def export(self, tab: Tab) -> Updates:
         """The conversation as a Markdown file."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from assistant.conversation import Conversation, Conversations
+from assistant.conversation import Conversation, Conversations, is_temporary
 from assistant.errors import StoreError
-from assistant.types import Turn, new_id, now
+from assistant.types import Embedder, Fact, Turn, new_id, now
 from assistant.web import render
 from assistant.web.live import Live
 from assistant.web.runs import Place, Run, Runs
 from assistant.web.tab import Tab, Updates
-from ptkb.store import Ptkb, key
+from ptkb.extract import outdated
+from ptkb.fields import fields_of
+from ptkb.store import Ptkb
 
 EXAMPLES = (
     "What is a good diet?",
@@ -41,12 +43,16 @@ class Pieces:
 
 @dataclass(frozen=True)
 class View:
-    """Renders pieces from what is stored and running. Whatever is shown was asked for in the user's name."""
+    """Renders pieces from what is stored and running. Whatever is shown was asked for in the user's name.
+
+    `embedder` gives what tells the fields of facts, None while that is not loaded.
+    """
 
     pieces: Pieces
     conversations: Conversations
     ptkb: Ptkb
     runs: Runs
+    embedder: Callable[[], Embedder | None] = lambda: None
 
     def all(self, tab: Tab) -> Updates:
         """The tab's conversation, and the list of conversations."""
@@ -74,16 +80,18 @@ class View:
 
     def transcript(self, tab: Tab, conversation: Conversation, run: Run | None, place: Place | None) -> Updates:
         """The conversation without the answer that is being written, with `place` open for it."""
-        known = {key(fact.text) for fact in self.ptkb.facts(tab.user)}
-        shown = render.transcript(_settled(conversation, run), known, place)
+        shown = render.transcript(_settled(conversation, run), self.ptkb.facts(tab.user), place)
         if not conversation.turns and not run:
-            shown += self._welcome()
+            shown += self._welcome(is_temporary(tab.conversation))
         return {self.pieces.transcript: shown}
 
     def sidebar(self, tab: Tab) -> Updates:
         """The list of conversations, as searched for."""
         items = self.conversations.list(tab.user, tab.search)
-        html = render.render("conversations", items=items, current=tab.conversation, search=tab.search)
+        temporary = is_temporary(tab.conversation)
+        html = render.render(
+            "conversations", items=items, current=tab.conversation, search=tab.search, temporary=temporary
+        )
         return {self.pieces.conversations: html}
 
     def panel(self, tab: Tab, turn: Turn | None, opened: bool = False) -> Updates:
@@ -92,9 +100,23 @@ class View:
 
     def facts(self, tab: Tab, turn: Turn | None) -> Updates:
         """The user's facts, with the relevance that each had in `turn`."""
-        relevance = {fact.id: fact for fact in turn.facts} if turn else {}
-        html = render.render("facts", facts=self.ptkb.facts(tab.user), relevance=relevance)
+        facts, relevance = self._in_fields(tab.user), {fact.id: fact for fact in turn.facts} if turn else {}
+        told = self.conversations.spots(tab.user, (fact.source for fact in facts))
+        used = self.conversations.last_uses(tab.user)
+        old = outdated(facts)
+        html = render.render("facts", facts=facts, relevance=relevance, told=told, used=used, outdated=old)
         return {self.pieces.facts: html}
+
+    def _in_fields(self, user: str) -> list[Fact]:
+        """The user's facts. Of those that are new it is told, once, what they are about."""
+        facts, embedder = self.ptkb.facts(user), self.embedder()
+        new = [fact for fact in facts if not fact.field]
+        if not new or embedder is None:
+            return facts
+        fields = fields_of([fact.text for fact in new], embedder)
+        found = {fact.id: field for fact, field in zip(new, fields, strict=True)}
+        self.ptkb.set_fields(user, found)
+        return [fact.in_field(found.get(fact.id, fact.field)) for fact in facts]
 
     def box(self, draft: str) -> Updates:
         """The box, with text given back to the user."""
@@ -128,8 +150,8 @@ class View:
         except StoreError:
             return None
 
-    def _welcome(self) -> str:
-        return render.render("welcome", examples=EXAMPLES)
+    def _welcome(self, temporary: bool) -> str:
+        return render.render("welcome", examples=EXAMPLES, temporary=temporary)
 
 
 def _settled(conversation: Conversation, run: Run | None) -> Conversation:

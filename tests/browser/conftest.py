@@ -56,6 +56,7 @@ class Site:
         self.script.pause, self.script.broken, self.script.wait = 0.01, "", None
         self.script.go.set()
         self.loading.ready, self.loading.error, self.loading.notice = True, "", ""
+        self.loading.embeds = None
         for user in ("me", "ann", "bob"):
             for one in self.house.conversations.list(user):
                 self.house.conversations.delete(user, one.id)

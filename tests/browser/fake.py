@@ -16,17 +16,20 @@ from assistant.database import connect
 from assistant.errors import LibraryError, ModelError, UtteranceError
 from assistant.parts import Stage
 from assistant.settings import Settings, WebSettings
+from assistant.steps import recall
 from assistant.steps.abstain import ASK, OWN, why
 from assistant.steps.admit import NOT_HELD
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.text import clean
 from assistant.types import (
     Answer,
+    Asks,
     Candidate,
     Choices,
     Citation,
     Confidence,
     Digest,
+    Embedder,
     Fact,
     FactOffer,
     Parts,
@@ -45,6 +48,7 @@ from assistant.web.page import House
 from assistant.web.runs import Runs
 from assistant.web.server import Server, serve
 from ptkb.store import Ptkb
+from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 
 HOSTILE = (
     '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
@@ -128,6 +132,12 @@ class Script:
         self.go.set()
 
 
+# Messages about what is known, which real code answers.
+ASKS: dict[str, Asks] = {
+    "what do you know about me?": "recall",
+    "forget that i'm vegetarian.": "forget",
+    "why do you think that?": "why",
+}
 # How sure the scripted estimator is of each passage; of all, a tenth of it, where the library holds no answer.
 SURE = (0.93, 0.81, 0.24, 0.004)
 
@@ -163,6 +173,10 @@ def scripted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
 
 def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     said = turn.utterance.lower()
+    if said in ASKS:
+        asking = Parts(Settings(), ScriptedLLM(), WORDS, FixedRetriever([]))
+        yield from recall.run(turn.grow(step="answer", intent="conversation", asks=ASKS[said]), asking, stop)
+        return
     yield (turn := turn.grow(step="facts", facts=_ranked(turn.known), timings={"facts": 0.04}))
     if said.startswith(("hello", "i've just")):
         offers = _offers(turn) if said.startswith("i've") else ()
@@ -301,11 +315,11 @@ def _written(turn: Turn, text: str, origin: str, script: Script, stop: Event) ->
 
 def _ranked(known: Sequence[Fact]) -> tuple[RankedFact, ...]:
     on = [fact for fact in known if fact.on]
-    return tuple(RankedFact(fact.id, fact.text, 0.62 - 0.2 * n, n < 2) for n, fact in enumerate(on))
+    return tuple(RankedFact(fact.id, fact.text, 0.62 - 0.2 * n, n < 2, n == 0) for n, fact in enumerate(on))
 
 
 def _offers(turn: Turn) -> tuple[FactOffer, ...]:
-    if "vegan" not in turn.utterance.lower():
+    if turn.temporary or "vegan" not in turn.utterance.lower():
         return ()
     old = next((fact for fact in turn.known if "vegetarian" in fact.text), None)
     return (FactOffer("I'm vegan.", old.id if old else ""), FactOffer("I like oats."))
@@ -318,6 +332,7 @@ class Loaded:
     ready: bool = True
     error: str = ""
     notice: str = ""
+    embeds: Embedder | None = None
     told: tuple[Stage, ...] = (
         Stage("Sentence-BERT", 1.0, done=True),
         Stage("Starter library", 0.42),
@@ -330,6 +345,10 @@ class Loaded:
     @property
     def settings(self) -> Settings:
         return Settings()
+
+    @property
+    def embedder(self) -> Embedder | None:
+        return self.embeds
 
     def waiting(self) -> Wait:
         return Wait("loading", "Starter library", 42, 100)

@@ -1,0 +1,97 @@
+"""Answers about what is known of the person, from the store and without the language model. Nothing is changed here.
+
+"What do you know about me?" lists it, "Forget that I ..." the facts nearest to that, and "Why do you think that?" what
+the reply before rests on. The page has buttons beside each; elsewhere the text says which command does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from threading import Event
+
+from assistant.types import Answer, Embedder, Exchange, Fact, Parts, Turn
+from ptkb.fields import FIELDS, fields_of
+
+NEAREST = 3
+NOTHING = "I know nothing about you yet. Tell me about yourself, or add facts under My facts."
+UNREAD = "This is a temporary chat: I read nothing of what I know about you."
+NO_REPLY = "There is no reply before this one that I could explain."
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
+    """Adds `answer`, the facts that it is about as `listed`, and to `about` the turn that it explains."""
+    turn = turn.grow(question=turn.utterance)
+    if turn.asks == "why":
+        yield _grounds(turn)
+    elif not turn.known:
+        yield _said(turn, UNREAD if turn.temporary else NOTHING)
+    elif turn.asks == "forget":
+        found = _nearest(turn.utterance, turn.known, parts.embedder)
+        yield _said(turn, f"Which of these should I forget? Nothing goes before you say so.\n\n{_list(found)}", found)
+    else:
+        yield _known(turn, parts.embedder)
+
+
+def grouped(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
+    """The facts by their fields, in the order of `FIELDS`, without empty ones; what has no field counts as other."""
+    groups = {field: [fact for fact in facts if (fact.field or FIELDS[-1]) == field] for field in FIELDS}
+    return {field: members for field, members in groups.items() if members}
+
+
+def lead(turn: Turn) -> str:
+    """The answer without the facts that it lists, for whoever shows these in another way."""
+    text = turn.answer.text if turn.answer else ""
+    if turn.asks == "recall":
+        return text.partition("\n\n")[0]
+    return text.removesuffix(_list(turn.listed)).rstrip()
+
+
+def _known(turn: Turn, embedder: Embedder) -> Turn:
+    fields = fields_of([fact.text for fact in turn.known], embedder)
+    facts = [fact.in_field(field) for fact, field in zip(turn.known, fields, strict=True)]
+    groups = grouped(facts)
+    lists = [f"**{field.capitalize()}**\n\n{_list(members)}" for field, members in groups.items()]
+    count = "1 thing" if len(facts) == 1 else f"{len(facts)} things"
+    ordered = [fact for members in groups.values() for fact in members]
+    return _said(turn, "\n\n".join([f"I know {count} about you:", *lists]), ordered)
+
+
+def _nearest(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
+    """The facts nearest to what is to be forgotten, the nearest first."""
+    vectors = embedder.encode([utterance, *(fact.text for fact in facts)])
+    order = (-(vectors[1:] @ vectors[0])).argsort(kind="stable")
+    return [facts[at] for at in order[:NEAREST]]
+
+
+def _grounds(turn: Turn) -> Turn:
+    if not turn.history:
+        return _said(turn, NO_REPLY)
+    last = turn.history[-1]
+    by_id = {fact.id: fact for fact in turn.known}
+    facts = [by_id[one] for one in last.reasons if one in by_id]
+    paragraphs = list(_sources(last))
+    if facts:
+        paragraphs += ["It depends on what you told me:", _list(facts)]
+    return _said(turn, "\n\n".join(paragraphs), facts).grow(about=last.turn)
+
+
+def _sources(last: Exchange) -> Iterator[str]:
+    if last.quotes:
+        yield "My last reply rests on these places in the library:"
+        yield "\n".join(f"- {_line(title)}: “{_line(text)}”" for title, text in last.quotes)
+    elif last.origin == "model":
+        yield "No passage backs my last reply: it is the model's own knowledge, so check it before you rely on it."
+    else:
+        yield "My last reply rests on no passage of the library."
+
+
+def _said(turn: Turn, text: str, facts: Sequence[Fact] = ()) -> Turn:
+    return turn.grow(answer=Answer(text, origin="conversation"), listed=tuple(facts))
+
+
+def _list(facts: Sequence[Fact]) -> str:
+    return "\n".join(f"- {_line(fact.text)}{'' if fact.on else ' (switched off)'}" for fact in facts)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
