@@ -7,12 +7,11 @@ import pytest
 
 from assistant.errors import LibraryError
 from assistant.library import factbook, starter
-from assistant.library.shelves import library_names, open_library
 from assistant.library.entry import Entry
+from assistant.library.shelves import library_names, open_library
 from assistant.library.starter import SHELF_SOURCE, content_version, ensure_starter, shelf_entries
 from assistant.settings import Settings
 from assistant.types import Passage
-
 
 QUESTIONS = Path(__file__).parent / "data" / "library_passages.jsonl"
 
@@ -84,7 +83,7 @@ def test_passages_read_as_sentences(passages):
         ("no-population", "The population of Norway is 5,509,733 (2024 estimate)."),
         ("no-population", "The largest cities of Norway by population are Oslo (capital; 1.086 million) (2023)."),
         ("no-geography", "The coastline of Norway is 25,148 kilometers."),
-        ("no-overview", "between Sweden and the UK. Its capital is Oslo. Its population is 5,509,733 (2024 estimate)."),
+        ("no-overview", "west of Sweden. Its capital is Oslo. Its population is 5,509,733 (2024 estimate)."),
         ("nl-geography", "The Netherlands is located in Western Europe"),
         ("fr-government", "The head of state of France is President Emmanuel Macron (since 14 May 2017)."),
         ("uk-government", "King Charles III"),
@@ -119,7 +118,7 @@ def test_values_are_cleaned(value, cleaned):
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("no-population", {"inhabitants", "live"}),
+        ("no-population", {"inhabitants", "residents"}),
         ("no-economy", {"richer", "wealthy"}),
         ("no-health", {"doctors"}),
         ("no-currency", {"money"}),

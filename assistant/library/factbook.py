@@ -52,7 +52,10 @@ class Country:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What one passage is made of: templates, and the fields that fill each; its `keywords`, if any, stand for those of its fields."""
+    """What one passage is made of: templates, and the fields that fill each.
+
+    Its `keywords`, if it has any, take the place of those of its fields.
+    """
 
     title: str
     sentences: tuple[tuple[str, ...], ...]
@@ -67,7 +70,7 @@ class _Told:
     keywords: str = ""
 
 
-# (name inside a sentence, title) where the Factbook's own short name doesn't read well, or a reader may know another one.
+# (name inside a sentence, title) where the Factbook's short name doesn't read well, or a reader may know another one.
 NAMES = {
     "ae": ("the United Arab Emirates", "United Arab Emirates (UAE)"),
     "bm": ("Burma", "Burma (Myanmar)"),
@@ -236,7 +239,9 @@ def _told() -> frozenset[str]:
 def country_entries(country: Country) -> Iterator[Entry]:
     """The passages of one country, with their keywords: its topics in order, then the fields that no topic tells."""
     for topic in _topics():
-        told = [_Told(_sentence(country, topic.title, *parts), _keywords(topic, parts[1:])) for parts in topic.sentences]
+        told = [
+            _Told(_sentence(country, topic.title, *parts), _keywords(topic, parts[1:])) for parts in topic.sentences
+        ]
         yield from _entries(country, topic, told)
     for name, value in _untold(country.record):
         yield from _entries(country, Topic(name, ()), [_Told(_finished(f"{name} of {country.name}: {value}"))])
@@ -250,7 +255,9 @@ def _entries(country: Country, topic: Topic, told: list[_Told]) -> Iterator[Entr
         about = "" if country.name.removeprefix("the ") in text else f"About {country.name}: "
         words = dict.fromkeys((CALLED.get(country.code, ""), *(piece.keywords for piece in pieces[share])))
         yield Entry(
-            Passage(f"factbook-{country.code}-{key}-{n}", f"{country.title} - {topic.title}", about + text, source=SOURCE),
+            Passage(
+                f"factbook-{country.code}-{key}-{n}", f"{country.title} - {topic.title}", about + text, source=SOURCE
+            ),
             " ".join(filter(None, words)),
         )
 
