@@ -137,7 +137,7 @@ class RelevanceSettings(Section):
         0.02,
         ge=0,
         lt=1,
-        description="share of the likeliest passage's confidence under which a chat reply leaves out a passage; 0 = none",
+        description="share of the likeliest passage's confidence under which a chat reply leaves others out; 0 = none",
     )
     candidates: int = Field(20, ge=1, le=200, description="passages that are reranked, the best of each search, fused")
     talk: float = Field(

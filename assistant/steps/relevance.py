@@ -4,8 +4,8 @@ Where reranking is set, more candidates are searched for than are shown, and the
 facts are used it is asked about the question with them, too, and the mean of its log-odds counts: the question alone
 brings a vegan eggs, the facts beside it what says little on the question. The place in the search counts as well. For
 a comparison it is asked about each side, and the best of each take the places in turn. A chat reply leaves out what is
-far less likely to answer than the likeliest passage (`relevance.least`). It runs when sources are on the page already. If
-it fails, the turn goes on as it was found, and says so.
+far less likely to answer than the likeliest passage (`relevance.least`). It runs when sources are on the page already.
+If it fails, the turn goes on as it was found, and says so.
 """
 
 from __future__ import annotations
