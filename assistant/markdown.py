@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from assistant.types import Turn
 from assistant.views import Source, sources
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+=\-.!|~&])")
+_SPECIAL = str.maketrans({char: f"\\{char}" for char in r"\`*_{}[]()<>#+=-.!|~&"})
 # In a reply, lists, emphasis and code are meant; HTML, images, links and link definitions are not. Entities disarm
 # them, where a backslash would itself be undone by a backslash before it.
 _DISARMED = {"&": "&amp;", "<": "&lt;", "![": "&#33;[", "](": "]&#40;", "]:": "]&#58;"}
@@ -27,7 +27,7 @@ def document(title: str, turns: Iterable[Turn]) -> str:
 
 def escaped(text: str) -> str:
     """`text` on one line, every character of it shown as it is."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return " ".join(text.split()).translate(_SPECIAL)
 
 
 def quoted(text: str) -> str:

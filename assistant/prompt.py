@@ -16,8 +16,6 @@ from assistant.types import Message, Messages, Role
 
 FOLDER = Path(__file__).parent.parent / "prompts"
 _HEAD = re.compile(r"^--- (system|user|assistant)[ \t]*$", re.MULTILINE)
-# Text that came from a user or a document must not be able to open a message of its own.
-_FORGED = re.compile(r"^(--- (?:system|user|assistant)[ \t]*)$", re.MULTILINE)
 
 
 def render(name: str, **values: Any) -> Messages:
@@ -46,4 +44,5 @@ def _environment() -> Environment:
 
 
 def _defused(value: object) -> object:
-    return _FORGED.sub(r" \1", value) if isinstance(value, str) else value
+    """Text that came from a user or a document must not be able to open a message of its own."""
+    return _HEAD.sub(r" \g<0>", value) if isinstance(value, str) else value

@@ -6,7 +6,6 @@ manner of the sources that the labels came from, so a label says "written like a
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ RAREST = 3
 STRENGTH = 10.0
 # Marks that one of the usual collections of Wikipedia puts into its texts ("<unk>", "well @-@ known"); learned, they
 # would tell the collection and not the manner.
-_MARKS = re.compile(r"<unk>|@([-,.])@")
+_MARKS = {"<unk>": "", "@-@": "-", "@,@": ",", "@.@": "."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,9 @@ def _vectorizer(**options: Any) -> Any:
 
 
 def _plain(text: str) -> str:
-    return _MARKS.sub(r"\1", text).lower()
+    for mark, char in _MARKS.items():
+        text = text.replace(mark, char)
+    return text.lower()
 
 
 def _checked(path: Path, found: dict[str, NDArray[Any]]) -> Classifier:

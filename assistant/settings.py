@@ -144,6 +144,12 @@ class RelevanceSettings(Section):
         description="whether the most relevant of the candidates take the places; off = the loop's order, and only "
         "what is shown is estimated, but of a comparison",
     )
+    least: float = Field(
+        0.02,
+        ge=0,
+        lt=1,
+        description="share of the likeliest passage's confidence under which a chat reply leaves others out; 0 = none",
+    )
     candidates: int = Field(20, ge=1, le=200, description="passages that are reranked, the best of each search, fused")
     talk: float = Field(
         0.2,

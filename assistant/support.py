@@ -7,9 +7,8 @@ import re
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 # Years, as far as can be seen: four digits alone. Those that end in two zeros may be other numbers, rounded.
 _YEAR = re.compile(r"(?<![\w.,])(?:1\d|20)(?!00)\d\d(?![\w]|[.,]\d)")
-# "1939-45", and what is no part of a number in words: "two hundred and fifty".
+# "1939-45"
 _SPAN = re.compile(r"(?<![\w.,-])(1\d|20)(\d\d)[-–/](\d\d)(?![\w-]|[.,]\d)")
-_AND = re.compile(r"(?<=hundred) and (?=[a-z])")
 # A number may be rounded by this share, and counts up to this one need not be in the text.
 ROUNDING = 0.04
 COUNTED = 10
@@ -70,7 +69,8 @@ def _unnamed(said: str, there: str) -> bool:
 
 def _numbers(text: str, above: float = COUNTED) -> set[float]:
     """The numbers of a text, however written: "2,000,000", "2 million" and "two million" are one."""
-    text = _SPAN.sub(r"\1\2 \1\3", _AND.sub(" ", text.lower())).replace("-", " ")
+    # "two hundred and fifty" is one number
+    text = _SPAN.sub(r"\1\2 \1\3", text.lower().replace("hundred and ", "hundred ")).replace("-", " ")
     found: set[float] = set()
     number, before = None, ""
     for word in re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", text):

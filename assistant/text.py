@@ -13,21 +13,29 @@ from assistant.types import Completion, Passage, Span
 # How a sentence ends that its writer had no room to end.
 CUT = " …"
 _ENDS = ".!?。！？:)\"'”’*"
-_LINE = re.compile(r"[^\n]+")
 # syntok knows European punctuation; Chinese and Japanese sentences end without a space.
-_ENDED = re.compile(r"[.!?…:][\"'”’»)\]*_]*$")
 _ENDING = 12  # characters that an ending has at most, with quotes, brackets and stars
-_WHOLE = re.compile(r"[.!?。！？][\"'”’»)\]*_]*$")
+_CLOSING = "\"'”’»)]*_"
 _CJK = re.compile(r"[^。！？]+[。！？]*")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _US = re.compile(r"(?<![\w.$])(?:US\b|U\.S\.(?:A\.)?)(?![\w$]|\.\w| dollars?\b| Virgin\b)")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F), " ")
+_WORDS = re.compile(r"\w+")
 
 
 def sentences(text: str) -> list[Span]:
     """The sentences of `text` in order, without the white space around them. A line break always ends one."""
-    return [span for line in _LINE.finditer(text) for span in _in_line(text, line.start(), line.end())]
+    found, start = list[Span](), 0
+    for line in text.split("\n"):
+        found += _in_line(text, start, start + len(line)) if line else ()
+        start += len(line) + 1
+    return found
+
+
+def words(text: str) -> list[str]:
+    """The runs of letters, digits and underscores in `text`."""
+    return _WORDS.findall(text)
 
 
 def quote(text: str, span: Span) -> str:
@@ -77,7 +85,7 @@ def whole_sentences(text: str) -> str:
 
 def ended(text: str) -> bool:
     """Whether a text ends as a sentence does, and was not broken off."""
-    return bool(_WHOLE.search(text.rstrip()))
+    return _closes(text.rstrip(), ".!?。！？")
 
 
 def finished(completion: Completion, form: str) -> str:
@@ -103,12 +111,17 @@ def without_title(text: str, passages: Iterable[Passage]) -> str:
 
 def normalise(text: str) -> str:
     """Lower case, no punctuation, no articles, single spaces: the equality of SQuAD's scoring script."""
-    return " ".join(_ARTICLE.sub(" ", _PUNCTUATION.sub("", text.lower())).split())
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def clean(text: str) -> str:
     """`text` without control characters and lone surrogates, which neither Lucene nor a tokenizer can take."""
-    return _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8")).strip()
+    return text.encode("utf-8", "replace").decode("utf-8").translate(_CONTROL).strip()
+
+
+def _closes(text: str, marks: str) -> bool:
+    """Whether a text ends with one of these marks, and whatever quotes, brackets and stars stand behind it."""
+    return text.rstrip(_CLOSING).endswith(tuple(marks))
 
 
 def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
@@ -117,7 +130,7 @@ def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
         for tokens in paragraph:
             last = start + tokens[-1].offset + len(tokens[-1].value)
             # syntok also ends sentences at "(official) 62.1%" and at semicolons; without a full stop it goes on.
-            if last >= said or _ENDED.search(text, max(first, last - _ENDING), last):
+            if last >= said or _closes(text[max(first, last - _ENDING) : last], ".!?…:"):
                 yield from _pieces(text, first, last)
                 first = last
 

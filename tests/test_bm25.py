@@ -151,6 +151,42 @@ def test_a_title_or_text_with_line_breaks_survives(tmp_path):
     assert [found.get(one.id) for one in passages] == passages
 
 
+def test_keywords_find_a_passage_and_are_never_returned(tmp_path, kitchen):
+    with writing(tmp_path) as writer:
+        writer.add("document", PASSAGES, {"rice": "basmati grains", "sleep": "bedtime", "oats": ""})
+        writer.commit({})
+    found = Bm25(tmp_path)
+    assert ids(found.search("bedtime", 5)) == ["sleep"]
+    assert set(ids(found.search("basmati or bedtime", 5))) == {"rice", "sleep"}
+    assert [found.get(one.id) for one in PASSAGES] == PASSAGES
+    assert not any("basmati" in line for one in found.passages() for line in (one.title, one.text, one.source))
+    assert [one.score for one in found.search("boiled basmati grains", 1)] > [
+        one.score for one in kitchen.search("boiled basmati grains", 1)
+    ]
+
+
+@pytest.mark.parametrize("query", ["milk and water", "lactose", "oats made of oats", "heart", "what is calcium?"])
+def test_keywords_of_others_leave_a_passages_score_as_it_was(tmp_path, kitchen, query):
+    with writing(tmp_path) as writer:
+        writer.add("document", PASSAGES, {"sleep": "bedtime rest"})
+        writer.commit({})
+    assert [(one.id, one.score) for one in Bm25(tmp_path).search(query, 5)] == [
+        (one.id, one.score) for one in kitchen.search(query, 5)
+    ]
+
+
+def test_an_index_with_keywords_is_searched_beside_one_without(tmp_path):
+    (tmp_path / "one").mkdir()
+    with writing(tmp_path / "one") as writer:
+        writer.add("document", PASSAGES[:3], {"rice": "basmati"})
+        writer.commit({})
+    two = build(tmp_path / "two", PASSAGES[3:])
+    for folders in ((tmp_path / "one", two), (two, tmp_path / "one")):
+        found = Bm25(*folders)
+        assert ids(found.search("basmati", 5)) == ["rice"]
+        assert ids(found.search("lactose", 5)) == ["milk"]
+
+
 def test_several_indexes_are_searched_as_one(tmp_path):
     together = build(tmp_path / "all", PASSAGES)
     parts = build(tmp_path / "one", PASSAGES[:4]), build(tmp_path / "two", PASSAGES[4:])

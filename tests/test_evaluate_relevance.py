@@ -90,6 +90,18 @@ def test_a_perfect_estimator_ranks_the_gold_first_and_misses_what_is_not_there(f
     json.dumps(summary)
 
 
+def test_what_is_left_out_under_a_share_is_told(files, tmp_path) -> None:
+    summary, _, _ = ran(Experiment(*files, depth=5, k=5), Fixed(RIGHT), tmp_path / "out")
+    rows = {row["share"]: row for row in summary["left_out_under"]}
+    # the gold passage has 0.95 and the others 0.1, a share of 0.105
+    assert rows[0.1] == {"share": 0.1, "passages": 0, "gold": 0, "lost": 0}
+    assert rows[0.2] == {"share": 0.2, "passages": pytest.approx(12 / 20), "gold": 0, "lost": 0}
+    wrong = {(question, "Peru" if one != "Peru" else "Kenya"): 0.95 for question, one in RIGHT}
+    lost, _, _ = ran(Experiment(*files, depth=5, k=5), Fixed(wrong), tmp_path / "wrong")
+    assert lost["left_out_under"][-1] == {"share": 0.5, "passages": pytest.approx(12 / 20), "gold": 1, "lost": 1}
+    assert "questions that lose all gold" in table(lost)
+
+
 def test_what_nothing_answers_has_no_rank_and_what_finds_nothing_has_the_worst(files, tmp_path) -> None:
     corpus, _ = files
 

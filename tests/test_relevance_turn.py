@@ -64,7 +64,7 @@ class Broken(Sure):
 
 
 def sure(parts: Parts, estimator: object, *replies: object, **knobs: object) -> Parts:
-    relevance = RelevanceSettings(**{"threshold": 0.5, "rerank": True, **knobs})
+    relevance = RelevanceSettings(**{"threshold": 0.5, "rerank": True, "least": 0, **knobs})
     settings = parts.settings.model_copy(update={"relevance": relevance})
     return replace(parts, settings=settings, llm=ScriptedLLM(list(replies)), estimator=lambda _: estimator)
 
@@ -141,6 +141,29 @@ def test_the_order_is_by_the_question_and_by_who_asks_it(parts: Parts) -> None:
     ]
     assert turn.confidence
     assert turn.confidence.value == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("rerank", [True, False])
+def test_a_chat_reply_leaves_out_what_is_far_less_likely_than_the_likeliest(parts: Parts, rerank: bool) -> None:
+    estimator = Sure({"p1": 0.9, "p2": 0.3, "p3": 0.01})
+    parts = sure(parts, estimator, "Oat drink holds no lactose.", "oat drink", least=0.1, rerank=rerank)
+    turn = asked(parts, Turn(QUESTION, choices=choices(k=3)))
+    assert [one.id for one in (*turn.passages, *turn.reserve)] == ["p1", "p2"]
+    assert turn.confidence
+    assert turn.confidence.value == pytest.approx(0.9)
+    short = asked(parts, Turn(QUESTION, choices=choices(k=3, form="factoid")))
+    assert {one.id for one in short.passages} == {"p1", "p2", "p3"}
+
+
+@pytest.mark.parametrize("confidences", [{"p1": 1e-6}, {"p1": 1e-6, "p2": 1e-6, "p3": 0.99}, {}])
+def test_one_passage_always_stays(parts: Parts, confidences: dict[str, float]) -> None:
+    passages = [Passage(name, "", "") for name in ("p1", "p2", "p3")]
+    turn = Turn(QUESTION, question=QUESTION, choices=choices(k=1))
+    for rerank in (True, False):
+        judged = sure(parts, Sure(confidences), least=0.99, rerank=rerank)
+        assert len(estimated(turn, passages, judged, Event()).passages) == 1
+        assert estimated(turn, passages[:1], judged, Event()).passages
+        assert estimated(turn, [], judged, Event()).passages == ()
 
 
 def test_candidates_and_places_are_set(parts: Parts) -> None:

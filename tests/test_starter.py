@@ -1,19 +1,29 @@
+import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
 from assistant.errors import LibraryError
 from assistant.library import factbook, starter
+from assistant.library.entry import Entry
 from assistant.library.shelves import library_names, open_library
-from assistant.library.starter import SHELF_SOURCE, content_version, ensure_starter, shelf_passages
+from assistant.library.starter import SHELF_SOURCE, content_version, ensure_starter, shelf_entries
 from assistant.settings import Settings
 from assistant.types import Passage
 
+QUESTIONS = Path(__file__).parent / "data" / "library_passages.jsonl"
+
 
 @pytest.fixture(scope="module")
-def passages() -> list[Passage]:
-    return [one for country in factbook.countries() for one in factbook.country_passages(country)]
+def entries() -> list[Entry]:
+    return [one for country in factbook.countries() for one in factbook.country_entries(country)]
+
+
+@pytest.fixture(scope="module")
+def passages(entries) -> list[Passage]:
+    return [one.passage for one in entries]
 
 
 def of(passages: list[Passage], key: str) -> str:
@@ -35,7 +45,7 @@ def test_passages_have_a_good_length(passages):
 
 def test_passages_are_titled_by_country_and_topic(passages):
     titles = {one.title for one in passages}
-    assert {"Norway - Geography", "Netherlands (Holland) - Languages", "United States (US, USA) - Population"} <= titles
+    assert {"Norway - Geography", "Netherlands - Languages", "United States (USA) - Population"} <= titles
 
 
 def test_passages_name_their_country(passages):
@@ -70,21 +80,17 @@ def test_passages_read_as_sentences(passages):
 @pytest.mark.parametrize(
     ("key", "sentence"),
     [
-        (
-            "no-population",
-            "The population of Norway, or how many people live there and how many inhabitants it has, is 5,509,733 "
-            "(2024 estimate).",
-        ),
+        ("no-population", "The population of Norway is 5,509,733 (2024 estimate)."),
         ("no-population", "The largest cities of Norway by population are Oslo (capital; 1.086 million) (2023)."),
         ("no-geography", "The coastline of Norway is 25,148 kilometers."),
-        ("no-overview", "Norway in short, and what it is like: the capital of Norway is Oslo. The number of its"),
+        ("no-overview", "west of Sweden. Its capital is Oslo. Its population is 5,509,733 (2024 estimate)."),
         ("nl-geography", "The Netherlands is located in Western Europe"),
         ("fr-government", "The head of state of France is President Emmanuel Macron (since 14 May 2017)."),
         ("uk-government", "King Charles III"),
         ("ch-government", "Xi Jinping"),
         ("in-parliament", "19 April 2024"),
-        ("sz-languages", "The languages spoken in Switzerland are German (or Swiss German) (official) 62.1%"),
-        ("ja-currency", "The currency (money) of Japan is yen (JPY); one US dollar buys"),
+        ("sz-languages", "The languages of Switzerland are German (or Swiss German) (official) 62.1%"),
+        ("ja-currency", "The currency of Japan is yen (JPY); one US dollar buys"),
         ("ke-climate", "The climate of Kenya: varies from tropical along coast to arid in interior."),
         ("it-international", "NATO"),
         ("xx-rivers", "Nile (Africa) 6,650 kilometers; Amazon (South America) 6,436 kilometers"),
@@ -109,20 +115,50 @@ def test_values_are_cleaned(value, cleaned):
     assert factbook.clean(value) == cleaned
 
 
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("no-population", {"inhabitants", "residents"}),
+        ("no-economy", {"richer", "wealthy"}),
+        ("no-health", {"doctors"}),
+        ("no-currency", {"money"}),
+        ("uk-population", {"Britain"}),
+        ("nl-geography", {"Holland", "big"}),
+    ],
+)
+def test_what_people_say_for_a_field_is_a_keyword_and_nowhere_shown(entries, key, words):
+    found = [one for one in entries if one.passage.id.startswith(f"factbook-{key}-")]
+    assert words <= {word for one in found for word in one.keywords.split()}
+    assert not [one for one in found for word in words if word in f"{one.passage.title} {one.passage.text}".split()]
+
+
+def test_every_keyword_belongs_to_a_field_that_is_told():
+    assert set(factbook._written()["keywords"]) <= factbook._told()
+
+
+def test_keywords_go_with_what_they_are_words_for(entries):
+    economy = [one for one in entries if one.passage.id.startswith("factbook-no-economy-")]
+    assert len(economy) > 1
+    assert ["richer" in one.keywords for one in economy] == ["per capita" in one.passage.text for one in economy]
+
+
 def test_the_shelf_is_read(tmp_path):
     (tmp_path / "food.md").write_text(
-        "# Food\n\nWritten for Sequitur.\n\n## Rice\nBoil it\nin water.\n\n## Oats\n\nSoak them.\n", encoding="utf-8"
+        "# Food\n\nWritten for Sequitur.\n\n## Rice\nBoil it\nin water.\n\n"
+        "## Oats\n<!-- keywords: porridge, muesli -->\n\nSoak them.\n",
+        encoding="utf-8",
     )
-    assert list(shelf_passages(tmp_path)) == [
-        Passage("shelf-food-001", "Rice", "Boil it in water.", source=SHELF_SOURCE),
-        Passage("shelf-food-002", "Oats", "Soak them.", source=SHELF_SOURCE),
+    assert list(shelf_entries(tmp_path)) == [
+        Entry(Passage("shelf-food-001", "Rice", "Boil it in water.", source=SHELF_SOURCE)),
+        Entry(Passage("shelf-food-002", "Oats", "Soak them.", source=SHELF_SOURCE), "porridge, muesli"),
     ]
-    assert list(shelf_passages(tmp_path / "none")) == []
+    assert list(shelf_entries(tmp_path / "none")) == []
 
 
 def test_the_shelf_that_ships_is_whole():
-    passages = list(shelf_passages())
+    passages = [one.passage for one in shelf_entries()]
     assert len(passages) > 100
+    assert not [one.id for one in passages if "<!--" in one.text or "-->" in one.text]
     assert all(one.title and len(one.text.split()) >= 40 for one in passages)
 
 
@@ -144,6 +180,23 @@ def test_the_library_is_built_once_and_again_when_its_contents_change(tmp_path, 
     monkeypatch.setattr(starter, "content_version", lambda: "another")
     ensure_starter(settings, lambda done, total: None)
     assert len(searched) == size
+
+
+@pytest.mark.lucene
+def test_everyday_questions_find_what_answers_them(tmp_path):
+    """Of 95 questions, 59 had their passage among the first four while keywords stood inside of the sentences."""
+    ensure_starter(Settings(data_dir=tmp_path), lambda done, total: None)
+    library = open_library("starter", Settings(data_dir=tmp_path))
+    asked = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    found = [any(_is_meant(one, row["passages"]) for one in library.search(row["question"], 4)) for row in asked]
+    assert sum(found) >= 80
+    shown = " ".join(one.text for one in library.search("How rich are people in Norway?", 20))
+    assert "wealthy" not in shown
+
+
+def _is_meant(passage: Passage, meant: list[dict[str, str]]) -> bool:
+    text = f"{passage.text} {passage.id}".lower()
+    return any(passage.id.startswith(one["id"]) and one["says"].lower() in text for one in meant)
 
 
 @pytest.mark.lucene

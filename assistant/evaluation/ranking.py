@@ -5,7 +5,6 @@ One row: `{"loop": "grg", "id": "q1", "queries": [{"name": "question", "text": "
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,10 +18,10 @@ from assistant.evaluation.data import fingerprint, read_corpus, read_qrels, read
 from assistant.evaluation.measures import mean, paired_difference
 from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
+from assistant.text import words
 from assistant.types import Passage, Progress, Retriever
 
 MEASURES: tuple[Measure, ...] = (nDCG @ 3, nDCG @ 5, nDCG @ 10, Success @ 1, R @ 100, RR, AP)
-_WORD = re.compile(r"\w+")
 Key = tuple[str, str]
 Qrels = Mapping[str, Mapping[str, int]]
 
@@ -68,7 +67,7 @@ class WithoutStopWords:
 
     def search(self, query: str, k: int) -> list[Passage]:
         """At most `k` passages, best first."""
-        said = " ".join(word for word in _WORD.findall(query) if word.lower() not in self._common)
+        said = " ".join(word for word in words(query) if word.lower() not in self._common)
         return self._retriever.search(said or query, k)
 
 

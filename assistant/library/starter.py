@@ -1,29 +1,30 @@
 """The library that comes with Sequitur: the World Factbook with its countries ranked, and the everyday shelf.
 
-A file of the shelf (`shelf/*.md`) holds `# Subject`, a remark, and per passage `## Title` and one paragraph.
+A file of the shelf (`shelf/*.md`) holds `# Subject`, a remark, and per passage `## Title` and one paragraph. Between
+these may stand `<!-- keywords: ... -->`: words that the passage is found by, and that are never shown.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from assistant.errors import LibraryError
 from assistant.library import factbook, rankings
+from assistant.library.entry import Entry
 from assistant.library.shelves import FOREVER, library_folder, locked
-from assistant.library.writer import writing
+from assistant.library.writer import Writer, writing
 from assistant.retrieve import jvm
-from assistant.retrieve.bm25 import FORMAT, read_manifest
+from assistant.retrieve.bm25 import FORMAT, KEYWORDS, read_manifest
 from assistant.settings import Settings
 from assistant.types import Passage, Progress
 
 NAME = "starter"
 SHELF = Path(__file__).with_name("shelf")
 SHELF_SOURCE = "Everyday shelf (written for Sequitur; no professional advice)"
-_SECTION = re.compile(r"^## +(.+?)\s*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_HEADING, _KEYWORDS, _END = "\n## ", "<!-- keywords:", "-->"
 
 
 def ensure_starter(settings: Settings, progress: Progress) -> Path:
@@ -46,15 +47,20 @@ def content_version() -> str:
     """A hash of everything that the starter library is made from."""
     code = [Path(factbook.__file__), Path(rankings.__file__)]
     made_from = [factbook.TOPICS, rankings.RANKINGS, *code, *_shelf_files(SHELF)]
-    parts = [FORMAT, factbook.content_version(), *(file.read_text(encoding="utf-8") for file in made_from)]
+    parts = [FORMAT, KEYWORDS, factbook.content_version(), *(file.read_text(encoding="utf-8") for file in made_from)]
     return sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def shelf_passages(folder: Path = SHELF) -> Iterator[Passage]:
-    """The passages of the everyday shelf, numbered within their file."""
+def shelf_entries(folder: Path = SHELF) -> Iterator[Entry]:
+    """The passages of the everyday shelf, numbered within their file, with their keywords."""
     for file in _shelf_files(folder):
-        for n, (title, text) in enumerate(_SECTION.findall(file.read_text(encoding="utf-8")), 1):
-            yield Passage(f"shelf-{file.stem}-{n:03}", title, " ".join(text.split()), source=SHELF_SOURCE)
+        sections = file.read_text(encoding="utf-8").split(_HEADING)[1:]
+        for n, section in enumerate(sections, 1):
+            title, _, body = section.partition("\n")
+            words, end, text = body.partition(_END)
+            keywords = words.strip().removeprefix(_KEYWORDS).strip() if end else ""
+            paragraph = " ".join((text if end else body).split())
+            yield Entry(Passage(f"shelf-{file.stem}-{n:03}", title.strip(), paragraph, source=SHELF_SOURCE), keywords)
 
 
 def _shelf_files(folder: Path) -> list[Path]:
@@ -73,14 +79,14 @@ def _build(folder: Path, version: str, progress: Progress) -> None:
     total = len(countries) + 1
     with writing(_emptied(folder)) as writer:
         writer.clear()
-        shelf, ranked = list(shelf_passages()), list(rankings.ranked_passages())
-        writer.add("shelf", shelf)
-        writer.add("factbook", ranked)
+        shelf, ranked = list(shelf_entries()), list(rankings.ranked_entries())
+        _add(writer, "shelf", shelf)
+        _add(writer, "factbook", ranked)
         count = len(ranked)
         for done, country in enumerate(countries, 1):
-            passages = list(factbook.country_passages(country))
-            writer.add("factbook", passages)
-            count += len(passages)
+            entries = list(factbook.country_entries(country))
+            _add(writer, "factbook", entries)
+            count += len(entries)
             progress(done, total)
         documents = {
             "shelf": {"name": "Everyday shelf", "passages": len(shelf)},
@@ -88,6 +94,11 @@ def _build(folder: Path, version: str, progress: Progress) -> None:
         }
         writer.commit({"version": version, "documents": documents})
     progress(total, total)
+
+
+def _add(writer: Writer, document: str, entries: Sequence[Entry]) -> None:
+    keywords = {entry.passage.id: entry.keywords for entry in entries}
+    writer.add(document, [entry.passage for entry in entries], keywords)
 
 
 def _emptied(folder: Path) -> Path:

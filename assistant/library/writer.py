@@ -10,7 +10,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
-from assistant.retrieve.bm25 import FORMAT, FORMAT_KEY, MANIFEST_KEY, raw
+from assistant.retrieve.bm25 import FORMAT, FORMAT_KEY, KEYWORDS, MANIFEST_KEY, raw
 from assistant.types import Passage
 
 DOCUMENT_FIELD = "document"
@@ -30,14 +30,16 @@ class Writer:
         with self._writing():
             jvm.call(self._open)
 
-    def add(self, document: str, passages: Sequence[Passage]) -> None:
+    def add(self, document: str, passages: Sequence[Passage], keywords: Mapping[str, str] | None = None) -> None:
         """Add passages, which belong to `document` from now on.
+
+        `keywords` are words by the ids of passages that these are found by as well, and that no search returns.
 
         Raises:
             LibraryError: the disk is full or can't be written.
         """
         with self._writing():
-            jvm.call(self._add, document, passages)
+            jvm.call(self._add, document, passages, keywords or {})
 
     def remove(self, document: str) -> None:
         """Remove every passage of `document`.
@@ -81,21 +83,27 @@ class Writer:
         path = java("java.nio.file.Paths").get(str(self._folder))
         self._directory = java("org.apache.lucene.store.FSDirectory").open(path)
         self._writer = java("org.apache.lucene.index.IndexWriter")(self._directory, config)
+        # Of keywords it counts which there are, not how often, nor among how many.
+        self._found_by = java("org.apache.lucene.document.FieldType")(
+            java("org.apache.lucene.document.TextField").TYPE_NOT_STORED
+        )
+        self._found_by.setOmitNorms(True)
+        self._found_by.setIndexOptions(java("org.apache.lucene.index.IndexOptions").DOCS)
         arguments = java("io.anserini.index.IndexCollection$Args")()
         arguments.storeRaw = True
         self._generator = java("io.anserini.index.generator.DefaultLuceneDocumentGenerator")(arguments)
 
-    def _add(self, document: str, passages: Sequence[Passage]) -> None:
+    def _add(self, document: str, passages: Sequence[Passage], keywords: Mapping[str, str]) -> None:
         parse = jvm.java("io.anserini.collection.JsonCollection$Document").fromString
-        field = self._field(document)
+        store = jvm.java("org.apache.lucene.document.Field$Store")
+        field = jvm.java("org.apache.lucene.document.StringField")(DOCUMENT_FIELD, document, store.NO)
         for passage in passages:
             lucene = self._generator.createDocument(parse(raw(passage)))
             lucene.add(field)
+            if words := keywords.get(passage.id):
+                text = jvm.cast("java.io.Reader", jvm.java("java.io.StringReader")(words))
+                lucene.add(jvm.java("org.apache.lucene.document.Field")(KEYWORDS, text, self._found_by))
             self._writer.addDocument(lucene)
-
-    def _field(self, document: str) -> Any:
-        store = jvm.java("org.apache.lucene.document.Field$Store")
-        return jvm.java("org.apache.lucene.document.StringField")(DOCUMENT_FIELD, document, store.NO)
 
     def _remove(self, document: str) -> None:
         # Deleting takes a variable number of terms in Java, which the bridge calls reliably in its update form only.
@@ -127,7 +135,7 @@ class Writer:
     def _close(self) -> None:
         self._writer.rollback()
         self._directory.close()
-        del self._writer, self._directory, self._generator, self._analyzer
+        del self._writer, self._directory, self._generator, self._analyzer, self._found_by
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

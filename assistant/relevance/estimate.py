@@ -24,6 +24,15 @@ def reranked(
     return [pairs[n] for n in places[:k]]
 
 
+def likely(confidences: Sequence[float], share: float, k: int) -> list[bool]:
+    """Which passages are not far less likely to answer than the likeliest of the first `k`: the cut-off of a reply.
+
+    Those are that have at least `share` of its confidence. One of the first `k` always is.
+    """
+    best = max(confidences[:k], default=0.0)
+    return [one >= share * best for one in confidences]
+
+
 def set_confidence(relevance: Sequence[Relevance]) -> float:
     """How sure it is that the passages hold the answer: max_j r_j (RE-RAG, section 5.1); 0 for no passages."""
     return max((one.confidence for one in relevance), default=0.0)

@@ -1,7 +1,9 @@
 """BM25 (Robertson et al., TREC-3; Lucene's form of it) over library indexes, by Pyserini.
 
 An index is a Lucene index as Pyserini makes it (fields `id`, `contents`, `raw`), whose last commit also says which
-format it has; `assistant.library.index` writes it.
+format it has; `assistant.library.index` writes it. It may have a field `keywords` as well: words that a passage is
+found by and that don't stand in it. They are indexed and nothing else, so that no search returns them. What a query
+scores there is added to what it scores in `contents`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from assistant.types import Passage
 FORMAT = "1"
 FORMAT_KEY = "sequitur.format"
 MANIFEST_KEY = "sequitur.manifest"
+CONTENTS, KEYWORDS = "contents", "keywords"
 # A query is cut to this many characters and Lucene's limit of unique terms is raised to as many: no query exceeds it.
 QUERY_CHARS = 20_000
 # Nanoseconds; the times of files are coarse, so one that is younger doesn't tell two commits apart.
@@ -107,7 +110,8 @@ class _Snapshot:
         self._where = ", ".join(str(folder) for folder in folders)
         with reading(self._where):
             self._searcher = _open(folders)
-        self._ranker = Ranker(self._searcher, k1, b)
+            fields = _searched(self._searcher)
+        self._ranker = Ranker(self._searcher, k1, b, fields)
         self.count = int(self._searcher.object.reader.numDocs())
         self.size = int(self._searcher.object.reader.maxDoc())
         # At exit the process takes everything with it, Java included.
@@ -137,21 +141,30 @@ class Ranker:
     Its hits cross from Java one object at a time, which takes longer than the search; arrays are cheaper.
     """
 
-    def __init__(self, searcher: Any, k1: float, b: float) -> None:
-        """`searcher` is a LuceneSearcher."""
+    def __init__(self, searcher: Any, k1: float, b: float, fields: Sequence[str] = (CONTENTS,)) -> None:
+        """`searcher` is a LuceneSearcher; a passage scores the sum of what it scores in each of the `fields`."""
         reader = jvm.cast("org.apache.lucene.index.IndexReader", searcher.object.reader)
         self._index = jvm.java("org.apache.lucene.search.IndexSearcher")(reader)
         self._index.setSimilarity(jvm.java("org.apache.lucene.search.similarities.BM25Similarity")(k1, b))
         self._generator = jvm.java("io.anserini.search.query.BagOfWordsQueryGenerator")()
         self._analyzer = jvm.java("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
         self._order = jvm.java("io.anserini.search.SearchCollection").BREAK_SCORE_TIES_BY_DOCID
+        self._fields = fields
 
     def search(self, query: str, k: int) -> list[tuple[str | None, float]]:
         """The stored record and the score of each hit, best first."""
-        asked = self._generator.buildQuery("contents", self._analyzer, query)
-        top = self._index.search(asked, k, self._order, True)
+        top = self._index.search(self._asked(query), k, self._order, True)
         hits = jvm.java("io.anserini.search.ScoredDocs").fromTopDocs(top, self._index)
         return [(one.get("raw"), score) for one, score in zip(hits.lucene_documents, hits.scores, strict=True)]
+
+    def _asked(self, query: str) -> Any:
+        asked = [self._generator.buildQuery(field, self._analyzer, query) for field in self._fields]
+        if len(asked) == 1:
+            return asked[0]
+        either = jvm.java("org.apache.lucene.search.BooleanQuery$Builder")()
+        for one in asked:
+            either.add(one, jvm.java("org.apache.lucene.search.BooleanClause$Occur").SHOULD)
+        return either.build()
 
 
 def searchable(query: str) -> str:
@@ -247,6 +260,13 @@ def _open(folders: Sequence[Path]) -> Any:
         readers = [searcher.object.reader, *map(_open_reader, folders[1:])]
         jvm.set_field(searcher.object, "reader", jvm.java("org.apache.lucene.index.MultiReader")(*readers))
     return searcher
+
+
+def _searched(searcher: Any) -> tuple[str, ...]:
+    """The fields to search: what has no keywords is searched just as if there were no such field."""
+    reader = jvm.cast("org.apache.lucene.index.IndexReader", searcher.object.reader)
+    has_keywords = jvm.java("org.apache.lucene.index.MultiTerms").getTerms(reader, KEYWORDS) is not None
+    return (CONTENTS, KEYWORDS) if has_keywords else (CONTENTS,)
 
 
 # LuceneSearcher opens every index a second time for statistics nobody asks for here, unless it is given something.

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import re
+from string import punctuation
 
 from assistant.retrieve.fusion import fuse
 from assistant.support import coverage
 from assistant.text import in_full
 from assistant.types import Parts, Query, Turn
 
-_PRONOUN = re.compile(r" us\b")
-
 
 def sought(turn: Turn) -> str:
     """What is searched for: a follow-up as it was meant, and as it was said as well where the rewrite lost words.
 
-    Words of both would count twice otherwise, and hide the one that was put in for "there". To Lucene "us" is the US.
+    Words of both would count twice otherwise, and hide the one that was put in for "there". The pronoun "us", which is
+    the US to Lucene, is left out.
     """
     lost = turn.rewritten and coverage(in_full(turn.utterance), turn.question) < 1
     text = f"{turn.utterance} {turn.question}" if lost else turn.question
-    return _PRONOUN.sub("", text)
+    return " ".join(word for word in text.split(" ") if word.strip(punctuation) != "us")
 
 
 def look(turn: Turn, parts: Parts, *queries: Query) -> Turn:

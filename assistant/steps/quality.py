@@ -49,7 +49,8 @@ def _loaded(path: Path, changed: int) -> Classifier | str:  # noqa: ARG001 - tel
 
 
 def _sifted(turn: Turn, found: Classifier, parts: Parts) -> Turn:
-    ranked, k = _ranked(turn, parts), turn.choices.k
+    # what relevance left out takes no place again
+    ranked, k = _ranked(turn, parts), len(turn.passages) or turn.choices.k
     judged = list(zip(ranked, found.judge([one.text for one in ranked]), strict=True))
     reliable = [passage for passage, said in judged if said.label == "reliable"]
     kept, reserve = reliable[:k], [passage for passage in reliable[k:] if passage in turn.reserve]

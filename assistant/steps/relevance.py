@@ -3,8 +3,9 @@
 Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. Where
 facts are used it is asked about the question with them, too, and the mean of its log-odds counts: the question alone
 brings a vegan eggs, the facts beside it what says little on the question. The place in the search counts as well. For
-a comparison it is asked about each side, and the best of each take the places in turn. It runs when sources are on the
-page already. If it fails, the turn goes on as it was found, and says so.
+a comparison it is asked about each side, and the best of each take the places in turn. A chat reply leaves out what is
+far less likely to answer than the likeliest passage (`relevance.least`). It runs when sources are on the page already.
+If it fails, the turn goes on as it was found, and says so.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, compress
 from statistics import fmean
 from threading import Event
 
 from assistant.errors import SequiturError
-from assistant.relevance.estimate import PRIOR, reranked, set_confidence
+from assistant.relevance.estimate import PRIOR, likely, reranked, set_confidence
 from assistant.retrieve.fusion import fuse
 from assistant.retrieve.sides import sides
 from assistant.types import Confidence, Estimator, Parts, Passage, Query, Relevance, Turn
@@ -51,7 +52,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Event) -> Turn:
     """The turn with k of the candidates as `passages`, each with its confidence, and the next ones as `reserve`.
 
-    They are the best where reranking is set, and otherwise the first.
+    They are the best where reranking is set, and otherwise the first; fewer where a chat reply leaves some out.
     If the estimator can't be used, or is stopped, the passages stay as they are.
     """
     return _asked(turn, lambda estimator: _ranked(turn, candidates, estimator, parts, stop), parts, stop)
@@ -105,7 +106,10 @@ def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, par
         fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*estimates, strict=True)]
         judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.keep), PRIOR)]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
-    return turn.grow(passages=tuple(judged[:k]), reserve=tuple(judged[k:]), confidence=confidence)
+    least = knobs.least if turn.choices.form == "chat" else 0.0
+    kept = likely([passage.confidence or 0.0 for passage in judged], least, k)
+    shown, reserve = (tuple(compress(judged[part], kept[part])) for part in (slice(k), slice(k, None)))
+    return turn.grow(passages=shown, reserve=reserve, confidence=confidence)
 
 
 def _candidates(turn: Turn, parts: Parts) -> list[Passage]:

@@ -7,7 +7,6 @@ that the person can judge.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
@@ -20,8 +19,6 @@ from assistant.steps.admit import UNSUPPORTED
 from assistant.text import quote, sentences
 from assistant.types import Answer, LeftOut, Parts, SuitabilityJudge, Turn
 
-_BETWEEN = re.compile(r"\s*[,;]\s+")
-_JOINED = re.compile(r"^(?:and|or)\s+")
 NOT_ASKED = "What may not suit you was not left out: "
 
 
@@ -72,7 +69,8 @@ def _listed(sentence: str) -> tuple[str, list[str], str]:
     """What leads to a list, up to a colon; its items; and the punctuation at its end."""
     head, colon, body = sentence.rpartition(": ")
     bare = body.rstrip(" .!?")
-    return head + colon, _BETWEEN.split(bare), body[len(bare) :]
+    items = [item.strip() for item in bare.replace("; ", ", ").split(", ")]
+    return head + colon, items, body[len(bare) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,11 @@ class _Sieve:
         if not kept or len(kept) == len(items):
             return "", [LeftOut(sentence, fact)]
         text = f"{lead}{', '.join(kept)}{stop}"
-        gone = [LeftOut(_JOINED.sub("", item), why) for item, why in zip(items, found, strict=True) if why]
+        gone = [
+            LeftOut(item.removeprefix("and ").removeprefix("or "), why)
+            for item, why in zip(items, found, strict=True)
+            if why
+        ]
         return text[:1].upper() + text[1:], gone
 
     def _clashing(self, texts: Sequence[str]) -> list[str]:
