@@ -145,7 +145,7 @@ class RelevanceSettings(Section):
         "what is shown is estimated, but of a comparison",
     )
     least: float = Field(
-        0.02,
+        0.05,
         ge=0,
         lt=1,
         description="share of the likeliest passage's confidence under which a chat reply leaves others out; 0 = none",
