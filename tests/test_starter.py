@@ -89,7 +89,7 @@ def test_passages_read_as_sentences(passages):
         ("uk-government", "King Charles III"),
         ("ch-government", "Xi Jinping"),
         ("in-parliament", "19 April 2024"),
-        ("sz-languages", "The languages of Switzerland are German (or Swiss German) (official) 62.1%"),
+        ("sz-languages", "The languages spoken in Switzerland are German (or Swiss German) (official) 62.1%"),
         ("ja-currency", "The currency of Japan is yen (JPY); one US dollar buys"),
         ("ke-climate", "The climate of Kenya: varies from tropical along coast to arid in interior."),
         ("it-international", "NATO"),
