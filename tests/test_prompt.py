@@ -27,6 +27,8 @@ VALUES = {
     "fact": "I'm vegan.",
     "text": "Lentils with butter",
     "reply": "Eat lentils.",
+    "language": "German",
+    "maybe_one": False,
 }
 
 
