@@ -58,7 +58,7 @@ def test_citations_and_support_are_counted_by_asking_whole_passages(questions: P
     parts = replace(parts, support=lambda _: WordJudge(replies={"Milk holds calcium.": "not"}))
     # The turn cites the first sentence alone, and looks at the reply again. Here its passage says it not, p1 says
     # nothing of the others, and p2 says the second.
-    check = [YES, NO, NO, NO, NO, YES, NO]
+    check = [{"yes": 1.0, "no": 0.0}, NO, NO, NO, NO, YES, NO]
     run = run_of(plan, tmp_path / "out", parts, [answer], check)
     [row] = run.rows.values()
     first, second, third = row["claims"]
