@@ -72,7 +72,7 @@ def _grounds(turn: Turn) -> Turn:
     paragraphs = list(_sources(last))
     if facts:
         paragraphs += ["It depends on what you told me:", _list(facts)]
-    return _said(turn, "\n\n".join(paragraphs), facts).grow(about=last.turn)
+    return _said(turn, "\n\n".join(paragraphs), facts).grow(about=last.turn if last.quotes or facts else "")
 
 
 def _sources(last: Exchange) -> Iterator[str]:

@@ -44,7 +44,7 @@ window.sequitur ??= (() => {
     }
     if (old.isEqualNode(fresh)) return;
     const cited = old.matches("#sources .current"); // only the browser knows which citation is shown
-    for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name } of [...old.attributes]) if (!["open", "data-folded"].includes(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) {
       if (name === "open" || old.getAttribute(name) === value) continue;
       old.setAttribute(name, value);
@@ -425,9 +425,10 @@ window.sequitur ??= (() => {
     for (const card of cards) card.hidden = !find(".text > span", card).textContent.toLocaleLowerCase().includes(wanted);
     for (const group of all("#facts .group")) {
       group.hidden = !find(".fact:not([hidden])", group);
-      if (wanted && !group.hidden && !group.open) group.dataset.folded = "";
+      if (wanted && !group.open) group.dataset.folded = "";
       if (wanted) group.open = true;
-      else if (group.dataset.folded !== undefined) (delete group.dataset.folded, (group.open = false));
+      else if (group.dataset.folded !== undefined) group.open = false;
+      if (!wanted) delete group.dataset.folded;
     }
     const none = find("#filtered");
     if (none) none.hidden = !cards.length || cards.some((card) => !card.hidden);

@@ -183,7 +183,7 @@ def test_two_hundred_facts_are_folded_into_groups_and_filtered_without_the_serve
     tab(page, "My facts")
     groups = page.locator("#facts .group")
     expect(groups).to_have_count(2)
-    expect(groups.first.locator("summary")).to_have_text("Food 200")
+    expect(groups.first.locator("> summary")).to_have_text("Food 200")
     expect(page.locator("#facts .fact:visible")).to_have_count(0)
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url) if "queue" in request.url else None)
