@@ -140,7 +140,7 @@ def test_a_message_about_what_is_known_needs_no_model(parts: Parts, monkeypatch:
     monkeypatch.setattr("assistant.steps.intent.asks_of", lambda *_: "recall")
     *_, turn = flow.run(Turn("What do you know about me?", known=(fact("I run."),)), parts, Event())
     assert (turn.status, turn.intent, turn.asks) == ("done", "conversation", "recall")
-    assert set(turn.timings) == {"facts", "intent", "answer", "offers"}
+    assert set(turn.timings) == {"english", "facts", "intent", "answer", "offers"}
 
 
 @pytest.mark.model
