@@ -14,9 +14,9 @@ NOTICE = "Written for Sequitur."
 
 
 def passages(file: Path) -> list[tuple[str, str]]:
-    """(title, paragraph) of each passage of a shelf file."""
+    """(title, paragraph) of each passage of a shelf file, without the comment that holds its keywords."""
     sections = file.read_text(encoding="utf-8").split("\n## ")[1:]
-    pairs = (section.split("\n", 1) for section in sections)
+    pairs = (re.sub(r"<!-- keywords: [^\n]+ -->\n", "", section).split("\n", 1) for section in sections)
     return [(title.strip(), text.strip()) for title, text in pairs]
 
 
