@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from playwright.sync_api import Page, expect
 
+from ptkb.fields import fields_of
 from tests.browser.conftest import Site, tab
 from tests.scripted import WordEmbedder
 
@@ -173,6 +174,7 @@ def test_a_fact_leads_to_its_message_and_to_where_it_was_used_last(page: Page, s
 
 def test_two_hundred_facts_are_folded_into_groups_and_filtered_without_the_server(page: Page, site: Site) -> None:
     counting = Counting()
+    fields_of(["I run."], counting)  # learned before anybody comes, as the loader does
     site.loading.embeds = counting
     for n in range(200):
         site.house.ptkb.add("me", f"I like dish {n:03}.")
