@@ -64,6 +64,19 @@ def test_of_a_list_only_what_clashes_goes(parts: Parts) -> None:
         ("Peanuts, apples, or pears.", "Apples, or pears.", "Peanuts"),
         ("Eat apples, pears, and peanuts!", "Eat apples, pears!", "peanuts"),
         ("Take peanut oil for it. Stir well.", "Stir well.", "Take peanut oil for it."),
+        (
+            "Snacks such as peanuts, apples and pears are cheap.",
+            "Snacks such as apples, and pears are cheap.",
+            "peanuts",
+        ),
+        ("Snacks such as apples, pears and peanuts.", "Snacks such as apples, pears.", "peanuts"),
+        ("Snacks such as peanuts and apples.", "Snacks such as apples.", "peanuts"),
+        ("Take fruit, including apples, pears or peanut bars.", "Take fruit, including apples, pears.", "peanut bars"),
+        (
+            "Eat apples, pears and peanuts that you roasted for an hour. Stir.",
+            "Stir.",
+            "Eat apples, pears and peanuts that you roasted for an hour.",
+        ),
         ("Peanuts, peanut butter.\nApples.", "Apples.", "Peanuts, peanut butter."),
     ],
 )

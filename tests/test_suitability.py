@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.suitability import Pair, by_llm, measure, read_pairs
-from assistant.judges.suitability import ARRAYS, NOTES, SHIPPED, Knowledge, Suitability
+from assistant.judges.suitability import ARRAYS, NAMES, NOTES, SHIPPED, Knowledge, Suitability
 from assistant.types import Embedder
 from tests.scripted import WORDS, ScriptedLLM
 from tests.test_evaluation_data import lines
@@ -43,6 +43,8 @@ def clash(judge: Suitability, fact: str, text: str) -> float:
         ("I'm vegan.", "Cheese, eggs and fish hold much protein."),
         ("I can't swim.", "Snorkelling and surfing are what visitors come for."),
         ("I don't drink alcohol.", "a glass of red wine with friends"),
+        ("I hate coriander.", "Scatter fresh coriander over the soup."),
+        ("I'm vegan and I can't swim.", "Surfing is what visitors come for."),
     ],
 )
 def test_it_tells_what_clashes(judge: Suitability, fact: str, text: str) -> None:
@@ -59,6 +61,8 @@ def test_it_tells_what_clashes(judge: Suitability, fact: str, text: str) -> None
         ("I play the cello.", "Snorkelling is what visitors come for."),
         ("I live in Berlin.", "The capital has 3.6 million inhabitants."),
         ("I'm vegan.", "Lentils and beans hold much protein."),
+        ("I hate coriander.", "Scatter fresh basil over the soup."),
+        ("I don't drink alcohol.", "Avoid wine and beer."),
     ],
 )
 def test_it_leaves_alone_what_suits(judge: Suitability, fact: str, text: str) -> None:
@@ -97,6 +101,12 @@ AUC = 0.79
 )
 def test_odd_facts_give_a_probability(judge: Suitability, fact: str) -> None:
     assert 0 <= clash(judge, fact, "peanut butter on toast") <= 1
+
+
+@pytest.mark.model
+def test_facts_that_contradict_each_other_are_judged_each_by_itself(judge: Suitability) -> None:
+    rows = judge.clashes(["I love peanuts.", "I have a peanut allergy."], ["peanut butter on toast"], NEVER)
+    assert rows[0][0] < judge.threshold <= rows[1][0]
 
 
 @pytest.mark.model
@@ -143,14 +153,14 @@ def test_it_takes_a_few_milliseconds_a_pair(judge: Suitability) -> None:
 
 
 def test_it_is_small_and_says_where_it_comes_from() -> None:
-    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 2e6
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 8e6
     card = (SHIPPED / "README.md").read_text(encoding="utf-8")
     for said in ("Licence", "train suitability", "--seed", "AUC", "fails"):
         assert said in card
     assert 0 < Knowledge.load(SHIPPED).threshold < 1
 
 
-@pytest.mark.parametrize("name", [ARRAYS, NOTES])
+@pytest.mark.parametrize("name", [ARRAYS, NOTES, NAMES])
 def test_a_missing_file_is_told_in_a_sentence(tmp_path: Path, name: str) -> None:
     shutil.copytree(SHIPPED, tmp_path / "judge")
     (tmp_path / "judge" / name).unlink()

@@ -14,7 +14,7 @@ from assistant.judges.suitability import Knowledge
 from assistant.training.suitability import tables
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.tables import Group, Tags, load, part_of
-from assistant.training.suitability.train import FALSE_ALARMS, _threshold
+from assistant.training.suitability.train import FALSE_ALARMS, IDLE_ALARMS, _threshold
 from tests.scripted import WordEmbedder
 
 DATA = Path(__file__).parent / "data"
@@ -151,8 +151,11 @@ def test_tables_that_are_too_small_say_so():
 def test_the_threshold_lets_few_false_alarms_through():
     dev = make(load("dev", SEED, known=True), 400, SEED)
     scores = [(n % 100) / 100 + n / 1e5 for n in range(400)]
+    threshold = _threshold(dev, scores)
     calm = [score for pair, score in zip(dev, scores, strict=True) if not pair.clash]
-    assert sum(score > _threshold(dev, scores) for score in calm) / len(calm) < FALSE_ALARMS + 0.01
+    idle = [score for pair, score in zip(dev, scores, strict=True) if pair.recipe in ("harmless", "opposite")]
+    assert sum(score > threshold for score in calm) / len(calm) < FALSE_ALARMS + 0.01
+    assert sum(score > threshold for score in idle) / len(idle) < IDLE_ALARMS + 0.01
 
 
 class Few(WordEmbedder):
@@ -165,13 +168,15 @@ class Few(WordEmbedder):
 
 
 def test_the_command_teaches_and_measures(tmp_path, monkeypatch):
-    monkeypatch.setattr("assistant.training.suitability.train.KNOWN", 40)
-    monkeypatch.setattr("assistant.training.suitability.train.NEW", 40)
+    for pairs in ("FAMILIAR", "KNOWN", "NEW"):
+        monkeypatch.setattr(f"assistant.training.suitability.train.{pairs}", 60)
+    for epochs in ("FACT_EPOCHS", "THING_EPOCHS"):
+        monkeypatch.setattr(f"assistant.training.suitability.train.{epochs}", 1)
     monkeypatch.setattr("assistant.parts.load_embedder", lambda *_: Few())
     done = CliRunner().invoke(app, ["train", "suitability", "--out", str(tmp_path / "t"), "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert set(told["test"]) == {"known", "new"}
+    assert set(told["test"]) == {"familiar", "known", "new"}
     knowledge = Knowledge.load(tmp_path / "t")
     assert knowledge.embedder == "few"
     assert knowledge.threshold == told["threshold"]

@@ -1,71 +1,120 @@
 """Suitability: does a sentence offer what clashes with something that the person said of themselves?
 
-"Peanut butter on toast" clashes with "I have a peanut allergy", "Avoid peanuts" doesn't. The judge knows a few hundred
-tags: what facts rule out ("coeliac": gluten), and what things have ("toast": gluten). Which tags a fact rules out is
-told by a classifier of its embedding; which tags a text has, by the known things that its words are near to, and by a
-classifier a tag; and a third one tells texts that offer something from those that warn of it. What was learned lies in
+"Peanut butter on toast" clashes with "I have a peanut allergy", "Avoid peanuts" doesn't. The judge knows tags: what
+facts rule out ("coeliac": gluten), and what things have or are ("toast": gluten, "gouda": cheese). A network tells of
+a fact's embedding which groups of facts it belongs to, and so which tags it rules out; a fact may also name what it
+rules out ("I can't stand coriander"). Which tags a text has is told by the names in it that are known, by the known
+names that other words are near to, and by a second network. A third look at each name, with the name itself hidden,
+tells whether the text offers it or warns of it. One logistic curve weighs these. What was learned lies in
 shipped/suitability; how, and where it fails, is told in the README there.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import ModelError
+from assistant.judges._names import Name, hidden, names, plain
 from assistant.types import Embedder
 
 SHIPPED = Path(__file__).parent / "shipped" / "suitability"
-ARRAYS, NOTES = "knowledge.npz", "judge.json"
-_WORD = re.compile(r"[\w'’-]+")
-# Words in a row that may name a thing; a name neither begins nor ends with one of these.
-_LONGEST = 3
-_JOINING = frozenset(
-    "a an and are as at be by for from in is it of on or some that the their this to with you your".split()
-)
+ARRAYS, NOTES, NAMES = "knowledge.npz", "judge.json", "names.txt"
 # A cosine up to the first says nothing; from the second on it is the same thing in other words.
 _FAR, _SAME = 0.5, 0.9
-# Of words that name a thing, parts are not looked at: butter is not in peanut butter.
-_NAMED = 0.8
-_KEPT = 4096
+# Two names mean the same from the second on, and not at all up to the first.
+_OTHER, _ALIKE = 0.7, 0.95
+# So many known things nearest to a name are looked at.
+_NEAREST = 8
+# A tag less sure than this is none; a name that says less than this is not looked at.
+_FAINT = 0.1
+# Readings that are kept: facts and texts come again in a conversation, and single names in many texts.
+_KEPT, _KEPT_NAMES = 512, 4096
+# Texts that are read in one go.
+_TOGETHER = 16
 
 Array = NDArray[np.float32]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """One hidden layer with ReLU and a logistic curve an output: `first` (h, d + 1), `second` (k, h + 1)."""
+
+    first: Array
+    second: Array
+
+    def __call__(self, vectors: Array) -> Array:
+        """Probabilities (n, k) for vectors (n, d)."""
+        hidden_layer = np.maximum(_linear(vectors, self.first), 0)
+        return _sigmoid(_linear(hidden_layer, self.second))
+
+
+@dataclass(frozen=True, eq=False)
 class Knowledge:
     """What was learned, for embeddings of `dimension` d from the embedder that is named.
 
-    `groups` (G, d + 1) are the weights of a softmax over groups of facts, the last of which rule nothing out, `rules`
-    (G, T) say which of T tags each group rules out; `things` (n, d) are known things, `has` (n, T) their tags; `tags`
-    (T, d + 1) are the weights of a logistic curve a tag, all zero where there were too few things; `offers` (d + 1,)
-    those of whether a text offers anything. Weights end with the intercept.
+    `groups` tells of a fact which of G groups it belongs to; `rules` (G, T) says which of T tags each group rules out.
+    `tags` are their names, `things` (n, d) known things, `names` (n) theirs, `has` (n, T) their tags; `marks` tells the
+    tags of the embedding of a name or text. `named` (d + 1,) is the logistic curve of whether a fact rules out what it
+    names, with the name hidden, and `offers` that of whether a text offers it; `mix` weighs the signals of a pair.
+    `ordinary` are plain words of facts that name nothing: "allergic", "hate".
     """
 
-    groups: Array
+    groups: Network
     rules: Array
+    names: tuple[str, ...]
+    tags: tuple[str, ...]
     things: Array
     has: Array
-    tags: Array
+    marks: Network
+    named: Array
     offers: Array
+    mix: Array
+    ordinary: frozenset[str]
     embedder: str
     threshold: float
     chosen_on: str
 
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Where the things of each plain name stand."""
+        found: dict[str, list[int]] = {}
+        for n, name in enumerate(self.names):
+            found.setdefault(plain(name), []).append(n)
+        return found
+
+    @cached_property
+    def tag_places(self) -> dict[str, int]:
+        """Where the tag of each plain name stands."""
+        return {plain(tag): n for n, tag in enumerate(self.tags)}
+
     def save(self, folder: Path) -> None:
         """Write it into the folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        arrays = {name: getattr(self, name).astype(np.float16) for name in _ARRAYS}
+        scale = np.abs(self.things).max() / 127
+        arrays: dict[str, NDArray[np.generic]] = {
+            "things": np.round(self.things / scale).astype(np.int8),
+            "scale": np.float32(scale)[None],
+            "has": np.round(self.has * 2).astype(np.uint8),
+            **{name: getattr(self, name).astype(np.float16) for name in _ARRAYS},
+            **{f"{net}_{n}": getattr(getattr(self, net), n).astype(np.float16) for net in _NETWORKS for n in _LAYERS},
+        }
         np.savez_compressed(folder / ARRAYS, **arrays)
-        notes = {name: getattr(self, name) for name in _NOTES}
+        (folder / NAMES).write_text("\n".join(self.names) + "\n", encoding="utf-8")
+        notes = {name: getattr(self, name) for name in _NOTES} | {
+            "tags": " ".join(t.replace(" ", "_") for t in self.tags),
+            "ordinary": " ".join(sorted(self.ordinary)),
+        }
         (folder / NOTES).write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
 
     @staticmethod
@@ -77,16 +126,53 @@ class Knowledge:
         """
         try:
             notes = json.loads((folder / NOTES).read_text(encoding="utf-8"))
+            names_read = tuple((folder / NAMES).read_text(encoding="utf-8").splitlines())
             with np.load(folder / ARRAYS) as stored:
-                arrays = {name: stored[name].astype(np.float32) for name in _ARRAYS}
-            return Knowledge(**arrays, **{name: notes[name] for name in _NOTES})
+                read = {name: stored[name].astype(np.float32) for name in stored.files}
+            if not len(names_read) == len(read["things"]) == len(read["has"]):
+                raise ValueError("its names and things differ in number")  # noqa: TRY301
+            return Knowledge(
+                names=names_read,
+                tags=tuple(tag.replace("_", " ") for tag in notes["tags"].split()),
+                things=read["things"] * read["scale"],
+                has=read["has"] / 2,
+                ordinary=frozenset(notes["ordinary"].split()),
+                **{name: read[name] for name in _ARRAYS},
+                **{net: Network(*(read[f"{net}_{n}"] for n in _LAYERS)) for net in _NETWORKS},
+                **{name: notes[name] for name in _NOTES},
+            )
         except Exception as error:  # a broken archive may raise anything
             told = f"{folder} holds no complete judge ({error}); get or train it again."
             raise ModelError(f"The suitability judge can't be used: {told}") from error
 
 
-_ARRAYS = ("groups", "rules", "things", "has", "tags", "offers")
+_ARRAYS = ("rules", "named", "offers", "mix")
+_NETWORKS, _LAYERS = ("groups", "marks"), ("first", "second")
 _NOTES = ("embedder", "threshold", "chosen_on")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fact:
+    """What a fact rules out: `tags` (T,) how surely; and things by name, with embeddings (m, d) and how surely."""
+
+    tags: Array
+    names: tuple[str, ...]
+    vectors: Array
+    sure: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Text:
+    """What a text holds: names, their embeddings (m, d) and tags (m, T), and the tags of the `whole` (T,).
+
+    `offered` (m + 1,) says how surely it offers each name, and last how surely it offers anything.
+    """
+
+    names: tuple[str, ...]
+    vectors: Array
+    tags: Array
+    whole: Array
+    offered: Array
 
 
 @dataclass(eq=False)
@@ -99,7 +185,9 @@ class Suitability:
 
     knowledge: Knowledge
     embedder: Embedder
-    _found: OrderedDict[tuple[str, str], Array] = field(default_factory=OrderedDict)
+    _facts: OrderedDict[str, _Fact] = field(default_factory=OrderedDict)
+    _texts: OrderedDict[str, _Text] = field(default_factory=OrderedDict)
+    _vectors: OrderedDict[str, Array] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -120,49 +208,159 @@ class Suitability:
         A text is best one sentence, or the name of a thing. Empty facts and texts clash with nothing. When `stop` is
         set, what wasn't read yet has 0.
         """
-        ruled = [self._kept("fact", fact, self._ruled_out) for fact in facts]
-        if not any(one.any() for one in ruled):
-            return [[0.0] * len(texts) for _ in facts]
-        nothing = np.zeros(self.knowledge.rules.shape[1], np.float32)
-        had = [nothing if stop.is_set() else self._kept("text", text, self._offered) for text in texts]
-        return [[float((rule * tags).max(initial=0.0)) for tags in had] for rule in ruled]
+        rows = [[0.0] * len(texts) for _ in facts]
+        told = self._read(self._facts, facts, self._ruled, stop)
+        ruling = {n: fact for n, fact in enumerate(told) if fact and (fact.tags.any() or fact.names)}
+        for place, text in enumerate(self._read(self._texts, texts, self._offered, stop) if ruling else ()):
+            for n, fact in ruling.items() if text else ():
+                rows[n][place] = self._weighed(signals(fact, text))
+        return rows
 
-    def _kept(self, kind: str, text: str, look: Callable[[str], Array]) -> Array:
-        key = kind, " ".join(text.split())
+    def signals(self, fact: str, text: str) -> Array:
+        """What is weighed for one pair; training learns the weights. Shape (3,)."""
+        [told], [held] = (
+            self._read(self._facts, [fact], self._ruled, Event()),
+            self._read(self._texts, [text], self._offered, Event()),
+        )
+        return signals(told, held) if told and held else np.zeros(_SIGNALS, np.float32)
+
+    def _weighed(self, found: Array) -> float:
+        if not found.any():
+            return 0.0
+        return float(_sigmoid(_linear(shape(found)[None], self.knowledge.mix[None]))[0, 0])
+
+    def _read(
+        self, kept: OrderedDict[str, T], texts: Sequence[str], look: Callable[[Sequence[str]], list[T]], stop: Event
+    ) -> list[T | None]:
+        """What was found of each text, looked for once and several together; None for an empty one, or when stopped."""
+        keys = [" ".join(text.split()) for text in texts]
         with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-                return self._found[key]
-        found = look(key[1]) if key[1] else np.zeros(self.knowledge.rules.shape[1], np.float32)
+            found = {key: kept[key] for key in keys if key in kept}
+        new = [key for key in dict.fromkeys(keys) if key and key not in found]
+        for start in range(0, len(new), _TOGETHER):
+            if stop.is_set():
+                break
+            some = new[start : start + _TOGETHER]
+            found |= dict(zip(some, look(some), strict=True))
         with self._lock:
-            self._found[key] = found
-            if len(self._found) > _KEPT:
-                self._found.popitem(last=False)
+            for key in found:
+                kept[key] = found[key]
+                kept.move_to_end(key)
+            while len(kept) > _KEPT:
+                kept.popitem(last=False)
+        return [found.get(key) for key in keys]
+
+    def _ruled(self, facts: Sequence[str]) -> list[_Fact]:
+        """What facts rule out."""
+        know = self.knowledge
+        likely = know.groups(self.embedder.encode(facts))
+        told = [[name for name in names(fact, know.places) if name.known or self._odd(name)] for fact in facts]
+        shown = [hidden(fact, name) for fact, some in zip(facts, told, strict=True) for name in some]
+        sure = _sigmoid(_linear(self.embedder.encode(shown), know.named[None]))[:, 0] if shown else know.named[:0]
+        found = []
+        for probable, some in zip(likely, told, strict=True):
+            mine, sure = sure[: len(some)], sure[len(some) :]
+            tags = (probable[:, None] * know.rules).max(axis=0)
+            for name, share in zip(some, mine, strict=True):
+                if (tag := know.tag_places.get(name.plain)) is not None:
+                    tags[tag] = max(tags[tag], share)
+            vectors = self._encoded([name.text for name in some])
+            found.append(_Fact(_clear(tags), tuple(name.plain for name in some), vectors, mine))
         return found
 
-    def _ruled_out(self, fact: str) -> Array:
-        """How surely a fact rules out each tag; all 0 for one that most likely rules out nothing. Shape (T,)."""
-        [vector] = self.embedder.encode([fact])
-        logits = _linear(vector, self.knowledge.groups)
-        likely = np.exp(logits - logits.max())
-        likely /= likely.sum()
-        found: Array = likely @ self.knowledge.rules
-        return found if likely.argmax() < len(likely) - 1 else np.zeros_like(found)
+    def _odd(self, name: Name) -> bool:
+        """Whether no word of an unknown name is one that facts often have."""
+        return not set(name.plain.split()) & self.knowledge.ordinary
 
-    def _offered(self, text: str) -> Array:
-        """How surely a text offers something with each tag. Shape (T,)."""
-        names = _names(text)
-        vectors = self.embedder.encode([text, *(name for _, _, name in names)])
-        near = vectors @ self.knowledge.things.T
-        kept = [0, *(n + 1 for n in _outermost(names, near[1:].max(axis=1, initial=0.0)))]
-        share = np.clip((near[kept].max(axis=0) - _FAR) / (_SAME - _FAR), 0, 1)
-        known: Array = (share[:, None] * self.knowledge.has).max(axis=0)
-        taught = self.knowledge.tags.any(axis=1)
-        likely = _sigmoid(_linear(vectors[kept], self.knowledge.tags)).max(axis=0)
-        tags = np.where(taught, (known + likely) / 2, known)
-        offers = _sigmoid(_linear(vectors[0], self.knowledge.offers[None]))[0]
-        found: Array = np.asarray(tags * np.sqrt(offers), np.float32)
+    def _offered(self, texts: Sequence[str]) -> list[_Text]:
+        """What texts offer."""
+        know = self.knowledge
+        rows = [names(text, know.places) for text in texts]
+        together = self._encoded([name.text for some in rows for name in some])
+        guessed = self._likely(together)
+        whole = self.embedder.encode(texts)
+        found, shown = [], list[str]()
+        for text, some, tags in zip(texts, rows, know.marks(whole), strict=True):
+            vectors, together = together[: len(some)], together[len(some) :]
+            likely, guessed = guessed[: len(some)], guessed[len(some) :]
+            known = self._known(some)
+            for n, name in enumerate(some):
+                if name.known:
+                    likely[n] = known[n]
+            kept = [n for n, name in enumerate(some) if name.known or likely[n].max() >= 2 * _FAINT]
+            shown += [hidden(text, some[n]) for n in kept]
+            plain_names = tuple(some[n].plain for n in kept)
+            found.append(_Text(plain_names, vectors[kept], likely[kept], tags, know.offers[:0]))
+        each = _sigmoid(_linear(self.embedder.encode(shown), know.offers[None]))[:, 0] if shown else know.offers[:0]
+        all_of_it = _sigmoid(_linear(whole, know.offers[None]))[:, 0]
+        for n, text in enumerate(found):
+            mine, each = each[: len(text.names)], each[len(text.names) :]
+            found[n] = replace(text, offered=np.append(mine, all_of_it[n]))
         return found
+
+    def _known(self, some: Sequence[Name]) -> Array:
+        """The tags (m, T) of names that are known, 0 for others."""
+        know = self.knowledge
+        found = np.zeros((len(some), len(know.tags)), np.float32)
+        for n, name in enumerate(some):
+            for place in know.places.get(name.plain, ()):
+                found[n] = np.maximum(found[n], know.has[place])
+        return found
+
+    def _likely(self, vectors: Array) -> Array:
+        """Tags (m, T) of names by what they are near to."""
+        know = self.knowledge
+        if not len(vectors):
+            return np.zeros((0, len(know.tags)), np.float32)
+        near = vectors @ know.things.T
+        nearest = np.argpartition(-near, min(_NEAREST, near.shape[1] - 1), axis=1)[:, :_NEAREST]
+        share = np.clip((np.take_along_axis(near, nearest, axis=1) - _FAR) / (_SAME - _FAR), 0, 1)
+        alike = (share[:, :, None] * know.has[nearest]).max(axis=1)
+        found: Array = np.asarray((alike + know.marks(vectors)) / 2, np.float32)
+        return found
+
+    def _encoded(self, some: Sequence[str]) -> Array:
+        """Embeddings of names, which come again in many texts. Shape (m, d)."""
+        with self._lock:
+            known = {text: self._vectors[text] for text in some if text in self._vectors}
+        new = list(dict.fromkeys(text for text in some if text not in known))
+        known |= dict(zip(new, self.embedder.encode(new), strict=True))
+        with self._lock:
+            self._vectors.update({text: known[text] for text in new})
+            while len(self._vectors) > _KEPT_NAMES:
+                self._vectors.popitem(last=False)
+        return np.stack([known[text] for text in some]) if some else self.knowledge.things[:0]
+
+
+_SIGNALS = 3
+
+
+def signals(fact: _Fact, text: _Text) -> Array:
+    """What speaks for a clash, each in [0, 1]: the tags of names, those of the whole text, and names in both."""
+    offered, whole = text.offered[:-1], text.offered[-1]
+    named = np.zeros(len(text.names), np.float32)
+    for name, vector, sure in zip(fact.names, fact.vectors, fact.sure, strict=True):
+        same = np.array([other == name for other in text.names], np.float32)
+        alike = np.clip((text.vectors @ vector - _OTHER) / (_ALIKE - _OTHER), 0, 1)
+        named = np.maximum(named, sure * np.maximum(same, alike))
+    return np.array(
+        [
+            ((text.tags * fact.tags).max(axis=1) * offered).max(initial=0.0),
+            (text.whole * fact.tags).max(initial=0.0) * whole,
+            (named * offered).max(initial=0.0),
+        ],
+        np.float32,
+    )
+
+
+def shape(found: Array) -> Array:
+    """Signals as the logistic curve takes them: small ones spread out. Shape of `found`."""
+    spread: Array = np.sqrt(np.asarray(found, np.float32))
+    return spread
+
+
+def _clear(tags: Array) -> Array:
+    return np.where(tags >= _FAINT, tags, 0).astype(np.float32)
 
 
 def _linear(vectors: Array, weights: Array) -> Array:
@@ -173,24 +371,3 @@ def _linear(vectors: Array, weights: Array) -> Array:
 def _sigmoid(logits: Array) -> Array:
     found: Array = np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))), np.float32)
     return found
-
-
-def _names(text: str) -> list[tuple[int, int, str]]:
-    """Words in a row that may name a thing, each with the numbers of its first word and of the word behind it."""
-    words = _WORD.findall(text)
-    places = ((start, start + n) for n in range(1, _LONGEST + 1) for start in range(len(words) - n + 1))
-    return [
-        (start, end, " ".join(words[start:end]))
-        for start, end in places
-        if words[start].lower() not in _JOINING and words[end - 1].lower() not in _JOINING
-    ]
-
-
-def _outermost(names: Sequence[tuple[int, int, str]], near: Array) -> list[int]:
-    """The numbers of the names that are no part of a longer one which surely names something."""
-    sure = [(start, end, near[n]) for n, (start, end, _) in enumerate(names) if near[n] >= _NAMED]
-    return [
-        n
-        for n, (start, end, _) in enumerate(names)
-        if not any(a <= start and end <= b and b - a > end - start and score >= near[n] for a, b, score in sure)
-    ]

@@ -19,6 +19,11 @@ from assistant.steps.admit import UNSUPPORTED
 from assistant.text import quote, sentences
 from assistant.types import Answer, LeftOut, Parts, SuitabilityJudge, Turn
 
+# What leads to a list besides a colon, and what joins its last two items.
+_LEADS = (": ", " such as ", " including ")
+_LAST = (" and ", " or ")
+# A last item of more words likely ends with the end of the sentence, which can't go.
+_ITEM = 5
 NOT_ASKED = "What may not suit you was not left out: "
 
 
@@ -66,11 +71,26 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _listed(sentence: str) -> tuple[str, list[str], str]:
-    """What leads to a list, up to a colon; its items; and the punctuation at its end."""
-    head, colon, body = sentence.rpartition(": ")
-    bare = body.rstrip(" .!?")
-    items = [item.strip() for item in bare.replace("; ", ", ").split(", ")]
-    return head + colon, items, body[len(bare) :]
+    """What leads to a list, such as a colon; its items; and the punctuation at its end."""
+    start = max(sentence.rfind(lead) + len(lead) if lead in sentence else 0 for lead in _LEADS)
+    bare = sentence[start:].rstrip(" .!?")
+    *items, last = (item.strip() for item in bare.replace("; ", ", ").split(", "))
+    may_join = (items or start) and last == _unjoined(last)
+    joint = next((one for one in _LAST if one in last), "") if may_join else ""
+    before, _, behind = last.rpartition(joint) if joint else ("", "", last)
+    return (
+        sentence[:start],
+        [*items, *([before] if before else []), _joined(joint, behind)],
+        sentence[start + len(bare) :],
+    )
+
+
+def _joined(joint: str, item: str) -> str:
+    return f"{joint.strip()} {item}" if joint else item
+
+
+def _unjoined(item: str) -> str:
+    return item.removeprefix("and ").removeprefix("or ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +116,11 @@ class _Sieve:
         lead, items, stop = _listed(sentence)
         found = self._clashing(items) if len(items) > 1 else []
         kept = [item for item, why in zip(items, found, strict=False) if not why]
-        if not kept or len(kept) == len(items):
+        ends = found and found[-1] and len(items[-1].split()) > _ITEM
+        if not kept or ends or len(kept) == len(items):
             return "", [LeftOut(sentence, fact)]
-        text = f"{lead}{', '.join(kept)}{stop}"
-        gone = [
-            LeftOut(item.removeprefix("and ").removeprefix("or "), why)
-            for item, why in zip(items, found, strict=True)
-            if why
-        ]
+        text = f"{lead}{', '.join([_unjoined(kept[0]), *kept[1:]])}{stop}"
+        gone = [LeftOut(_unjoined(item), why) for item, why in zip(items, found, strict=True) if why]
         return text[:1].upper() + text[1:], gone
 
     def _clashing(self, texts: Sequence[str]) -> list[str]:

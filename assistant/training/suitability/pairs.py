@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
+from assistant.judges._names import JOINING, plain
 from assistant.training.suitability.tables import Group, Item, Tables, Tags
 
 T = TypeVar("T")
@@ -79,6 +80,7 @@ class _Maker:
             self._harmless: 9,
             self._ingredient: 11,
             self._own_ingredient: 4,
+            self._named: 10,
         }
 
     def draw(self) -> Pair | None:
@@ -195,6 +197,21 @@ class _Maker:
             return None
         return Pair(self._worded(fact), self._dressed(text), kind == "clash", f"ingredient {kind}")
 
+    def _named(self) -> Pair | None:
+        """A fact about one thing that no group need know, beside that thing or another of its kind."""
+        item = self._one([item for item in self._tables.items if item.kind in self._tables.naming])
+        other = self._one(self._others(item.kind))
+        naming, frames = self._tables.naming[item.kind], self._tables.frames[item.kind]
+        recipe = self._random.choices(("clash", "other", "refused", "opposite"), (45, 25, 15, 15))[0]
+        if recipe == "other" and (_words(item.name) & _words(other.name) or item.tags.sure & other.tags.sure):
+            return None
+        offered = other if recipe == "other" else item
+        text = self._fill(self._one(frames.refusals if recipe == "refused" else frames.offers), offered, [other])
+        if recipe in ("clash", "other") and self._random.random() < 0.3:
+            text = offered.name
+        fact = self._one(naming.opposites if recipe == "opposite" else naming.facts).format(i=item.name)
+        return Pair(self._worded(_capital(fact)), self._dressed(text), recipe == "clash", f"named {recipe}")
+
     def _own_ingredient(self) -> Pair | None:
         """A dish made up of an ingredient, for the facts of a group that knows the ingredient's tags."""
         known = self._tables.ingredients
@@ -252,6 +269,10 @@ class _Maker:
 _FOOD = frozenset(
     "peanut nut sesame soy gluten dairy egg fish shellfish pork beef meat alcohol sugar spicy vitk purine".split()
 )
+
+
+def _words(name: str) -> set[str]:
+    return set(plain(name).split()) - JOINING
 
 
 def _capital(text: str) -> str:

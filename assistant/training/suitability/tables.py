@@ -100,6 +100,14 @@ class Ingredients:
 
 
 @dataclass(frozen=True, slots=True)
+class Naming:
+    """Facts about a thing {i}, by its kind: `facts` rule it out, `opposites` don't."""
+
+    facts: tuple[str, ...]
+    opposites: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """One part of all tables."""
 
@@ -107,6 +115,7 @@ class Tables:
     items: tuple[Item, ...]
     free: tuple[Item, ...]
     ingredients: Ingredients
+    naming: Mapping[str, Naming]
     frames: Mapping[str, Frames]
     offers: tuple[Item, ...]
     idle: tuple[str, ...]
@@ -144,6 +153,7 @@ def load(part: Part, seed: int, *, known: bool = False) -> Tables:
         items=tuple(item for kind, table in kinds.items() for item in items(table, kind)),
         free=tuple(items(foods["free"], "food")),
         ingredients=_ingredients(ours, implied),
+        naming=_naming(kinds, ours),
         frames={kind: _frames(frames, kind, ours) for kind in kinds},
         offers=tuple(items(sentences["offers"], "sentence")),
         idle=ours(sentences["idle"]["texts"]),
@@ -182,6 +192,13 @@ def _ingredients(ours: Any, implied: Mapping[str, str]) -> Ingredients:
         facts=ours(table["facts"]),
         opposites=ours(table["opposites"]),
     )
+
+
+def _naming(kinds: Iterable[str], ours: Any) -> dict[str, Naming]:
+    """How facts name things, a kind each; of food as of ingredients."""
+    named, eaten = _read("facts")["named"], _read("ingredients")
+    rows = {kind: named.get(kind, eaten) for kind in kinds}
+    return {kind: Naming(tuple(ours(row["facts"])), tuple(ours(row["opposites"]))) for kind, row in rows.items()}
 
 
 def _frames(table: Mapping[str, Any], kind: str, ours: Any) -> Frames:

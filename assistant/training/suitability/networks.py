@@ -1,0 +1,58 @@
+"""Teaches small networks of one hidden layer, and logistic curves, from embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from assistant.judges.suitability import Network
+
+Array = NDArray[np.float32]
+HIDDEN, DROPOUT, DECAY, RATE, BATCH = 256, 0.3, 1e-3, 3e-3, 256
+
+
+def network(vectors: Array, labels: Array, epochs: int, seed: int, noise: float = 0.0) -> Network:
+    """Learn k labels in [0, 1] (n, k) of vectors (n, d); a label that isn't a number counts for nothing.
+
+    `noise` is the length of what is added to each vector at random, so that what is near to it is learned too.
+    """
+    torch.manual_seed(seed)
+    scale = vectors.shape[1] ** 0.5  # of vectors of length 1, numbers about 1 are learned from faster
+    read, told = torch.from_numpy(vectors) * scale, torch.from_numpy(labels)
+    layers = torch.nn.Sequential(
+        torch.nn.Linear(read.shape[1], HIDDEN),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(DROPOUT),
+        torch.nn.Linear(HIDDEN, told.shape[1]),
+    )
+    steps = epochs * -(-len(read) // BATCH)
+    optimizer = torch.optim.AdamW(layers.parameters(), lr=RATE, weight_decay=DECAY)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=RATE, total_steps=steps)
+    for _ in range(epochs):
+        for some in torch.randperm(len(read)).split(BATCH):
+            shaken = read[some] + noise * torch.randn(len(some), read.shape[1])
+            known = ~told[some].isnan()
+            losses = binary_cross_entropy_with_logits(layers(shaken), told[some].nan_to_num(), reduction="none")
+            loss = (losses * known).sum() / len(some)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+    first, second = layers[0], layers[3]
+    return Network(_weights(first.weight * scale, first.bias), _weights(second.weight, second.bias))
+
+
+def curve(vectors: Array, labels: Sequence[bool], strength: float = 10) -> Array:
+    """The weights (d + 1,) of a logistic curve, the intercept last."""
+    found = LogisticRegression(C=strength, max_iter=1000, class_weight="balanced").fit(vectors, labels)
+    return np.append(found.coef_[0], found.intercept_).astype(np.float32)
+
+
+def _weights(weight: torch.Tensor, bias: torch.Tensor) -> Array:
+    found: Array = np.column_stack([weight.detach().numpy(), bias.detach().numpy()]).astype(np.float32)
+    return found
