@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,9 +102,9 @@ class Knowledge:
         """Write it into the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         scale = np.abs(self.things).max() / 127
-        arrays: dict[str, NDArray[np.generic]] = {
+        arrays: dict[str, Any] = {
             "things": np.round(self.things / scale).astype(np.int8),
-            "scale": np.float32(scale)[None],
+            "scale": np.array([scale], np.float32),
             "has": np.round(self.has * 2).astype(np.uint8),
             **{name: getattr(self, name).astype(np.float16) for name in _ARRAYS},
             **{f"{net}_{n}": getattr(getattr(self, net), n).astype(np.float16) for net in _NETWORKS for n in _LAYERS},
@@ -131,15 +131,18 @@ class Knowledge:
                 read = {name: stored[name].astype(np.float32) for name in stored.files}
             if not len(names_read) == len(read["things"]) == len(read["has"]):
                 raise ValueError("its names and things differ in number")  # noqa: TRY301
+            parts: dict[str, Any] = {
+                **{name: read[name] for name in _ARRAYS},
+                **{net: Network(*(read[f"{net}_{n}"] for n in _LAYERS)) for net in _NETWORKS},
+                **{name: notes[name] for name in _NOTES},
+            }
             return Knowledge(
                 names=names_read,
                 tags=tuple(tag.replace("_", " ") for tag in notes["tags"].split()),
                 things=read["things"] * read["scale"],
                 has=read["has"] / 2,
                 ordinary=frozenset(notes["ordinary"].split()),
-                **{name: read[name] for name in _ARRAYS},
-                **{net: Network(*(read[f"{net}_{n}"] for n in _LAYERS)) for net in _NETWORKS},
-                **{name: notes[name] for name in _NOTES},
+                **parts,
             )
         except Exception as error:  # a broken archive may raise anything
             told = f"{folder} holds no complete judge ({error}); get or train it again."
@@ -211,9 +214,11 @@ class Suitability:
         rows = [[0.0] * len(texts) for _ in facts]
         told = self._read(self._facts, facts, self._ruled, stop)
         ruling = {n: fact for n, fact in enumerate(told) if fact and (fact.tags.any() or fact.names)}
-        for place, text in enumerate(self._read(self._texts, texts, self._offered, stop) if ruling else ()):
-            for n, fact in ruling.items() if text else ():
-                rows[n][place] = self._weighed(signals(fact, text))
+        held = self._read(self._texts, texts, self._offered, stop) if ruling else []
+        for place, text in enumerate(held):
+            for n, fact in ruling.items():
+                if text:
+                    rows[n][place] = self._weighed(signals(fact, text))
         return rows
 
     def signals(self, fact: str, text: str) -> Array:
@@ -293,10 +298,11 @@ class Suitability:
             found.append(_Text(plain_names, vectors[kept], likely[kept], tags, know.offers[:0]))
         each = _sigmoid(_linear(self.embedder.encode(shown), know.offers[None]))[:, 0] if shown else know.offers[:0]
         all_of_it = _sigmoid(_linear(whole, know.offers[None]))[:, 0]
-        for n, text in enumerate(found):
-            mine, each = each[: len(text.names)], each[len(text.names) :]
-            found[n] = replace(text, offered=np.append(mine, all_of_it[n]))
-        return found
+        offered = list[_Text]()
+        for one, whole_offers in zip(found, all_of_it, strict=True):
+            mine, each = each[: len(one.names)], each[len(one.names) :]
+            offered.append(replace(one, offered=np.append(mine, whole_offers)))
+        return offered
 
     def _known(self, some: Sequence[Name]) -> Array:
         """The tags (m, T) of names that are known, 0 for others."""

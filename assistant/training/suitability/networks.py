@@ -24,26 +24,21 @@ def network(vectors: Array, labels: Array, epochs: int, seed: int, noise: float 
     torch.manual_seed(seed)
     scale = vectors.shape[1] ** 0.5  # of vectors of length 1, numbers about 1 are learned from faster
     read, told = torch.from_numpy(vectors) * scale, torch.from_numpy(labels)
-    layers = torch.nn.Sequential(
-        torch.nn.Linear(read.shape[1], HIDDEN),
-        torch.nn.ReLU(),
-        torch.nn.Dropout(DROPOUT),
-        torch.nn.Linear(HIDDEN, told.shape[1]),
-    )
+    first, second = torch.nn.Linear(read.shape[1], HIDDEN), torch.nn.Linear(HIDDEN, told.shape[1])
+    layers = torch.nn.Sequential(first, torch.nn.ReLU(), torch.nn.Dropout(DROPOUT), second)
     steps = epochs * -(-len(read) // BATCH)
     optimizer = torch.optim.AdamW(layers.parameters(), lr=RATE, weight_decay=DECAY)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=RATE, total_steps=steps)
     for _ in range(epochs):
-        for some in torch.randperm(len(read)).split(BATCH):
+        for some in torch.randperm(len(read)).split(BATCH):  # type: ignore[no-untyped-call]
             shaken = read[some] + noise * torch.randn(len(some), read.shape[1])
             known = ~told[some].isnan()
             losses = binary_cross_entropy_with_logits(layers(shaken), told[some].nan_to_num(), reduction="none")
             loss = (losses * known).sum() / len(some)
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
-    first, second = layers[0], layers[3]
     return Network(_weights(first.weight * scale, first.bias), _weights(second.weight, second.bias))
 
 
