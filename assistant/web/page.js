@@ -46,7 +46,8 @@ window.sequitur ??= (() => {
     const cited = old.matches("#sources .current"); // only the browser knows which citation is shown
     for (const { name } of [...old.attributes]) if (!["open", "data-folded"].includes(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) {
-      if (name === "open" || old.getAttribute(name) === value) continue;
+      if (old.getAttribute(name) === value) continue;
+      if (name === "open" && old.matches(".group")) continue; // people fold groups of facts; what is asked for opens
       old.setAttribute(name, value);
       if (name === "value" && old !== document.activeElement) old.value = value;
     }

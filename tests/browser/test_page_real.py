@@ -66,7 +66,7 @@ def test_two_strategies_answer_one_turn_and_one_is_kept(page: Page) -> None:
     ways.get_by_label("The second way").select_option("post_fusion")
     ways.get_by_role("button", name="Compare").click()
     expect(page.locator(".keep")).to_have_count(2, timeout=SLOW)
-    expect(page.locator(".side .ballots")).to_contain_text("of 4")
+    expect(page.locator(".side .ballots")).to_contain_text(re.compile(r"1 of [2-4] votes"))
     for costs in page.locator(".side .costs").all():
         expect(costs).to_contain_text(re.compile(r"Time\s*[\d.]+ s\s*Tokens read\s*[1-9]"))
     page.locator(".keep").last.click()
