@@ -11,6 +11,7 @@ from assistant.commands import (
     ask,
     bench,
     evaluate,
+    evaluate_chat,
     evaluate_gates,
     evaluate_groundedness,
     evaluate_personal,
@@ -58,6 +59,7 @@ evaluate.app.command()(evaluate_relevance.relevance)
 evaluate.app.command()(evaluate_weighing.re_rag)
 evaluate.app.command()(evaluate_suitability.suitability)
 evaluate.app.command()(evaluate_groundedness.groundedness)
+evaluate.app.command()(evaluate_chat.chat)
 evaluate.app.command()(evaluate_scenarios.scenarios)
 evaluate.app.command()(evaluate_personal.personal)
 app.add_typer(train.app, name="train")

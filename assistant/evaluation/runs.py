@@ -107,6 +107,22 @@ class Run(Generic[T]):
             ) from error
 
 
+def rows_of(folder: Path) -> dict[str, Row]:
+    """The rows of a finished run, by their ids.
+
+    Raises:
+        DataError: the folder holds no rows, or a broken one.
+    """
+    path = folder / ROWS
+    try:
+        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {str(row["id"]): row for row in found}
+    except OSError as error:
+        raise DataError(f"{folder} holds no run ({error.strerror}); give the --out of another run.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is broken or of another kind of run; give the --out of another run.") from error
+
+
 def _begun(path: Path) -> Row:
     try:
         begun: Row = json.loads(path.read_text(encoding="utf-8"))

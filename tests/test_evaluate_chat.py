@@ -1,0 +1,111 @@
+"""`evaluate chat`: its counts on scripted turns, the comparison of two runs, bad files, and the command for real."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from assistant.__main__ import app
+from assistant.errors import DataError
+from assistant.evaluation import chat as measured
+from assistant.evaluation.data import read_questions
+from assistant.evaluation.runs import Run, rows_of
+from assistant.types import Choices, Parts, Passage
+from tests.fixtures_models import sharing_models
+from tests.scripted import FixedRetriever, ScriptedLLM
+from tests.test_evaluate_answers import files  # noqa: F401 - a fixture
+from tests.test_evaluation_data import lines
+
+pytest_plugins = ["tests.fixtures_models"]
+
+PASSAGES = [Passage("p1", "Lentils", "Lentils hold iron and protein."), Passage("p2", "Milk", "Milk holds lactose.")]
+CHOICES = Choices(strategy="concat_pf", loop="retrieve_then_generate", k=2, below="answer")
+YES = {"yes": 0.9, "no": 0.1}
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    return lines(
+        tmp_path / "q.jsonl",
+        {"id": "q1", "question": "What holds iron?", "answers": ["lentils"], "gold": ["p1"]},
+        {"id": "q2", "question": "What holds gold?", "answers": [], "gold": ["p1"], "unanswerable": True},
+    )
+
+
+def ran(questions: Path, folder: Path, parts: Parts, replies: list[object], seen: list[dict[str, float]]) -> Run[str]:
+    run = measured.open_run(folder, Path("c.jsonl"), questions, CHOICES, parts.settings, "m")
+    llm = ScriptedLLM(replies, seen)
+    parts = replace(parts, llm=llm, retriever=FixedRetriever(PASSAGES))
+    measured.measure(read_questions(questions), CHOICES, run, parts, lambda done, total: None)
+    assert (llm.replies, llm.choices) == ([], [])
+    return run
+
+
+def shares(summary: dict[str, object]) -> dict[str, float]:
+    return {name: one["value"] for name, one in summary["measures"].items()}
+
+
+def test_gold_answers_and_what_they_rest_on_are_counted(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    replies = ["Lentils hold iron.", "Lentils hold iron and gold."]
+    run = ran(questions, tmp_path / "out", parts, replies, [YES, YES])
+    row = run.rows["q1"]
+    assert (row["held"], row["cited"], row["right_source"], row["fallback"]) == (True, True, True, False)
+    found = shares(measured.summarise(read_questions(questions), run.rows))
+    assert found["gold answer in the reply"] == found["gold answer in a reply that is cited"] == 1
+    assert found["unanswerable: cited all the same"] == 1
+    assert found["the fallback was tried"] == 0
+    assert "gold answer in the reply, where it was tried" not in found
+
+
+def test_a_fallback_that_helps_is_told_from_one_that_does_not(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    # The first question: all together gives nothing, one of the two passages does. The second: nothing at all.
+    replies = ["unknown", "Lentils hold iron.", "unknown", "unknown", "unknown", "unknown"]
+    run = ran(questions, tmp_path / "out", parts, replies, [YES])
+    found = shares(measured.summarise(read_questions(questions), run.rows))
+    assert found["the fallback was tried"] == found["gold answer in the reply, where it was tried"] == 1
+    assert found["unanswerable: cited all the same"] == 0
+    assert run.rows["q2"]["reply"] == "The library doesn't hold an answer to this."
+
+
+def test_two_runs_are_compared_question_by_question(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    good = ran(questions, tmp_path / "good", parts, ["Lentils hold iron.", "Lentils hold gold."], [YES, YES])
+    bad = ran(questions, tmp_path / "bad", parts, ["Milk holds lactose.", "Lentils hold gold."], [YES, YES])
+    summary = measured.summarise(read_questions(questions), good.rows, rows_of(bad.folder))
+    change = summary["measures"]["gold answer in the reply"]["difference"]
+    assert (change["value"], change["low"], change["high"]) == (1, 1, 1)
+    assert "| +100.0% (+100.0% to +100.0%) |" in measured.table(summary)
+    with pytest.raises(DataError, match="has no question 'q1'"):
+        measured.summarise(read_questions(questions), good.rows, {})
+
+
+def test_other_settings_want_another_folder(questions: Path, parts: Parts, tmp_path: Path) -> None:
+    ran(questions, tmp_path / "out", parts, ["Lentils hold iron.", "Lentils hold gold."], [YES, YES])
+    turn = parts.settings.turn.model_copy(update={"digest_chars": 300})
+    other = replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
+    with pytest.raises(DataError, match="another settings"):
+        ran(questions, tmp_path / "out", other, [], [])
+
+
+def test_what_is_no_run_cannot_be_compared_with(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no run"):
+        rows_of(tmp_path / "nothing")
+    (tmp_path / "rows.jsonl").write_text("{broken")
+    with pytest.raises(DataError, match="broken or of another kind"):
+        rows_of(tmp_path)
+
+
+@pytest.mark.model
+@pytest.mark.lucene
+def test_the_command_end_to_end(files, smollm_path, embedder, tmp_path: Path) -> None:  # noqa: F811
+    corpus, questions = files
+    words = ["evaluate", "chat", "--questions", questions, "--corpus", corpus, "--out", tmp_path / "c", "--limit", 2]
+    words += ["--model", "smollm2-135m", "--data-dir", sharing_models(tmp_path), "--json"]
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["questions"] == 2
+    assert len((tmp_path / "c" / "rows.jsonl").read_text().splitlines()) == 2
+    assert "gold answer in the reply" in (tmp_path / "c" / "report.md").read_text()
