@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Event, Lock
@@ -168,14 +168,25 @@ class _Fact:
 class _Text:
     """What a text holds: names, their embeddings (m, d) and tags (m, T), and the tags of the `whole` (T,).
 
-    `offered` (m + 1,) says how surely it offers each name, and last how surely it offers anything.
+    `shown` is the text with each name hidden, which tells how surely it offers that; `offers` is how surely it offers
+    anything.
     """
 
     names: tuple[str, ...]
     vectors: Array
     tags: Array
     whole: Array
-    offered: Array
+    shown: tuple[str, ...]
+    offers: float
+
+    def touches(self, fact: _Fact) -> tuple[Array, Array]:
+        """How surely the fact rules out each name: by its tags, and because the fact names it. Shapes (m,)."""
+        named = np.zeros(len(self.names), np.float32)
+        for name, vector, sure in zip(fact.names, fact.vectors, fact.sure, strict=True):
+            same = np.array([other == name for other in self.names], np.float32)
+            alike = np.clip((self.vectors @ vector - _OTHER) / (_ALIKE - _OTHER), 0, 1)
+            named = np.maximum(named, sure * np.maximum(same, alike))
+        return (self.tags * fact.tags).max(axis=1), named
 
 
 @dataclass(eq=False)
@@ -191,6 +202,7 @@ class Suitability:
     _facts: OrderedDict[str, _Fact] = field(default_factory=OrderedDict)
     _texts: OrderedDict[str, _Text] = field(default_factory=OrderedDict)
     _vectors: OrderedDict[str, Array] = field(default_factory=OrderedDict)
+    _offers: OrderedDict[str, float] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -211,23 +223,31 @@ class Suitability:
         A text is best one sentence, or the name of a thing. Empty facts and texts clash with nothing. When `stop` is
         set, what wasn't read yet has 0.
         """
-        rows = [[0.0] * len(texts) for _ in facts]
+        return [[self._weighed(found) for found in row] for row in self.signals(facts, texts, stop)]
+
+    def signals(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> Array:
+        """What is weighed for each pair; training learns the weights. Shape (facts, texts, 3)."""
+        rows = np.zeros((len(facts), len(texts), _SIGNALS), np.float32)
         told = self._read(self._facts, facts, self._ruled, stop)
         ruling = {n: fact for n, fact in enumerate(told) if fact and (fact.tags.any() or fact.names)}
-        held = self._read(self._texts, texts, self._offered, stop) if ruling else []
-        for place, text in enumerate(held):
-            for n, fact in ruling.items():
-                if text:
-                    rows[n][place] = self._weighed(signals(fact, text))
-        return rows
-
-    def signals(self, fact: str, text: str) -> Array:
-        """What is weighed for one pair; training learns the weights. Shape (3,)."""
-        [told], [held] = (
-            self._read(self._facts, [fact], self._ruled, Event()),
-            self._read(self._texts, [text], self._offered, Event()),
+        held = self._read(self._texts, texts, self._held, stop) if ruling else []
+        touched = {
+            (n, place): text.touches(fact)
+            for place, text in enumerate(held)
+            for n, fact in ruling.items()
+            if text is not None
+        }
+        offered = self._offered(
+            shown
+            for (_, place), (tags, named) in touched.items()
+            if (text := held[place])
+            for shown, touch in zip(text.shown, np.maximum(tags, named), strict=True)
+            if touch >= _FAINT
         )
-        return signals(told, held) if told and held else np.zeros(_SIGNALS, np.float32)
+        for (n, place), (tags, named) in touched.items():
+            if text := held[place]:
+                rows[n, place] = _signals(ruling[n], text, tags, named, offered)
+        return rows
 
     def _weighed(self, found: Array) -> float:
         if not found.any():
@@ -277,15 +297,16 @@ class Suitability:
         """Whether no word of an unknown name is one that facts often have."""
         return not set(name.plain.split()) & self.knowledge.ordinary
 
-    def _offered(self, texts: Sequence[str]) -> list[_Text]:
-        """What texts offer."""
+    def _held(self, texts: Sequence[str]) -> list[_Text]:
+        """What texts hold."""
         know = self.knowledge
         rows = [names(text, know.places) for text in texts]
         together = self._encoded([name.text for some in rows for name in some])
         guessed = self._likely(together)
         whole = self.embedder.encode(texts)
-        found, shown = [], list[str]()
-        for text, some, tags in zip(texts, rows, know.marks(whole), strict=True):
+        offers = _sigmoid(_linear(whole, know.offers[None]))[:, 0]
+        found = []
+        for text, some, tags, sure in zip(texts, rows, know.marks(whole), offers, strict=True):
             vectors, together = together[: len(some)], together[len(some) :]
             likely, guessed = guessed[: len(some)], guessed[len(some) :]
             known = self._known(some)
@@ -293,16 +314,25 @@ class Suitability:
                 if name.known:
                     likely[n] = known[n]
             kept = [n for n, name in enumerate(some) if name.known or likely[n].max() >= 2 * _FAINT]
-            shown += [hidden(text, some[n]) for n in kept]
+            shown = tuple(hidden(text, some[n]) for n in kept)
             plain_names = tuple(some[n].plain for n in kept)
-            found.append(_Text(plain_names, vectors[kept], likely[kept], tags, know.offers[:0]))
-        each = _sigmoid(_linear(self.embedder.encode(shown), know.offers[None]))[:, 0] if shown else know.offers[:0]
-        all_of_it = _sigmoid(_linear(whole, know.offers[None]))[:, 0]
-        offered = list[_Text]()
-        for one, whole_offers in zip(found, all_of_it, strict=True):
-            mine, each = each[: len(one.names)], each[len(one.names) :]
-            offered.append(replace(one, offered=np.append(mine, whole_offers)))
-        return offered
+            found.append(_Text(plain_names, vectors[kept], likely[kept], tags, shown, float(sure)))
+        return found
+
+    def _offered(self, shown: Iterable[str]) -> dict[str, float]:
+        """How surely each text offers the name that is hidden in it."""
+        wanted = list(dict.fromkeys(shown))
+        with self._lock:
+            found = {text: self._offers[text] for text in wanted if text in self._offers}
+        new = [text for text in wanted if text not in found]
+        if new:
+            sure = _sigmoid(_linear(self.embedder.encode(new), self.knowledge.offers[None]))[:, 0]
+            found |= dict(zip(new, sure.tolist(), strict=True))
+        with self._lock:
+            self._offers.update({text: found[text] for text in new})
+            while len(self._offers) > _KEPT_NAMES:
+                self._offers.popitem(last=False)
+        return found
 
     def _known(self, some: Sequence[Name]) -> Array:
         """The tags (m, T) of names that are known, 0 for others."""
@@ -341,19 +371,14 @@ class Suitability:
 _SIGNALS = 3
 
 
-def signals(fact: _Fact, text: _Text) -> Array:
+def _signals(fact: _Fact, text: _Text, tags: Array, named: Array, offered: Mapping[str, float]) -> Array:
     """What speaks for a clash, each in [0, 1]: the tags of names, those of the whole text, and names in both."""
-    offered, whole = text.offered[:-1], text.offered[-1]
-    named = np.zeros(len(text.names), np.float32)
-    for name, vector, sure in zip(fact.names, fact.vectors, fact.sure, strict=True):
-        same = np.array([other == name for other in text.names], np.float32)
-        alike = np.clip((text.vectors @ vector - _OTHER) / (_ALIKE - _OTHER), 0, 1)
-        named = np.maximum(named, sure * np.maximum(same, alike))
+    sure = np.array([offered.get(shown, 0.0) for shown in text.shown], np.float32)
     return np.array(
         [
-            ((text.tags * fact.tags).max(axis=1) * offered).max(initial=0.0),
-            (text.whole * fact.tags).max(initial=0.0) * whole,
-            (named * offered).max(initial=0.0),
+            (tags * sure).max(initial=0.0),
+            (text.whole * fact.tags).max(initial=0.0) * text.offers,
+            (named * sure).max(initial=0.0),
         ],
         np.float32,
     )

@@ -77,7 +77,7 @@ def train(folder: Path, embedder: Embedder, seed: int) -> dict[str, Any]:
 def weighed(knowledge: Knowledge, embedder: Embedder, dev: Sequence[Pair]) -> Knowledge:
     """The same, with what is learned from development pairs: how much each signal says."""
     judge = Suitability(knowledge, embedder)
-    found = np.stack([shape(judge.signals(pair.fact, pair.text)) for pair in dev])
+    found = np.stack([shape(judge.signals([pair.fact], [pair.text], Event())[0, 0]) for pair in dev])
     fitted = LogisticRegression(C=10, max_iter=1000).fit(found, [pair.clash for pair in dev])
     return replace(knowledge, mix=np.append(fitted.coef_[0], fitted.intercept_).astype(np.float32))
 
