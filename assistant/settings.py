@@ -187,8 +187,10 @@ class TurnSettings(Section):
         "needs several, always (for large models), or never (docs/results/plan.md)",
     )
     quality: str = Field("", description="a model of `train quality`, to leave out unreliable passages; empty = none")
-    digest: Literal["extractive", "llm", "seq2seq"] = Field(
-        "extractive", description="how a passage is cut down: its best sentences, or summed up by the model or another"
+    digest: Literal["relevant", "extractive", "llm", "seq2seq"] = Field(
+        "relevant",
+        description="how passages are cut down: to the sentences that most likely answer, by the relevance estimator; "
+        "to each one's most similar sentences (extractive, as in the GRG paper); or summed up by the model or another",
     )
     summariser: str = Field(
         "lmsys/fastchat-t5-3b-v1.0", description="what sums up where digest is seq2seq: a hub id or a folder"
@@ -196,7 +198,12 @@ class TurnSettings(Section):
     summariser_prompted: bool = Field(
         True, description="whether it is told what to do; off for models trained on summaries alone, such as BART's"
     )
-    digest_chars: int = Field(512, ge=80, description="characters shown of each passage")
+    shown_chars: int = Field(
+        900,
+        ge=80,
+        description="characters shown of all passages together where digest is relevant, each one's best first",
+    )
+    digest_chars: int = Field(512, ge=80, description="characters shown of each passage where digest is anything else")
     uncertainty: Uncertainty = Field(
         "lowest_logprob", description="how it is told that a short answer is not known (docs/results/answers.md)"
     )

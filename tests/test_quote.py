@@ -52,7 +52,8 @@ class Broken(Likes):
 def parts_with(parts: Parts, estimator: Likes | None, *yes: float, replies: Sequence[str] = ("unknown",)) -> Parts:
     relevance = RelevanceSettings(threshold=0.5, below="refuse")
     llm = ScriptedLLM(list(replies), [{"yes": p, "no": 1 - p} for p in yes])
-    settings = parts.settings.model_copy(update={"relevance": relevance})
+    turn = parts.settings.turn.model_copy(update={"digest": "extractive"})
+    settings = parts.settings.model_copy(update={"relevance": relevance, "turn": turn})
     return replace(parts, settings=settings, llm=llm, estimator=(lambda _: estimator) if estimator else None)
 
 

@@ -106,7 +106,7 @@ def summarise(questions: Sequence[Question], plan: Plan, run: Run[str], seed: in
         "answered": mean([float(not row["unknown"]) for row in rows], seed),
         **{name: ratio([c[part] for c in counts], [c[whole] for c in counts], seed) for name, part, whole in _SHARES},
     }
-    if plan.digest != "extractive":
+    if plan.digest not in {"relevant", "extractive"}:
         digests = [[is_meta_talk(text) for text in row["digests"].values()] for row in rows]
         measures["meta talk"] = ratio([sum(one) for one in digests], [len(one) for one in digests], seed)
     totals = {name: sum(c[name] for c in counts) for name in ("claims", "citations")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
@@ -10,10 +11,11 @@ from assistant.budget import fit
 from assistant.errors import ModelError
 from assistant.prompt import render
 from assistant.settings import Settings
-from assistant.steps.sentences import best_sentences
+from assistant.steps.sentences import best_sentences, likeliest_sentences
 from assistant.text import finished, sentences, whole_sentences
 from assistant.types import Digest, Options, Parts, Passage, Turn
 
+_LOG = logging.getLogger(__name__)
 NOT_SUMMED_UP = "The passages were not summed up, but cut to their best sentences: "
 _ROOM = 100
 _MOST_SENTENCES = 3
@@ -22,10 +24,13 @@ _MOST_SENTENCES = 3
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `digests`, one for each passage and in their order (GRG, sections 2.2.3 and 2.2.5).
 
-    Where the model that is to sum up can't be had, an event says why, and the best sentences stay as they are.
+    Where the model that is to sum up can't be had, an event says why, and the best sentences stay as they are. Those
+    are Sentence-BERT's, too, where there is no estimator of relevance, or it fails.
     """
     knobs = parts.settings.turn
-    digests = best_sentences(turn.passages, turn.contextual, parts.embedder, knobs.digest_chars)
+    digests = (_likeliest(turn, parts, stop) if knobs.digest == "relevant" else ()) or best_sentences(
+        turn.passages, turn.contextual, parts.embedder, knobs.digest_chars
+    )
     short = [
         Passage(passage.id, passage.title, digest.text) for passage, digest in zip(turn.passages, digests, strict=True)
     ]
@@ -37,6 +42,19 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         except ModelError as error:
             turn = turn.told(NOT_SUMMED_UP + str(error))
     yield turn.grow(digests=digests)
+
+
+def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
+    """By the estimator's word, of the question alone and with the facts that are used; nothing where it has none."""
+    if parts.estimator is None or not turn.passages or stop.is_set():
+        return ()
+    asked = list(dict.fromkeys((turn.question, turn.contextual)))
+    try:
+        estimator = parts.estimator(parts.llm)
+        return likeliest_sentences(turn.passages, asked, estimator, parts.settings.turn.shown_chars, stop)
+    except Exception:  # noqa: BLE001 - a model may fail in any way, and there is another to rank sentences by
+        _LOG.exception("the relevance estimator failed")
+        return ()
 
 
 def _by_chat(passages: Sequence[Passage], parts: Parts, stop: Event) -> list[str]:
