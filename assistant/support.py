@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from assistant.text import normalise
+
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 # Years, as far as can be seen: four digits alone. Those that end in two zeros may be other numbers, rounded.
 _YEAR = re.compile(r"(?<![\w.,])(?:1\d|20)(?!00)\d\d(?![\w]|[.,]\d)")
@@ -38,6 +40,15 @@ def coverage(sentence: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     return {word[:5] for word in _WORD.findall(text.lower()) if word not in _COMMON}
+
+
+def echoes(question: str, reply: str) -> bool:
+    """Whether a reply says the question again, and not a word more.
+
+    One that answers in some of the question's words ("High wages.") doesn't, nor does one with a yes or no before it.
+    """
+    asked, said = set(normalise(question).split()), set(normalise(reply).split())
+    return said <= asked and bool(said) and _stems(reply) == _stems(question)
 
 
 def contradiction(sentence: str, evidence: str, given: str = "") -> str:

@@ -60,6 +60,12 @@ def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept
     assert "addresses" in turn.timings
 
 
+def test_what_only_says_the_question_again_is_set_aside_and_nobody_is_asked(parts: Parts) -> None:
+    turn = settled(choosing(parts), "The drink holds no lactose.")
+    assert turn.answer == Answer("The drink holds no lactose. [1]", unknown=True)
+    assert turn.events == (SET_ASIDE,)
+
+
 def test_a_threshold_of_0_asks_nobody(parts: Parts) -> None:
     parts = choosing(parts, threshold=0.0)
     turn = settled(parts)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.support import contradiction, disagree
+from assistant.support import contradiction, disagree, echoes
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,20 @@ def test_answers_that_give_other_years_disagree() -> None:
 )
 def test_numbers_in_words(sentence: str, evidence: str, missing: bool) -> None:
     assert contradiction(sentence, evidence).startswith("number") is missing
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "echo"),
+    [
+        ("The kettle leaks at its lid.", "A kettle leaks at its lid!", True),
+        ("Profit is a motive of which traders?", "Profit is a motive of traders.", True),
+        ("What kind of pay does scarce work get?", "Scarce pay.", False),
+        ("Which is older, the oak or the elm?", "The elm is older.", False),
+        ("Does the shop sell oats?", "No, the shop does not sell oats.", False),
+        ("Does the shop sell oats?", "Yes.", False),
+        ("The kettle leaks at its lid.", "The kettle leaks at its lid when it is too full.", False),
+        ("Who?", "", False),
+    ],
+)
+def test_a_reply_that_adds_no_word_is_an_echo(question: str, reply: str, echo: bool) -> None:
+    assert echoes(question, reply) is echo

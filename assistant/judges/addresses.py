@@ -14,6 +14,7 @@ from math import exp, log
 from threading import Event
 
 from assistant.prompt import render
+from assistant.support import echoes
 from assistant.text import around, quote
 from assistant.types import LLM, Citation, Claim, Parts, Passage, Span, SupportJudge, Turn, Verdict
 
@@ -51,9 +52,13 @@ class Addresses:
 def addressed(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
     """Whether the reply answers the turn's question as its citations tell, as far as the two judges see.
 
+    Nobody is asked of one that only says the question again.
+
     Raises:
         SequiturError: one of them can't be asked.
     """
+    if echoes(turn.question, reply):
+        return False
     judge = parts.support(parts.llm) if parts.support else None
     look = Addresses(parts.llm, judge, parts.settings.turn.addresses_threshold)
     [verdict] = look.judge([Claim(reply, evidence(turn.citations, turn.passages), turn.question)], stop)
