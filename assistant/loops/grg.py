@@ -24,7 +24,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""
     turn = look(turn, parts, Query("question", sought(turn)))
     yield turn
-    if parts.settings.turn.draft_below < 1:
+    if parts.estimator and parts.settings.turn.draft_below < 1:
         for turn in timed("relevance", relevance.run, turn, parts, stop):
             yield turn
         if turn.confidence and turn.confidence.value >= parts.settings.turn.draft_below:

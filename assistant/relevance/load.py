@@ -9,6 +9,7 @@ from threading import Event
 from assistant.errors import ModelError, SequiturError, SettingsError
 from assistant.llm.folders import name_of
 from assistant.relevance.calibration import Calibrated, Calibration
+from assistant.relevance.kept import Kept
 from assistant.settings import Settings
 from assistant.types import LLM, Embedder, Estimator, EstimatorOf, Passage, Progress, Relevance
 
@@ -98,7 +99,7 @@ def _chosen(settings: Settings, progress: Progress, embedder: Embedder | None) -
         raise SettingsError("No seq2seq estimator comes with Sequitur; set relevance.model to the folder of one.")
     folder = _folder(knobs.model, settings, progress)
     judge = _blended(trained(knobs.estimator, folder), folder, embedder, settings, progress)
-    ready = _calibrated(judge, curve or _beside(folder))
+    ready = Kept(_calibrated(judge, curve or _beside(folder)))
     return lambda _: ready
 
 
