@@ -30,6 +30,7 @@ from assistant.commands import (
     train_joint,
     train_multi_hop,
     train_quality,
+    train_reader,
     train_suitability,
     train_support,
     users,
@@ -64,6 +65,7 @@ evaluate.app.command()(evaluate_scenarios.scenarios)
 evaluate.app.command()(evaluate_personal.personal)
 app.add_typer(train.app, name="train")
 train.app.command()(train_quality.quality)
+train.app.command()(train_reader.reader)
 train.app.command()(train_suitability.suitability)
 train.app.command()(train_support.support)
 train.app.command("multi-hop")(train_multi_hop.multi_hop)

@@ -16,10 +16,11 @@ from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out
 from assistant.commands.experiment import AsJson, Limit, Seed
 from assistant.evaluation import suitability as measured
 from assistant.evaluation.data import sample
-from assistant.judges.suitability import SHIPPED, Knowledge, Suitability
+from assistant.judges.clash import judge_of
+from assistant.judges.suitability import SHIPPED
 from assistant.parts import load_embedder, load_llm
 from assistant.settings import Settings
-from assistant.types import Embedder
+from assistant.types import Embedder, SuitabilityJudge
 
 BY_LLM = "llm"
 # Where the language model says yes more likely than no.
@@ -49,12 +50,12 @@ def suitability(  # noqa: PLR0913 - the experiment's knobs
     if judge == BY_LLM:
         summary = measured.measure(rows, _asked(settings_of(settings, data_dir, model=model, backend=backend)), EVEN)
     else:
-        trained = Suitability(Knowledge.load(Path(judge)), _embedder(settings_of(settings, data_dir)))
+        trained = judge_of(Path(judge), _embedder(settings_of(settings, data_dir)))
         summary = measured.measure(rows, partial(_read, trained), trained.threshold)
     _tell({"judge": judge, **summary}, as_json)
 
 
-def _read(judge: Suitability, fact: str, text: str) -> float:
+def _read(judge: SuitabilityJudge, fact: str, text: str) -> float:
     return judge.clashes([fact], [text], Event())[0][0]
 
 

@@ -29,10 +29,11 @@ def suitability(embedder: Embedder) -> SuitabilityJudge:
 
     One whose files are missing or that was trained for another embedder fails with a ModelError when it is asked.
     """
-    from assistant.judges.suitability import SHIPPED, Knowledge, Suitability  # noqa: PLC0415
+    from assistant.judges.clash import judge_of  # noqa: PLC0415
+    from assistant.judges.suitability import SHIPPED  # noqa: PLC0415
 
     try:
-        return Suitability(Knowledge.load(SHIPPED), embedder)
+        return judge_of(SHIPPED, embedder)
     except ModelError as error:
         return Unusable(str(error))
 

@@ -225,6 +225,11 @@ class Suitability:
         """
         return [[self._weighed(found) for found in row] for row in self.signals(facts, texts, stop)]
 
+    def rules_out(self, facts: Sequence[str], stop: Event) -> list[float]:
+        """How surely each fact rules anything out, in [0, 1]; 0 for what wasn't read before `stop` was set."""
+        told = self._read(self._facts, facts, self._ruled, stop)
+        return [float(max(fact.tags.max(), fact.sure.max(initial=0.0))) if fact else 0.0 for fact in told]
+
     def signals(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> Array:
         """What is weighed for each pair; training learns the weights. Shape (facts, texts, 3)."""
         rows = np.zeros((len(facts), len(texts), _SIGNALS), np.float32)

@@ -16,6 +16,8 @@ from assistant.types import Passage, Relevance
 BATCH = 8
 # Tokens read of question and passage together: all of most passages, and what is over costs time with its square.
 LENGTH = 256
+# Without any of these transformers would make a tokenizer that knows no word.
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spm.model", "sentencepiece.bpe.model", "tokenizer.model")
 
 
 class CrossEncoderEstimator:
@@ -79,6 +81,8 @@ def check(folder: Path) -> None:
         raise ModelError(f"{folder} holds no model ({error}); give the folder of a cross-encoder.") from error
     if not any("ForSequenceClassification" in name for name in config.get("architectures") or ()):
         raise ModelError(f"{folder} holds no cross-encoder; give one, or train one with `train relevance`.")
+    if not any((folder / name).exists() for name in _TOKENIZERS):
+        raise ModelError(f"{folder} holds no tokenizer; get or train the cross-encoder again.")
     labels = len(config.get("id2label", ("false", "true")))
     if labels != 1:
         raise ModelError(f"The cross-encoder in {folder} gives {labels} values a passage; give one that gives one.")

@@ -1,0 +1,46 @@
+"""`train reader`: the cross-encoder of the suitability judge, which reads fact and text together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assistant.commands.bars import bar
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.experiment import AsJson, Seed
+from assistant.judges.suitability import SHIPPED
+from assistant.judges.support import SHIPPED as SUPPORT
+
+
+def reader(  # noqa: PLR0913 - the training's knobs
+    *,
+    into: Annotated[Path, typer.Option("--out", help="The folder for the model; a training that is there goes on.")],
+    tables: Annotated[Path, typer.Option(help="What `train suitability` learned, which it is read with.")] = SHIPPED,
+    base: Annotated[Path, typer.Option(help="The folder of a cross-encoder or encoder to start from.")] = SUPPORT,
+    batch: Annotated[int, typer.Option(min=1, help="Pairs of a step.")] = 32,
+    rate: Annotated[float, typer.Option(min=0, help="AdamW's highest learning rate.")] = 1e-4,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Train the reader of the suitability judge, and choose the threshold of both; pack it with `train pack`."""
+    from assistant.judges.clash import LENGTH  # noqa: PLC0415
+    from assistant.parts import load_embedder  # noqa: PLC0415
+    from assistant.training.suitability.reader import train  # noqa: PLC0415 - torch
+    from assistant.training.trainer import MODEL, Plan  # noqa: PLC0415 - torch
+
+    with bar("Encoder") as progress:
+        embedder = load_embedder(settings_of(settings, data_dir), progress)
+    plan = Plan(str(base), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150)
+    with bar("Steps") as progress:
+        summary = train(into, plan, tables, embedder, progress)
+    if as_json:
+        out.print_json(json.dumps(summary))
+        return
+    for stage in summary["stages"]:
+        out.print(f"step {stage['step']}: loss {stage['loss']:.4f}, AUC of dev {stage['auc']:.4f}", highlight=False)
+    talk.print(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", soft_wrap=True)

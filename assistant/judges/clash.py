@@ -1,0 +1,181 @@
+"""Suitability by two judges together: one knows things and what facts rule out, the other reads fact and text as one.
+
+The tags (`suitability.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the
+contrary, and on all that no table has. The reader, a small cross-encoder, reads those, and knows less. The mean of
+their log-odds counts: weights that were learned on written pairs did better on those, and worse on others. The reader
+lies in shipped/suitability/reader; the README above it tells how it was trained, and where both fail.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+from pathlib import Path
+from statistics import fmean
+from threading import Event, Lock
+
+from pydantic import TypeAdapter, ValidationError
+
+from assistant.errors import DataError, ModelError
+from assistant.judges.suitability import SHIPPED, Knowledge, Suitability
+from assistant.relevance.cross_encoder import check, load
+from assistant.types import Embedder, SuitabilityJudge
+
+READER, BLEND = "reader", "blend.json"
+# Tokens read of fact and text together; both are mostly one sentence.
+LENGTH = 96
+# Pairs read at once, and readings that are kept: the steps of a turn ask about the same pairs.
+BATCH, KEPT = 32, 4096
+# Facts that the reader is asked about, those first that most surely rule something out; few people tell more.
+FACTS = 24
+# Nobody is surer than that.
+_EDGE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """The probability from which on tags and reader together mean a clash, and on what it was chosen."""
+
+    threshold: float
+    chosen_on: str
+
+    def save(self, folder: Path) -> None:
+        """Write it into the folder of the reader.
+
+        Raises:
+            DataError: it can't be written.
+        """
+        try:
+            (folder / BLEND).write_bytes(_JSON.dump_json(self, indent=2) + b"\n")
+        except OSError as error:
+            raise DataError(f"{folder / BLEND} can't be written ({error.strerror}); choose another folder.") from error
+
+    @staticmethod
+    def load(folder: Path) -> Blend:
+        """Read what `save` wrote.
+
+        Raises:
+            ModelError: it is missing or broken.
+        """
+        try:
+            return _JSON.validate_json((folder / BLEND).read_bytes())
+        except (OSError, ValidationError) as error:
+            raise ModelError(f"{folder / BLEND} can't be read; get or train the judge again.") from error
+
+
+_JSON: TypeAdapter[Blend] = TypeAdapter(Blend)
+
+
+class Reader:
+    """The cross-encoder in a folder. Safe to call from several threads: they take turns.
+
+    Raises:
+        ModelError: a file is missing, cut short, or of another kind; the message says which and what to do.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        check(folder)
+        self._model = load(folder, LENGTH)
+        self._known: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._lock = Lock()
+
+    def logits(self, pairs: Sequence[tuple[str, str]], stop: Event) -> dict[tuple[str, str], float]:
+        """The log-odds of a clash of each pair of fact and text; `stop` is looked at between batches."""
+        with self._lock:
+            found = {pair: self._known[pair] for pair in pairs if pair in self._known}
+        new = sorted({pair for pair in pairs if pair not in found}, key=lambda pair: (sum(map(len, pair)), pair))
+        for start in range(0, len(new), BATCH):
+            if stop.is_set():
+                break
+            some = new[start : start + BATCH]
+            found |= dict(zip(some, self._read(some), strict=True))
+        self._keep(found)
+        return found
+
+    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
+
+        readable = [tuple(text.encode("utf-8", "replace").decode() for text in pair) for pair in pairs]
+        with self._lock:
+            logits = self._model.predict(readable, activation_fn=Identity(), batch_size=BATCH, show_progress_bar=False)
+        return [float(logit) for logit in logits]
+
+    def _keep(self, found: dict[tuple[str, str], float]) -> None:
+        with self._lock:
+            for pair, logit in found.items():
+                self._known[pair] = logit
+                self._known.move_to_end(pair)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The two as one judge of suitability."""
+
+    tags: Suitability
+    reader: Reader
+    blend: Blend
+
+    @property
+    def threshold(self) -> float:
+        """From which on a pair counts as a clash; `blend.json` says on what it was chosen."""
+        return self.blend.threshold
+
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+        """How surely each fact clashes with each text, in [0, 1]: a row a fact, a column a text.
+
+        Of many facts those are read that most surely rule something out; the others clash with nothing, as do empty
+        facts and texts. When `stop` is set, what wasn't read yet has 0.
+        """
+        rows = [[0.0] * len(texts) for _ in facts]
+        for (n, place), found in self.evidence(facts, texts, stop).items():
+            rows[n][place] = together(found)
+        return rows
+
+    def evidence(
+        self, facts: Sequence[str], texts: Sequence[str], stop: Event
+    ) -> dict[tuple[int, int], tuple[float, float]]:
+        """The log-odds that tags and reader give to pairs, by the places of fact and text; of those that were read."""
+        told = [" ".join(fact.split()) for fact in facts]
+        shown = [" ".join(text.split()) for text in texts]
+        by_tags = self.tags.clashes(told, shown, stop)
+        read = [n for n in self._first(told, stop) if told[n]]
+        pairs = {(n, place): (told[n], text) for n in read for place, text in enumerate(shown) if text}
+        logits = self.reader.logits(list(pairs.values()), stop)
+        return {
+            place: (_log_odds(by_tags[place[0]][place[1]]), logits[pair])
+            for place, pair in pairs.items()
+            if pair in logits
+        }
+
+    def _first(self, facts: Sequence[str], stop: Event) -> list[int]:
+        """The places of the facts that are read."""
+        if len(facts) <= FACTS:
+            return list(range(len(facts)))
+        sure = self.tags.rules_out(facts, stop)
+        return sorted(range(len(facts)), key=lambda n: -sure[n])[:FACTS]
+
+
+def judge_of(folder: Path, embedder: Embedder) -> SuitabilityJudge:
+    """The judge in a folder: by tags and reader together, or by the tags alone where it has no reader.
+
+    Raises:
+        ModelError: what was learned is missing, broken, or belongs to another embedder.
+    """
+    tags, reader = Suitability(Knowledge.load(folder), embedder), folder / READER
+    if folder != SHIPPED and not reader.exists():
+        return tags
+    return Both(tags, Reader(reader), Blend.load(reader))
+
+
+def together(evidence: tuple[float, float]) -> float:
+    """The probability that the mean of the log-odds is."""
+    return 1 / (1 + exp(-fmean(evidence)))
+
+
+def _log_odds(probability: float) -> float:
+    inside = min(max(probability, _EDGE), 1 - _EDGE)
+    return log(inside / (1 - inside))

@@ -1,0 +1,238 @@
+"""The suitability judge as a turn asks it, by tags and reader together: what it says, its files, how it is trained."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from threading import Event
+
+import pytest
+from sklearn.metrics import roc_auc_score
+from typer.testing import CliRunner
+
+from assistant.__main__ import app
+from assistant.errors import ModelError
+from assistant.evaluation.suitability import read_pairs
+from assistant.judges import clash, load
+from assistant.judges.clash import BLEND, FACTS, READER, Blend, Both, Reader, judge_of, together
+from assistant.judges.suitability import SHIPPED, Suitability
+from assistant.training.suitability.reader import FALSE_ALARMS, fit, written
+from assistant.types import Embedder
+from tests.scripted import WORDS
+
+FRESH = Path(__file__).parent / "data" / "suitability_fresh.jsonl"
+NEVER = Event()
+
+
+@pytest.fixture(scope="module")
+def judge(embedder: Embedder) -> Both:
+    found = judge_of(SHIPPED, embedder)
+    assert isinstance(found, Both)
+    return found
+
+
+def sure(judge: Both, fact: str, text: str) -> float:
+    return judge.clashes([fact], [text], NEVER)[0][0]
+
+
+# --- what it says ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("I have a peanut allergy.", "Toast with eggs or peanut butter is a good breakfast."),
+        ("I'm vegan.", "Cheese, eggs and fish hold much protein."),
+        ("I can't swim.", "Snorkelling and surfing are what visitors come for."),
+        ("I don't drink alcohol.", "a glass of red wine with friends"),
+        ("I hate coriander.", "Scatter fresh coriander over the soup."),
+        ("I'm vegan and I can't swim.", "Surfing is what visitors come for."),
+    ],
+)
+def test_it_tells_what_clashes(judge: Both, fact: str, text: str) -> None:
+    assert sure(judge, fact, text) >= judge.threshold
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("I have a peanut allergy.", "Apples and pears keep for weeks in a cool cellar."),
+        ("I have coeliac disease.", "Rice and potatoes hold no gluten."),
+        ("My name is Anna.", "Toast with peanut butter is a good breakfast."),
+        ("I play the cello.", "Snorkelling is what visitors come for."),
+        ("I live in Berlin.", "The capital has 3.6 million inhabitants."),
+        ("I hate coriander.", "Scatter fresh basil over the soup."),
+        ("I love coriander.", "Scatter fresh coriander over the soup."),
+        ("I don't drink alcohol.", "Avoid wine and beer."),
+    ],
+)
+def test_it_leaves_alone_what_suits(judge: Both, fact: str, text: str) -> None:
+    assert sure(judge, fact, text) < judge.threshold
+
+
+@pytest.mark.model
+def test_it_tells_more_than_the_tags_alone_of_pairs_that_it_never_saw(judge: Both) -> None:
+    pairs = read_pairs(FRESH)
+    labels = [pair.clash for pair in pairs]
+    both = roc_auc_score(labels, [sure(judge, pair.fact, pair.text) for pair in pairs])
+    tags = roc_auc_score(labels, [judge.tags.clashes([pair.fact], [pair.text], NEVER)[0][0] for pair in pairs])
+    assert both > tags + 0.05
+
+
+# --- facts and texts of all sorts --------------------------------------------------------------------------------
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "I'm allergic to peanuts, " + "and I live in a house with a red door and a big dog, " * 9,
+        "<b>I'm allergic to peanuts</b> <script>alert(1)</script>",
+        "Ich bin Veganerin und esse weder Fleisch noch Käse.",
+        "ピーナッツアレルギーです",
+        "\ud800 broken",
+        "I'm allergic to everything",
+        "a" * 5000,
+    ],
+)
+def test_odd_facts_give_a_probability(judge: Both, fact: str) -> None:
+    assert 0 <= sure(judge, fact, "peanut butter on toast") <= 1
+
+
+@pytest.mark.model
+def test_nothing_clashes_with_nothing_nor_once_it_is_stopped(judge: Both) -> None:
+    assert judge.clashes(["", "  "], ["peanut butter"], NEVER) == [[0.0], [0.0]]
+    assert judge.clashes(["I'm vegan."], ["", "\n"], NEVER) == [[0.0, 0.0]]
+    assert judge.clashes([], ["cheese"], NEVER) == []
+    assert judge.clashes(["I'm vegan."], [], NEVER) == [[]]
+    stop = Event()
+    stop.set()
+    assert judge.clashes(["I'm vegan."], ["a slice of ripe gouda that nobody asked about"], stop) == [[0.0]]
+
+
+@pytest.mark.model
+def test_of_two_hundred_facts_those_are_read_that_rule_something_out(judge: Both, monkeypatch) -> None:
+    asked: list[tuple[str, str]] = []
+    read = Reader._read
+    monkeypatch.setattr(Reader, "_read", lambda self, pairs: (asked.extend(pairs), read(self, pairs))[1])
+    facts = [f"I have visited {n} towns." for n in range(200)]
+    facts[150] = "I'm allergic to peanuts."
+    rows = judge.clashes(facts, ["Spread the peanut butter on the bread."], NEVER)
+    assert len({fact for fact, _ in asked}) == FACTS
+    assert rows[150][0] >= judge.threshold
+    assert sum(row[0] >= judge.threshold for row in rows) == 1
+
+
+@pytest.mark.model
+def test_what_was_read_is_kept(judge: Both, monkeypatch) -> None:
+    first = sure(judge, "I can't stand aniseed.", "Finish the tart with aniseed.")
+    monkeypatch.setattr(Reader, "_read", lambda self, pairs: pytest.fail("it was read again"))
+    assert sure(judge, "I can't stand  aniseed.", "Finish the tart with aniseed. ") == first
+
+
+# --- its files ---------------------------------------------------------------------------------------------------
+
+
+def copied(folder: Path) -> Path:
+    shutil.copytree(SHIPPED, folder / "judge")
+    return folder / "judge"
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("name", ["config.json", BLEND, "weights.int8.safetensors", "tokenizer.json"])
+def test_a_missing_file_is_told_in_a_sentence(tmp_path: Path, embedder: Embedder, name: str) -> None:
+    folder = copied(tmp_path)
+    (folder / READER / name).unlink()
+    with pytest.raises(ModelError, match=r"(get|give|train) "):
+        judge_of(folder, embedder)
+
+
+@pytest.mark.model
+def test_a_broken_judge_says_so_when_it_is_asked(tmp_path: Path, embedder: Embedder, monkeypatch) -> None:
+    folder = copied(tmp_path)
+    weights = folder / READER / "weights.int8.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100_000])
+    monkeypatch.setattr("assistant.judges.suitability.SHIPPED", folder)
+    with pytest.raises(ModelError, match="can't be read .*; get it again"):
+        load.suitability(embedder).clashes(["I'm vegan."], ["cheese"], NEVER)
+
+
+@pytest.mark.model
+def test_one_without_a_reader_goes_by_the_tags(tmp_path: Path, embedder: Embedder) -> None:
+    folder = copied(tmp_path)
+    shutil.rmtree(folder / READER)
+    assert isinstance(judge_of(folder, embedder), Suitability)
+
+
+def test_another_embedder_is_told_in_a_sentence() -> None:
+    with pytest.raises(ModelError, match=r"trained for .*; set embedder\.model back"):
+        judge_of(SHIPPED, WORDS)
+
+
+def test_the_blend_is_kept_as_it_was(tmp_path: Path) -> None:
+    blend = Blend(0.6, "nothing")
+    blend.save(tmp_path)
+    assert Blend.load(tmp_path) == blend
+    (tmp_path / BLEND).write_text("{}")
+    with pytest.raises(ModelError, match="can't be read; get or train"):
+        Blend.load(tmp_path)
+
+
+# --- how it is trained -------------------------------------------------------------------------------------------
+
+
+def test_facts_kept_apart_are_not_learned() -> None:
+    learned, apart = written("train"), written("dev")
+    assert len(learned) > 4 * len(apart) > 1000
+    assert not {one.fact.lower() for one in learned} & {one.fact.lower() for one in apart}
+    for pairs in (learned, apart):
+        assert 0.3 < sum(one.clash for one in pairs) / len(pairs) < 0.6
+        assert len({(one.fact.lower(), one.text.lower()) for one in pairs}) == len(pairs)
+
+
+def test_nothing_written_is_a_pair_to_measure_by() -> None:
+    fresh = read_pairs(FRESH)
+    facts, texts = ({plain(words) for words in some} for some in zip(*((p.fact, p.text) for p in fresh), strict=True))
+    for one in (*written("train"), *written("dev")):
+        assert plain(one.fact) not in facts
+        assert plain(one.text) not in texts
+
+
+def plain(words: str) -> str:
+    return words.lower().strip(" .")
+
+
+class Sees:
+    """As evidence, how many letters of the fact stand in the text, and how long that is."""
+
+    def evidence(self, facts: list[str], texts: list[str], stop: Event) -> dict[tuple[int, int], tuple[float, float]]:
+        return {(0, 0): (len(set(facts[0]) & set(texts[0])) - 8.0, len(texts[0]) / 50)}
+
+
+def test_the_threshold_lets_few_pairs_without_a_clash_pass() -> None:
+    pairs = written("dev")
+    blend = fit(Sees(), pairs)
+    likely = [together(Sees().evidence([one.fact], [one.text], NEVER)[0, 0]) for one in pairs if not one.clash]
+    assert sum(one >= blend.threshold for one in likely) / len(likely) == pytest.approx(FALSE_ALARMS, abs=0.01)
+
+
+@pytest.mark.model
+def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: Embedder, monkeypatch) -> None:
+    from assistant.training.suitability import reader
+
+    monkeypatch.setattr(reader, "RECIPE", 32)
+    monkeypatch.setattr(reader, "TIMES", 1)
+    some = written("train")[:32]
+    apart = written("dev")[:24]
+    monkeypatch.setattr(reader, "written", lambda part: some if part == "train" else apart)
+    done = CliRunner().invoke(app, ["train", "reader", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    model = tmp_path / "out" / "model"
+    folder = copied(tmp_path)
+    shutil.rmtree(folder / READER)
+    shutil.copytree(model, folder / READER)
+    found = judge_of(folder, embedder)
+    assert 0 <= found.clashes(["I'm vegan."], ["cheese"], NEVER)[0][0] <= 1
+    assert found.threshold == clash.Blend.load(model).threshold
