@@ -155,7 +155,7 @@ def test_a_broken_judge_says_so_when_it_is_asked(tmp_path: Path, embedder: Embed
     weights = folder / READER / "weights.int8.safetensors"
     weights.write_bytes(weights.read_bytes()[:100_000])
     monkeypatch.setattr("assistant.judges.suitability.SHIPPED", folder)
-    with pytest.raises(ModelError, match="can't be read .*; get it again"):
+    with pytest.raises(ModelError, match=r"can't be read .*; get it again"):
         load.suitability(embedder).clashes(["I'm vegan."], ["cheese"], NEVER)
 
 
