@@ -18,8 +18,20 @@ from assistant.judges.support import SHIPPED as SUPPORT
 def reader(  # noqa: PLR0913 - the training's knobs
     *,
     into: Annotated[Path, typer.Option("--out", help="The folder for the model; a training that is there goes on.")],
-    tables: Annotated[Path, typer.Option(help="What `train suitability` learned, which it is read with.")] = SHIPPED,
+    tables: Annotated[Path, typer.Option(help="What `train suitability` learned, which it is weighed with.")] = SHIPPED,
     base: Annotated[Path, typer.Option(help="The folder of a cross-encoder or encoder to start from.")] = SUPPORT,
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="More development pairs to choose weight and threshold on, as `evaluate suitability` reads them; may "
+            "be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    corpus: Annotated[
+        list[Path] | None,
+        typer.Option(help="Passages that pairs point into; may be given again.", show_default=False),
+    ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Pairs of a step.")] = 32,
     rate: Annotated[float, typer.Option(min=0, help="AdamW's highest learning rate.")] = 1e-4,
     seed: Seed = 0,
@@ -27,17 +39,19 @@ def reader(  # noqa: PLR0913 - the training's knobs
     settings: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Train the reader of the suitability judge, and choose the threshold of both; pack it with `train pack`."""
+    """Train the reader of the suitability judge, and weigh it with the tags; pack it with `train pack`."""
+    from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
     from assistant.judges.clash import LENGTH  # noqa: PLC0415
     from assistant.parts import load_embedder  # noqa: PLC0415
     from assistant.training.suitability.reader import train  # noqa: PLC0415 - torch
     from assistant.training.trainer import MODEL, Plan  # noqa: PLC0415 - torch
 
+    more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
     with bar("Encoder") as progress:
         embedder = load_embedder(settings_of(settings, data_dir), progress)
     plan = Plan(str(base), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150)
     with bar("Steps") as progress:
-        summary = train(into, plan, tables, embedder, progress)
+        summary = train(into, plan, tables, embedder, progress, more)
     if as_json:
         out.print_json(json.dumps(summary))
         return

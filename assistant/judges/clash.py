@@ -1,9 +1,9 @@
 """Suitability by two judges together: one knows things and what facts rule out, the other reads fact and text as one.
 
 The tags (`suitability.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the
-contrary, and on all that no table has. The reader, a small cross-encoder, reads those, and knows less. The mean of
-their log-odds counts: weights that were learned on written pairs did better on those, and worse on others. The reader
-lies in shipped/suitability/reader; the README above it tells how it was trained, and where both fail.
+contrary, and on all that no table has. The reader, a small cross-encoder, reads those, and knows less. A
+weighed mean of their log-odds counts. The reader lies in shipped/suitability/reader; the README above it tells how it
+was trained, how the two are weighed, and where both fail.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
-from statistics import fmean
 from threading import Event, Lock
 
 from pydantic import TypeAdapter, ValidationError
@@ -36,10 +35,19 @@ _EDGE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """The probability from which on tags and reader together mean a clash, and on what it was chosen."""
+    """How tags and reader are weighed, and from which probability on the two together mean a clash.
 
+    `reader` is the reader's share of the log-odds, in [0, 1]; the tags have the rest.
+    """
+
+    reader: float
     threshold: float
     chosen_on: str
+
+    def __call__(self, evidence: tuple[float, float]) -> float:
+        """The probability of a clash, of the log-odds that tags and reader give."""
+        tags, reader = evidence
+        return 1 / (1 + exp(-((1 - self.reader) * tags + self.reader * reader)))
 
     def save(self, folder: Path) -> None:
         """Write it into the folder of the reader.
@@ -132,7 +140,7 @@ class Both:
         """
         rows = [[0.0] * len(texts) for _ in facts]
         for (n, place), found in self.evidence(facts, texts, stop).items():
-            rows[n][place] = together(found)
+            rows[n][place] = self.blend(found)
         return rows
 
     def evidence(
@@ -169,11 +177,6 @@ def judge_of(folder: Path, embedder: Embedder) -> SuitabilityJudge:
     if folder != SHIPPED and not reader.exists():
         return tags
     return Both(tags, Reader(reader), Blend.load(reader))
-
-
-def together(evidence: tuple[float, float]) -> float:
-    """The probability that the mean of the log-odds is."""
-    return 1 / (1 + exp(-fmean(evidence)))
 
 
 def _log_odds(probability: float) -> float:
