@@ -172,7 +172,7 @@ class TurnSettings(Section):
     strategy: str = Field("concat_pf", description="how they are answered from: a file of assistant/strategies")
     draft_tokens: int = Field(48, ge=8, description="length of the draft")
     draft_below: float = Field(
-        0.3,
+        1.0,
         gt=0,
         le=1,
         description="confidence of the question's own passages from which no draft is written; 1 = always a draft",

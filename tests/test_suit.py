@@ -86,6 +86,29 @@ def test_what_is_left_reads_well(parts: Parts, text: str, rest: str, out: str) -
     assert [one.text for one in turn.left_out] == [out]
 
 
+class Together:
+    """Is sure of a clash where "oil" and "salt" stand in one text, and nearly sure of either alone."""
+
+    threshold = 0.7
+
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+        return [[0.4 * ("oil" in text) + 0.5 * ("salt" in text) for text in texts] for _ in facts]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "out"),
+    [
+        ("Take bread, some oil, much salt, and figs.", "Take bread, some oil, and figs.", "much salt"),
+        ("Take oil, salt.", "", "Take oil, salt."),  # two are no list
+    ],
+)
+def test_of_a_list_that_clashes_as_a_whole_the_nearest_item_goes(parts: Parts, text: str, rest: str, out: str) -> None:
+    turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", text),))
+    [turn] = suit.passages(turn, replace(parts, suitability=Together()), Event())
+    assert turn.digests[0].text == rest
+    assert [one.text for one in turn.left_out] == [out]
+
+
 def test_a_passage_of_which_nothing_is_left_is_not_read(parts: Parts) -> None:
     turn = read(parts, "Peanut butter is a good start.", "Eat slowly.")
     assert [one.id for one in turn.shown] == ["p1"]

@@ -24,6 +24,8 @@ _LEADS = (": ", " such as ", " including ")
 _LAST = (" and ", " or ")
 # A last item of more words likely ends with the end of the sentence, which can't go.
 _ITEM = 5
+# So many items are a list, if the last is joined to them.
+_LIST = 3
 NOT_ASKED = "What may not suit you was not left out: "
 
 
@@ -112,19 +114,25 @@ class _Sieve:
         return ("".join(pieces).strip(), out) if out else (text, [])
 
     def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
-        """A sentence that clashes without the items of its list that do; nothing of one that is no list."""
+        """A sentence that clashes without the items of its list that do; nothing of one that is no list.
+
+        One item is what the list clashes for: where none does by itself, it is the one that comes nearest to it.
+        """
         lead, items, stop = _listed(sentence)
-        found = self._clashing(items) if len(items) > 1 else []
+        is_list = len(items) >= _LIST and items[-1] != _unjoined(items[-1])
+        found = self._clashing(items, one_at_least=is_list) if len(items) > 1 else []
         kept = [item for item, why in zip(items, found, strict=False) if not why]
-        ends = found and found[-1] and len(items[-1].split()) > _ITEM
+        ends = found and found[-1] and len(_unjoined(items[-1]).split()) > _ITEM
         if not kept or ends or len(kept) == len(items):
             return "", [LeftOut(sentence, fact)]
         text = f"{lead}{', '.join([_unjoined(kept[0]), *kept[1:]])}{stop}"
         gone = [LeftOut(_unjoined(item), why) for item, why in zip(items, found, strict=True) if why]
         return text[:1].upper() + text[1:], gone
 
-    def _clashing(self, texts: Sequence[str]) -> list[str]:
-        """For each text the fact that it clashes with most surely, "" for none."""
+    def _clashing(self, texts: Sequence[str], *, one_at_least: bool = False) -> list[str]:
+        """For each text the fact that it clashes with most surely, "" for none; or that of the surest text alone."""
         rows = self.judge.clashes(self.facts, texts, self.stop)
         worst = [max(range(len(self.facts)), key=lambda n: rows[n][place]) for place in range(len(texts))]
-        return [self.facts[n] if rows[n][place] >= self.judge.threshold else "" for place, n in enumerate(worst)]
+        sure = [rows[n][place] for place, n in enumerate(worst)]
+        least = min(self.judge.threshold, max(sure)) if one_at_least and texts else self.judge.threshold
+        return [self.facts[n] if one >= least else "" for n, one in zip(worst, sure, strict=True)]
