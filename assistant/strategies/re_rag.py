@@ -61,7 +61,9 @@ def _digests(turn: Turn, more: Sequence[Passage], parts: Parts) -> tuple[Digest,
     """Those in reserve are cut as the others were, if they were."""
     if not turn.digests:
         return ()
-    return best_sentences(more, turn.contextual, parts.embedder, parts.settings.turn.digest_chars)
+    knobs = parts.settings.turn
+    each = knobs.shown_chars // max(len(turn.passages), 1) if knobs.digest == "relevant" else knobs.digest_chars
+    return best_sentences(more, turn.contextual, parts.embedder, each)
 
 
 def _scores(passages: Sequence[Passage]) -> list[float]:
