@@ -19,6 +19,7 @@ from assistant.judges.suitability import SHIPPED, Suitability
 from assistant.training.suitability.reader import Written, fit, written
 from assistant.types import Embedder
 from tests.scripted import WORDS
+from tests.test_suitability import CLASHING, SUITING
 
 FRESH = Path(__file__).parent / "data" / "suitability_fresh.jsonl"
 NEVER = Event()
@@ -39,35 +40,13 @@ def sure(judge: Both, fact: str, text: str) -> float:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(
-    ("fact", "text"),
-    [
-        ("I have a peanut allergy.", "Toast with eggs or peanut butter is a good breakfast."),
-        ("I'm vegan.", "Cheese, eggs and fish hold much protein."),
-        ("I can't swim.", "Snorkelling and surfing are what visitors come for."),
-        ("I don't drink alcohol.", "a glass of red wine with friends"),
-        ("I hate coriander.", "Scatter fresh coriander over the soup."),
-        ("I'm vegan and I can't swim.", "Surfing is what visitors come for."),
-    ],
-)
+@pytest.mark.parametrize(("fact", "text"), CLASHING)
 def test_it_tells_what_clashes(judge: Both, fact: str, text: str) -> None:
     assert sure(judge, fact, text) >= judge.threshold
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(
-    ("fact", "text"),
-    [
-        ("I have a peanut allergy.", "Apples and pears keep for weeks in a cool cellar."),
-        ("I have coeliac disease.", "Rice and potatoes hold no gluten."),
-        ("My name is Anna.", "Toast with peanut butter is a good breakfast."),
-        ("I play the cello.", "Snorkelling is what visitors come for."),
-        ("I live in Berlin.", "The capital has 3.6 million inhabitants."),
-        ("I hate coriander.", "Scatter fresh basil over the soup."),
-        ("I love coriander.", "Scatter fresh coriander over the soup."),
-        ("I don't drink alcohol.", "Avoid wine and beer."),
-    ],
-)
+@pytest.mark.parametrize(("fact", "text"), [*SUITING, ("I love coriander.", "Scatter fresh coriander over the soup.")])
 def test_it_leaves_alone_what_suits(judge: Both, fact: str, text: str) -> None:
     assert sure(judge, fact, text) < judge.threshold
 
@@ -216,12 +195,12 @@ class Sees:
 def test_weight_and_threshold_find_most_with_few_false_alarms() -> None:
     texts = ["clash", "rare clash", "rare", *["calm"] * 9]
     pairs = [Written("a fact", text, "clash" in text, "") for text in texts]
-    blend = fit(Sees(), {"of one kind": pairs, "of another": pairs[:1] + pairs[3:]})
+    blend = fit(Sees(), {"of one kind": pairs, "of another": pairs[:1] + pairs[2:]})
     assert [blend(Sees().evidence(["a fact"], [text], NEVER)[0, 0]) >= blend.threshold for text in texts[:4]] == [
         True, True, False, False,
     ]  # fmt: skip
     assert blend.reader > 0
-    assert blend.chosen_on.startswith("12 pairs of one kind, 10 pairs of another: of the clashes 100%")
+    assert blend.chosen_on.startswith("12 pairs of one kind, 11 pairs of another: of the clashes 100%")
 
 
 @pytest.mark.model

@@ -21,6 +21,25 @@ from tests.test_evaluation_data import lines
 
 HAND = Path(__file__).parent / "data" / "suitability.jsonl"
 NEVER = Event()
+# Pairs that any judge should be right about.
+CLASHING = [
+    ("I have a peanut allergy.", "Toast with eggs or peanut butter is a good breakfast."),
+    ("I'm vegan.", "Cheese, eggs and fish hold much protein."),
+    ("I can't swim.", "Snorkelling and surfing are what visitors come for."),
+    ("I don't drink alcohol.", "a glass of red wine with friends"),
+    ("I hate coriander.", "Scatter fresh coriander over the soup."),
+    ("I'm vegan and I can't swim.", "Surfing is what visitors come for."),
+]
+SUITING = [
+    ("I have a peanut allergy.", "Apples and pears keep for weeks in a cool cellar."),
+    ("I have coeliac disease.", "Rice and potatoes hold no gluten."),
+    ("My name is Anna.", "Toast with peanut butter is a good breakfast."),
+    ("I play the cello.", "Snorkelling is what visitors come for."),
+    ("I live in Berlin.", "The capital has 3.6 million inhabitants."),
+    ("I'm vegan.", "Lentils and beans hold much protein."),
+    ("I hate coriander.", "Scatter fresh basil over the soup."),
+    ("I don't drink alcohol.", "Avoid wine and beer."),
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,35 +55,13 @@ def clash(judge: Suitability, fact: str, text: str) -> float:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(
-    ("fact", "text"),
-    [
-        ("I have a peanut allergy.", "Toast with eggs or peanut butter is a good breakfast."),
-        ("I'm vegan.", "Cheese, eggs and fish hold much protein."),
-        ("I can't swim.", "Snorkelling and surfing are what visitors come for."),
-        ("I don't drink alcohol.", "a glass of red wine with friends"),
-        ("I hate coriander.", "Scatter fresh coriander over the soup."),
-        ("I'm vegan and I can't swim.", "Surfing is what visitors come for."),
-    ],
-)
+@pytest.mark.parametrize(("fact", "text"), CLASHING)
 def test_it_tells_what_clashes(judge: Suitability, fact: str, text: str) -> None:
     assert clash(judge, fact, text) >= judge.threshold
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(
-    ("fact", "text"),
-    [
-        ("I have a peanut allergy.", "Apples and pears keep for weeks in a cool cellar."),
-        ("I have coeliac disease.", "Rice and potatoes hold no gluten."),
-        ("My name is Anna.", "Toast with peanut butter is a good breakfast."),
-        ("I play the cello.", "Snorkelling is what visitors come for."),
-        ("I live in Berlin.", "The capital has 3.6 million inhabitants."),
-        ("I'm vegan.", "Lentils and beans hold much protein."),
-        ("I hate coriander.", "Scatter fresh basil over the soup."),
-        ("I don't drink alcohol.", "Avoid wine and beer."),
-    ],
-)
+@pytest.mark.parametrize(("fact", "text"), SUITING)
 def test_it_leaves_alone_what_suits(judge: Suitability, fact: str, text: str) -> None:
     assert clash(judge, fact, text) < judge.threshold
 

@@ -1,20 +1,20 @@
 """Suitability by two judges together: one knows things and what facts rule out, the other reads fact and text as one.
 
 The tags (`suitability.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the
-contrary, and on all that no table has. The reader, a small cross-encoder, reads those, and knows less. A
-weighed mean of their log-odds counts. The reader lies in shipped/suitability/reader; the README above it tells how it
-was trained, how the two are weighed, and where both fail.
+contrary, and on all that no table has. The reader, a small cross-encoder, reads those, and knows less. A weighed mean
+of their log-odds counts. The reader lies in shipped/suitability/reader; the README above it tells how it was trained,
+how the two are weighed, and where both fail.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
 from threading import Event, Lock
 
+from cachetools import LRUCache
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
@@ -86,7 +86,7 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         check(folder)
         self._model = load(folder, LENGTH)
-        self._known: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._known: LRUCache[tuple[str, str], float] = LRUCache(KEPT)
         self._lock = Lock()
 
     def logits(self, pairs: Sequence[tuple[str, str]], stop: Event) -> dict[tuple[str, str], float]:
@@ -99,7 +99,8 @@ class Reader:
                 break
             some = new[start : start + BATCH]
             found |= dict(zip(some, self._read(some), strict=True))
-        self._keep(found)
+        with self._lock:
+            self._known.update(found)
         return found
 
     def _read(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -109,14 +110,6 @@ class Reader:
         with self._lock:
             logits = self._model.predict(readable, activation_fn=Identity(), batch_size=BATCH, show_progress_bar=False)
         return [float(logit) for logit in logits]
-
-    def _keep(self, found: dict[tuple[str, str], float]) -> None:
-        with self._lock:
-            for pair, logit in found.items():
-                self._known[pair] = logit
-                self._known.move_to_end(pair)
-            while len(self._known) > KEPT:
-                self._known.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)

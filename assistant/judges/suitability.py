@@ -12,7 +12,6 @@ shipped/suitability; how, and where it fails, is told in the README there.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +20,7 @@ from threading import Event, Lock
 from typing import Any, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from assistant.errors import ModelError
@@ -199,10 +199,10 @@ class Suitability:
 
     knowledge: Knowledge
     embedder: Embedder
-    _facts: OrderedDict[str, _Fact] = field(default_factory=OrderedDict)
-    _texts: OrderedDict[str, _Text] = field(default_factory=OrderedDict)
-    _vectors: OrderedDict[str, Array] = field(default_factory=OrderedDict)
-    _offers: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    _facts: LRUCache[str, _Fact] = field(default_factory=lambda: LRUCache(_KEPT))
+    _texts: LRUCache[str, _Text] = field(default_factory=lambda: LRUCache(_KEPT))
+    _vectors: LRUCache[str, Array] = field(default_factory=lambda: LRUCache(_KEPT_NAMES))
+    _offers: LRUCache[str, float] = field(default_factory=lambda: LRUCache(_KEPT_NAMES))
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -260,7 +260,7 @@ class Suitability:
         return float(_sigmoid(_linear(shape(found)[None], self.knowledge.mix[None]))[0, 0])
 
     def _read(
-        self, kept: OrderedDict[str, T], texts: Sequence[str], look: Callable[[Sequence[str]], list[T]], stop: Event
+        self, kept: LRUCache[str, T], texts: Sequence[str], look: Callable[[Sequence[str]], list[T]], stop: Event
     ) -> list[T | None]:
         """What was found of each text, looked for once and several together; None for an empty one, or when stopped."""
         keys = [" ".join(text.split()) for text in texts]
@@ -273,11 +273,7 @@ class Suitability:
             some = new[start : start + _TOGETHER]
             found |= dict(zip(some, look(some), strict=True))
         with self._lock:
-            for key in found:
-                kept[key] = found[key]
-                kept.move_to_end(key)
-            while len(kept) > _KEPT:
-                kept.popitem(last=False)
+            kept.update(found)
         return [found.get(key) for key in keys]
 
     def _ruled(self, facts: Sequence[str]) -> list[_Fact]:
@@ -334,9 +330,7 @@ class Suitability:
             sure = _sigmoid(_linear(self.embedder.encode(new), self.knowledge.offers[None]))[:, 0]
             found |= dict(zip(new, sure.tolist(), strict=True))
         with self._lock:
-            self._offers.update({text: found[text] for text in new})
-            while len(self._offers) > _KEPT_NAMES:
-                self._offers.popitem(last=False)
+            self._offers.update(found)
         return found
 
     def _known(self, some: Sequence[Name]) -> Array:
@@ -367,9 +361,7 @@ class Suitability:
         new = list(dict.fromkeys(text for text in some if text not in known))
         known |= dict(zip(new, self.embedder.encode(new), strict=True))
         with self._lock:
-            self._vectors.update({text: known[text] for text in new})
-            while len(self._vectors) > _KEPT_NAMES:
-                self._vectors.popitem(last=False)
+            self._vectors.update(known)
         return np.stack([known[text] for text in some]) if some else self.knowledge.things[:0]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Event, Lock
+
+from cachetools import LRUCache
 
 from assistant.types import Estimator, Passage, Relevance
 
@@ -18,7 +19,7 @@ class Kept:
     def __init__(self, estimator: Estimator) -> None:
         self.name, self.calibration = estimator.name, estimator.calibration
         self._estimator = estimator
-        self._known: OrderedDict[tuple[str, str], Relevance] = OrderedDict()
+        self._known: LRUCache[tuple[str, str], Relevance] = LRUCache(MOST)
         self._lock = Lock()
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
@@ -30,13 +31,6 @@ class Kept:
         if new:
             found |= dict(zip(new, self._estimator.estimate(question, list(new.values()), stop), strict=True))
         if not stop.is_set():
-            self._keep(found)
+            with self._lock:
+                self._known.update(found)
         return [found[key] for key in keys]
-
-    def _keep(self, found: dict[tuple[str, str], Relevance]) -> None:
-        with self._lock:
-            for key, one in found.items():
-                self._known[key] = one
-                self._known.move_to_end(key)
-            while len(self._known) > MOST:
-                self._known.popitem(last=False)

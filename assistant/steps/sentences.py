@@ -1,7 +1,7 @@
 """Cuts passages to the sentences that matter.
 
 By Sentence-BERT, 512 characters of each passage (GRG, section 2.2.3), or by the estimator of relevance, so many
-characters in all: a small model reads the right sentence the better, the fewer others stand around it.
+characters of all passages: it keeps the answer in less text, and reading is what an answer waits for.
 """
 
 from __future__ import annotations
