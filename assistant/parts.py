@@ -224,15 +224,22 @@ class Loader:
             self._suitability, self._multi_hop = suitability(self._embedder), multi_hop(self._embedder)
 
     def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
-        from assistant.library.shelves import open_shelves, shelf_names  # noqa: PLC0415 - starts the JVM
+        from assistant.library.shelves import (  # noqa: PLC0415 - starts the JVM
+            open_library,
+            open_shelves,
+            own_library,
+            shelf_names,
+        )
         from assistant.retrieve.hybrid import Hybrid  # noqa: PLC0415
+        from assistant.retrieve.own import Own  # noqa: PLC0415
 
-        words = open_shelves(choices.library, user, self.settings)
-        if choices.retriever == "bm25":
-            return words
-        meaning = self._dense_shelves().open(shelf_names(choices.library, user, self.settings), patience)
-        both: dict[str, Retriever] = {"bm25": words, "dense": meaning}
-        return meaning if choices.retriever == "dense" else Hybrid(both, constant=self.settings.retrieve.rrf)
+        names, own = shelf_names(choices.library, user, self.settings), own_library(user)
+        retriever: Retriever = open_shelves(choices.library, user, self.settings)
+        if choices.retriever != "bm25":
+            meaning = self._dense_shelves().open(names, patience)
+            both = {"bm25": retriever, "dense": meaning}
+            retriever = meaning if choices.retriever == "dense" else Hybrid(both, constant=self.settings.retrieve.rrf)
+        return Own(retriever, open_library(own, self.settings)) if own in names else retriever
 
     def _dense_shelves(self) -> DenseShelves:
         from assistant.library.vectors import DenseShelves  # noqa: PLC0415

@@ -171,7 +171,8 @@ class Passage:
 
     `score` is the retriever's own (BM25: unbounded; dense: cosine; fused: reciprocal rank sum). `found_by` names the
     queries that found it. `source` is the file or work it came from. `confidence` is how sure the relevance estimator
-    is that it answers the question, in (0, 1); None where no estimator was asked.
+    is that it answers the question, in (0, 1); None where no estimator was asked. It is the person's `own` where it
+    stands in a document of theirs.
     """
 
     id: str
@@ -181,6 +182,7 @@ class Passage:
     found_by: tuple[str, ...] = ()
     source: str = ""
     confidence: float | None = None
+    own: bool = False
 
     @property
     def titled(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 
 pytest_plugins = ["tests.fixtures_models"]
 
+# where the tests run in the background Ctrl-C is ignored, and what they start would inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # machines that test are slow
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ("torch", "transformers", "sentence_transformers", "sklearn", "matplotlib", "faiss", "jnius", "xllamacpp")
+HEAVY = "torch transformers sentence_transformers sklearn scipy matplotlib faiss jnius xllamacpp".split()
 
 
 @pytest.mark.parametrize("module", ["app", "assistant.__main__", "assistant.web.server"])

@@ -62,6 +62,19 @@ def test_own_documents_are_encoded_when_they_change(load: Callable[..., Loader],
 
 
 @pytest.mark.lucene
+@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
+def test_own_documents_are_told_from_the_library(
+    load: Callable[..., Loader], settings: Settings, retriever: RetrieverName
+) -> None:
+    loader = load()
+    loader.wait()
+    library_of(settings, own_library("ann"), [Passage("mine", "Cats", "The cat eats.")])
+    own = {one.id: one.own for one in found(loader, retriever, "the cat eats or sleeps", "ann")}
+    assert (own["mine"], own["cat"]) == (True, False)
+    assert not any(one.own for one in found(loader, retriever, "the cat eats or sleeps", "bob"))
+
+
+@pytest.mark.lucene
 def test_the_library_is_encoded_while_loading_where_the_settings_say_so(load: Callable[..., Loader]) -> None:
     loader = load("dense")
     loader.wait()

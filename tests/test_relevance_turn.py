@@ -452,6 +452,19 @@ def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None
     assert instead(turn) == ""
 
 
+@pytest.mark.parametrize("likeliest", ["p1", "p2"])
+def test_of_a_persons_own_documents_the_model_is_not_asked(parts: Parts, likeliest: str) -> None:
+    mine = [replace(one, own=one.id == "p2") for one in parts.retriever.search(QUESTION, 4)]
+    parts = sure(replace(parts, retriever=FixedRetriever(mine)), Sure({likeliest: 0.9}), below="own")
+    parts = replace(parts, llm=ScriptedLLM(["It is almond drink.", "unknown"], [NO]))
+    turn = asked(parts, Turn(QUESTION, choices=choices(loop="grg")))
+    if likeliest == "p2":
+        assert turn.answer == Answer(NOT_HELD, unknown=True)
+        assert (turn.own_answer, turn.events) == ("", ())
+    else:
+        assert turn.answer == Answer(f"{OWN}\n\nIt is almond drink.", origin="model")
+
+
 @pytest.mark.parametrize("below", ["refuse", "ask", "answer"])
 def test_nobody_is_asked_where_the_settings_say_otherwise(parts: Parts, below: str) -> None:
     turn, _ = unanswered(parts, below, "It is almond drink.", "unknown", loop="grg")

@@ -31,7 +31,6 @@ from assistant.commands.experiment import (
     indexed,
     tell,
 )
-from assistant.evaluation import weighing
 from assistant.evaluation.conditions import model_of
 from assistant.evaluation.thresholds import THRESHOLDS
 from assistant.parts import load_embedder
@@ -64,6 +63,7 @@ def re_rag(  # noqa: PLR0913 - the experiment's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
+    from assistant.evaluation import weighing  # noqa: PLC0415 - scipy
     from assistant.relevance.load import load_calibrated  # noqa: PLC0415 - torch
 
     knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))

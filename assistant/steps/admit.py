@@ -21,19 +21,27 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Replaces a chat answer from passages that is unknown, by what `relevance.below` says.
 
     What was written and no passage says stays, as the model's own; where it was nothing, or was set aside, the model's
-    own knowledge is asked. Where the model doesn't know either, or is not to be asked, that is `NOT_HELD`.
+    own knowledge is asked. Where the model doesn't know either, or is not to be asked, that is `NOT_HELD`; of the
+    person's own documents it knows nothing, so where one of them was most likely to answer, it isn't asked.
     """
     answer, below = turn.answer, below_of(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
         yield turn
     elif answer.origin == "model" or below in {"refuse", "ask"}:
         yield _not_held(turn)
+    elif _of_own_documents(turn):
+        yield _not_held(turn).grow(own_answer="")
     elif not says_unknown(answer.text) and not turn.citations:
         yield turn.told(UNSUPPORTED).grow(answer=unbacked(answer.text), citations=())
     elif below == "answer":
         yield _not_held(turn)
     else:
         yield from _from_own_knowledge(turn.told(UNANSWERED), parts, stop)
+
+
+def _of_own_documents(turn: Turn) -> bool:
+    likeliest = max(turn.passages, key=lambda passage: passage.confidence or 0.0, default=None)
+    return likeliest is not None and likeliest.own
 
 
 def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -30,10 +29,7 @@ def started(folder: Path) -> Iterator[App]:
     environment = {**os.environ, "SEQUITUR_DATA_DIR": str(folder), "SEQUITUR_LLM__MODEL": "smollm2-135m"}
     began = time.perf_counter()
     command = [sys.executable, "app.py", "--port", "0"]
-    # where the tests run in the background Ctrl-C is ignored, and a process inherits that, but not a handler
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-    signal.signal(signal.SIGINT, before)
     assert process.stderr
     line = process.stderr.readline()
     found = re.search(r"http://\S+", line)

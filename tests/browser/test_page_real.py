@@ -31,7 +31,7 @@ def page(browser: Browser, app: App) -> Iterator[Page]:
     context = browser.new_context()
     page = context.new_page()
     page.goto(app.url)
-    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator(".welcome")).to_be_visible(timeout=60_000)  # models load beside it
     yield page
     context.close()
 

@@ -1,0 +1,26 @@
+"""Tells passages of the person's own documents from those of a library that everybody has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from assistant.retrieve.bm25 import Bm25
+from assistant.types import Passage, Retriever
+
+
+class Own:
+    """A `Retriever` that finds what another does, and marks what stands in the person's own documents."""
+
+    def __init__(self, retriever: Retriever, documents: Bm25) -> None:
+        self._retriever, self._documents = retriever, documents
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """At most `k` passages, best first.
+
+        Raises:
+            LibraryError: an index can't be read any more.
+        """
+        return [
+            replace(passage, own=self._documents.get(passage.id) is not None)
+            for passage in self._retriever.search(query, k)
+        ]
