@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,6 +162,9 @@ class Loader:
         usual = sys.getswitchinterval()
         sys.setswitchinterval(_TURN)
         try:
+            from assistant.llm.load import runs_apart  # noqa: PLC0415 - may ask torch
+
+            llm = self._begun() if runs_apart(self.settings.llm) else None
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
             if self.settings.retrieve.retriever != "bm25":
@@ -170,12 +174,25 @@ class Loader:
             self._stage("Judges", self._load_judges)
             if self.settings.turn.digest == "seq2seq":
                 self._stage("Summariser", self._load_summariser)
-            self._llm = self._stage("Language model", self._load_llm)
+            self._llm = llm.result() if llm else self._stage("Language model", self._load_llm)
         except SequiturError:
             pass  # the stage holds the sentence, and whoever asks for parts is told
         finally:
             sys.setswitchinterval(usual)
             self._finished.set()
+
+    def _begun(self) -> Future[Engine]:
+        """The language model, being loaded in a thread of its own: an engine apart takes little of this process."""
+        future = Future[Engine]()
+
+        def load() -> None:
+            try:
+                future.set_result(self._stage("Language model", self._load_llm))
+            except SequiturError as error:
+                future.set_exception(error)
+
+        Thread(target=load, name="engine loader", daemon=True).start()
+        return future
 
     def _stage(self, name: str, load: Callable[[Progress], T]) -> T:
         self._set(Stage(name))
@@ -198,9 +215,10 @@ class Loader:
     def _load_embedder(self, progress: Progress) -> SentenceEmbedder:
         embedder = load_embedder(self.settings, progress)
         # All learn from examples when they are first used; nobody's first message should wait for that.
-        intent_of("Hello", embedder, self.settings.turn)
-        offers("I'm vegan.", (), embedder)
-        fields_of(["I'm vegan."], embedder)
+        with embedder.keeping(self.settings.data_dir / "examples"):
+            intent_of("Hello", embedder, self.settings.turn)
+            offers("I'm vegan.", (), embedder)
+            fields_of(["I'm vegan."], embedder)
         return embedder
 
     def _load_starter(self, progress: Progress) -> Path:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Event
 from zlib import crc32
 
@@ -94,6 +96,10 @@ class WordEmbedder:
                 row[crc32(word.strip(".,;:!?\"'").encode("utf-8", "replace")) % 2048] += 1
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         return np.asarray(rows / np.maximum(norms, 1e-9), dtype=np.float32)
+
+    @contextmanager
+    def keeping(self, _folder: Path) -> Iterator[None]:
+        yield
 
 
 WORDS = WordEmbedder()

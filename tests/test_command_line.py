@@ -51,6 +51,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (("ask", "Hello", "--strategy", "nope"), "there are: concat, concat_pf"),
         (("ask", "Hello", "--loop", "nope"), "there are: grg"),
         (("ask", "Hello", "--k", "0"), "--k"),
+        (("ask", "Hello", "--library", "nope"), "There is no complete index in"),
         (("ask", "Hello", "--settings", "/nowhere.toml"), "/nowhere.toml can't be read"),
         (("chat", "--strategy", "nope"), "there are: concat, concat_pf"),
         (("facts", "add", ""), "The fact is empty; write a sentence about yourself."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,9 +73,19 @@ def test_after_a_stop(start: Start, tmp_path: Path) -> None:
     assert _status(process, tmp_path) == 0  # its input has ended
 
 
-def test_after_an_error(start: Start, tmp_path: Path) -> None:
-    assert _status(start("-m", "assistant", "ask", "Hello", "--library", "nope"), tmp_path) == 2
-    assert "Error: There is no complete index" in _said(tmp_path)
+@pytest.fixture
+def broken_library(tmp_path: Path) -> Iterator[str]:
+    """The name of a library whose index turns out to be none when it is opened, after everything is loaded."""
+    folder = load().libraries_dir / f"broken-{tmp_path.name[-40:].lower()}"
+    folder.mkdir(parents=True)
+    (folder / "segments_1").write_text("no index")
+    yield folder.name
+    shutil.rmtree(folder)
+
+
+def test_after_an_error(start: Start, tmp_path: Path, broken_library: str) -> None:
+    assert _status(start("-m", "assistant", "ask", "Hello", "--library", broken_library), tmp_path) == 2
+    assert "Error: The index in" in _said(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="libraries of a process are looked up in /proc")

@@ -16,6 +16,8 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from assistant import parts
 from assistant.commands.ending import at_end
 from assistant.errors import DataError, SettingsError
+from assistant.library import starter
+from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, Stage
 from assistant.settings import Backend as Runs
 from assistant.settings import RetrieverName, Settings, load
@@ -111,9 +113,13 @@ def writing(into: Path) -> Iterator[None]:
 def ready(settings: Settings) -> Loader:
     """Load everything, with a bar for each stage on the error stream; it is closed when the command ends.
 
+    A library that is not there is told of before anything is loaded.
+
     Raises:
         SequiturError: something could not be loaded.
     """
+    if settings.library != starter.NAME:
+        check_is_built(settings.library, settings)
     loader = Loader(settings)
     at_end(loader.close)
     loader.start()

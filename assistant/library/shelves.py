@@ -16,7 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from assistant.errors import LibraryError
-from assistant.retrieve.bm25 import Bm25
+from assistant.retrieve.bm25 import Bm25, no_index_in
 from assistant.settings import Settings
 
 OWN = "user-"
@@ -52,6 +52,17 @@ def library_names(settings: Settings, user: str | None = None) -> list[str]:
     own = own_library(user) if user is not None else ""
     names = sorted(one.name for one in folders if _NAME.fullmatch(one.name) and is_library(one))
     return [name for name in names if not name.startswith(OWN) or name == own]
+
+
+def check_is_built(name: str, settings: Settings) -> None:
+    """See that the library of this name can be opened, as far as can be told without opening it.
+
+    Raises:
+        LibraryError: no index was ever finished there; the message says what to do.
+    """
+    folder = library_folder(name, settings)
+    if not is_library(folder):
+        raise LibraryError(no_index_in(folder))
 
 
 def open_library(name: str, settings: Settings) -> Bm25:

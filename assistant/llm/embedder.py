@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assistant.errors import ModelError
 from assistant.llm.folders import name_of
+from assistant.llm.kept_vectors import KeptVectors, Vectors
 
 # Of a model that tells none.
 _WINDOW = 256
@@ -28,6 +29,8 @@ class SentenceEmbedder:
         self.name = name or name_of(folder)
         self.device = device
         self._lock = Lock()
+        self._folder = folder
+        self._kept: KeptVectors | None = None
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - takes seconds to import
         from transformers.utils import logging  # noqa: PLC0415
 
@@ -37,10 +40,26 @@ class SentenceEmbedder:
         except (OSError, ValueError, KeyError, RuntimeError, AttributeError) as error:
             raise ModelError(f"{folder} holds no complete Sentence-BERT model ({error}); fetch it again.") from error
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), each row of length 1."""
         if not texts:
             return np.zeros((0, self._model.get_embedding_dimension() or 0), dtype=np.float32)
+        return self._kept.of(texts, self._encoded) if self._kept else self._encoded(texts)
+
+    @contextmanager
+    def keeping(self, folder: Path) -> Iterator[None]:
+        """Meanwhile vectors are kept in this folder, for the next start: those of examples, which stay the same.
+
+        Only for as long as no other thread uses the embedder.
+        """
+        self._kept = KeptVectors(folder, self._folder)
+        try:
+            yield
+            self._kept.tidy()
+        finally:
+            self._kept = None
+
+    def _encoded(self, texts: Sequence[str]) -> Vectors:
         with self._lock:
             vectors = self._model.encode(
                 [_clean(text) for text in texts], normalize_embeddings=True, show_progress_bar=False

@@ -93,6 +93,11 @@ def backend_of(chosen: LLMSettings) -> Backend:
     return _fastest_on_cpu() if chosen.model == CPU_DEFAULT or _is_gguf(chosen.model) else "transformers"
 
 
+def runs_apart(chosen: LLMSettings) -> bool:
+    """Whether the model that is set runs in a process of its own."""
+    return backend_of(chosen) != "transformers"
+
+
 def _fastest_on_cpu() -> Backend:
     """OpenVINO where it was measured to win (docs/results/llm.md), and its package is there."""
     return "openvino" if has_wide_vectors() and find_spec("openvino_genai") else "llama.cpp"

@@ -206,9 +206,14 @@ def reading(where: Path | str) -> Iterator[None]:
         raise LibraryError(_sentence(kind, where)) from error
 
 
+def no_index_in(where: Path | str) -> str:
+    """What a person is told of a folder without a complete index."""
+    return f"There is no complete index in {where}; {AGAIN}."
+
+
 def _sentence(kind: str, where: Path | str) -> str:
     if kind in {"IndexNotFoundException", "NoSuchFileException", "FileNotFoundException"}:
-        return f"There is no complete index in {where}; {AGAIN}."
+        return no_index_in(where)
     if kind.startswith("IndexFormatToo"):
         return f"The index in {where} is of another version; remove that folder and {AGAIN}."
     return f"The index in {where} can't be read ({kind}); remove that folder and {AGAIN}."
@@ -216,7 +221,7 @@ def _sentence(kind: str, where: Path | str) -> str:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        raise LibraryError(_sentence("IndexNotFoundException", folder))
+        raise LibraryError(no_index_in(folder))
     with reading(folder):
         directory = jvm.java("org.apache.lucene.store.FSDirectory").open(_java_path(folder))
         try:
