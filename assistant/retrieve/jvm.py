@@ -23,10 +23,15 @@ from typing import Any, ParamSpec, TypeVar
 
 from assistant.errors import LibraryError
 
-# -Xrs leaves Ctrl-C to Python; the next two keep what Java says of a crash out of answers and of the working folder;
-# the rest keeps Lucene from reporting which of its optional speed-ups are absent.
+# Searching takes some 10 MB of Java's memory, building an index more: the serial collector takes what is needed, and
+# gives it back. -Xrs leaves Ctrl-C to Python; the next two keep what Java says of a crash out of answers and of the
+# working folder; the rest keeps Lucene from reporting which of its optional speed-ups are absent.
 OPTIONS = (
     "-Xmx1g",
+    "-XX:+UseSerialGC",
+    "-Xms8m",
+    "-XX:MinHeapFreeRatio=10",
+    "-XX:MaxHeapFreeRatio=30",
     "-Xrs",
     "-XX:+DisplayVMOutputToStderr",
     f"-XX:ErrorFile={Path(tempfile.gettempdir()) / 'sequitur-java-%p.log'}",
