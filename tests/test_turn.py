@@ -126,6 +126,17 @@ def test_golden_a_follow_up_is_rewritten_and_glanced_for(parts: Parts) -> None:
     golden("follow_up", turn)
 
 
+@pytest.mark.parametrize(("known", "name"), [((VEGETARIAN,), "utterance"), ((OFF,), "question"), ((), "question")])
+def test_there_are_sources_to_look_at_before_the_model_has_written_anything(
+    parts: Parts, known: tuple[Fact, ...], name: str
+) -> None:
+    llm = ScriptedLLM()
+    seen = flow.run(Turn("What is a good diet?", known=known), replace(parts, llm=llm), Event())
+    first = next(turn for turn in seen if turn.passages)
+    assert [(query.name, query.text) for query in first.queries] == [(name, "What is a good diet?")]
+    assert not llm.prompts
+
+
 def test_golden_a_loop_of_iterations_writes_documents_and_answers_from_the_last(parts: Parts) -> None:
     document = "Oat drink is made of oats. It holds no lactose."
     parts = scripted(parts, document, "Oat drink holds no lactose.")
