@@ -28,7 +28,6 @@ from assistant.commands import (
     train,
     train_blend,
     train_joint,
-    train_multi_hop,
     train_quality,
     train_reader,
     train_suitability,
@@ -68,7 +67,6 @@ train.app.command()(train_quality.quality)
 train.app.command()(train_reader.reader)
 train.app.command()(train_suitability.suitability)
 train.app.command()(train_support.support)
-train.app.command("multi-hop")(train_multi_hop.multi_hop)
 train.app.command()(train_joint.joint)
 train.app.command()(train_blend.blend)
 app.command("ikat")(ikat.ikat)

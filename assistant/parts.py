@@ -24,7 +24,6 @@ from assistant.types import (
     Embedder,
     Engine,
     EstimatorOf,
-    MultiHopJudge,
     Parts,
     Progress,
     Retriever,
@@ -72,7 +71,6 @@ class Loader:
         self._estimator: EstimatorOf | None = None
         self._support: SupportJudgeOf | None = None
         self._suitability: SuitabilityJudge | None = None
-        self._multi_hop: MultiHopJudge | None = None
         self._dense: DenseShelves | None = None
         self._notice = ""
 
@@ -144,7 +142,7 @@ class Loader:
         if not self._finished.is_set() or self._llm is None or self._embedder is None:
             raise ModelError("Sequitur is still loading; try again in a moment.")
         retriever = self._retriever(user, choices, PATIENCE)
-        judges = self._estimator, self._support, self._suitability, self._multi_hop
+        judges = self._estimator, self._support, self._suitability
         return Parts(self.settings, self._llm, self._embedder, retriever, *judges)
 
     def prepare(self, user: str, choices: Choices) -> str:
@@ -235,11 +233,11 @@ class Loader:
         return load_estimator(self.settings, progress, self._embedder)
 
     def _load_judges(self, progress: Progress) -> None:  # noqa: ARG002 - they are small and here
-        from assistant.judges.load import multi_hop, suitability  # noqa: PLC0415
+        from assistant.judges.load import suitability  # noqa: PLC0415
 
         self._support = load_support(self.settings, self._embedder)
         if self._embedder:
-            self._suitability, self._multi_hop = suitability(self._embedder), multi_hop(self._embedder)
+            self._suitability = suitability(self._embedder)
 
     def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
         from assistant.library.shelves import (  # noqa: PLC0415 - starts the JVM

@@ -181,11 +181,6 @@ class TurnSettings(Section):
     document_tokens: int = Field(200, ge=8, description="length of the document that an ITRG loop writes each round")
     early_stop: bool = Field(True, description="whether an ITRG loop ends when a round finds the passages of the last")
     answer_tokens: int = Field(160, ge=8, description="length of the answer")
-    plan: Literal["auto", "always", "never"] = Field(
-        "never",
-        description="whether the model plans look-ups of parts of a question: where a small judge surely sees that it "
-        "needs several, always (for large models), or never (docs/results/plan.md)",
-    )
     quality: str = Field("", description="a model of `train quality`, to leave out unreliable passages; empty = none")
     digest: Literal["relevant", "extractive", "llm", "seq2seq"] = Field(
         "relevant",

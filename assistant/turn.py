@@ -1,8 +1,8 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
-    english -> facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> plan (unless
-    never) -> quality (if set) -> digests -> in_play (facts) -> suited (to the person) -> answer (citations and a second
-    look inside) -> quote (if there is no answer) -> admit -> suits -> because -> language (if set) -> offers
+    english -> facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if
+    set) -> digests -> in_play (facts) -> suited (to the person) -> answer (citations and a second look inside) -> quote
+    (if there is no answer) -> admit -> suits -> because -> language (if set) -> offers
 
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
@@ -32,7 +32,6 @@ from assistant.steps import (
     intent,
     language,
     offers,
-    plan,
     quality,
     quote,
     recall,
@@ -51,20 +50,16 @@ MEMORY: Flow = (("answer", recall.run), ("offers", offers.run))
 WRITING: Flow = (("answer", compose.run), ("because", because.run))
 
 
-def asked(
-    turn: Turn, *, estimated: bool = False, planned: bool = False, judged: bool = False, translated: bool = False
-) -> Flow:
+def asked(turn: Turn, *, estimated: bool = False, judged: bool = False, translated: bool = False) -> Flow:
     """The flow of a question: the loop finds passages, and the strategy answers from them.
 
-    In between their relevance may be `estimated`, more of them looked up as `planned`, and their quality `judged`; at
-    last the reply may be `translated`.
+    In between their relevance may be `estimated`, and their quality `judged`; at last the reply may be `translated`.
     """
     return (
         ("glance", glance.run),
         ("question", rewrite.run),
         ("passages", variants.step("loops", turn.choices.loop)),
-        *((("relevance", relevance.by_sides),) if estimated else ()),
-        *((("plan", plan.run),) if planned else ()),
+        *((("relevance", relevance.run),) if estimated else ()),
         *((("quality", quality.run),) if judged else ()),
         ("digests", digest.run),
         ("in_play", in_play.run),
@@ -96,7 +91,6 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     question = asked(
         turn,
         estimated=parts.estimator is not None,
-        planned=knobs.plan != "never",
         judged=bool(knobs.quality),
         translated=knobs.translate,
     )

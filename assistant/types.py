@@ -678,18 +678,6 @@ class SuitabilityJudge(Protocol):
         ...
 
 
-class MultiHopJudge(Protocol):
-    """Tells which questions need more than one look-up. Safe to call from several threads."""
-
-    def needs_several(self, question: str) -> bool:
-        """Whether this one surely does.
-
-        Raises:
-            ModelError: the judge can't be used.
-        """
-        ...
-
-
 # One that asks a language model is given the turn's own, which counts its tokens.
 SupportJudgeOf = Callable[[LLM], SupportJudge]
 
@@ -698,9 +686,8 @@ SupportJudgeOf = Callable[[LLM], SupportJudge]
 class Parts:
     """What a turn is run with. Without an `estimator`, nobody says how relevant the passages are.
 
-    Without a judge of `support`, sentences stay unchecked; without one of `suitability`, nothing is left out; without
-    one of `multi_hop`, look-ups are planned always or never. All raise a ModelError where they are set and can't be
-    had.
+    Without a judge of `support`, sentences stay unchecked; without one of `suitability`, nothing is left out. All raise
+    a ModelError where they are set and can't be had.
     """
 
     settings: Settings
@@ -710,7 +697,6 @@ class Parts:
     estimator: EstimatorOf | None = None
     support: SupportJudgeOf | None = None
     suitability: SuitabilityJudge | None = None
-    multi_hop: MultiHopJudge | None = None
 
 
 class Step(Protocol):

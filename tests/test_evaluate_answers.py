@@ -109,34 +109,6 @@ def test_what_strategies_ask_in_common_is_asked_once_and_counted_each_time(files
         open_run(tmp_path / "out", told, "scripted")
 
 
-def test_planned_look_ups_are_a_way_to_find_passages(files, parts, tmp_path) -> None:
-    class Named(FixedRetriever):
-        def search(self, query, k):
-            return [one for one in self.passages if one.title in query]
-
-    class Planner(Reader):
-        def _next(self, messages) -> str:
-            written = '{"1": "What is the capital of Peru?", "2": "What is the capital of Kenya?"}'
-            return written if "look-ups" in messages[0].content else super()._next(messages)
-
-    turn = parts.settings.turn.model_copy(update={"plan": "always"})
-    settings = parts.settings.model_copy(update={"turn": turn})
-    parts = replace(parts, settings=settings, llm=Planner(), retriever=Named(passages(*CAPITALS)))
-    experiment = Experiment(*files, ("ranked/concat", "plan/concat"), (Setting(k=3),))
-    summary, run, _ = ran(experiment, parts, tmp_path / "out")
-    planned = run.rows["plan/concat", 3, "none", 1, 0, "qPeru"]
-    assert planned["queries"] == [
-        "capital of Peru?",
-        "What is the capital of Peru?",
-        "What is the capital of Kenya?",
-    ]
-    assert planned["passages"] == ["Peru", "Kenya"]
-    assert run.rows["ranked/concat", 3, "none", 1, 0, "qPeru"]["passages"] == ["Peru"]
-    assert set(summary["differences"]) == {"plan/concat"}
-    # what the look-ups cost is counted
-    assert planned["completion_tokens"] > 10
-
-
 def test_runs_with_other_settings_of_a_turn_share_replies(files, parts, tmp_path) -> None:
     asked = replace(Experiment(*files, ("concat",), (Setting(k=2),)), replies=tmp_path / "replies.jsonl")
     found = FixedRetriever(passages("France", "Peru"))

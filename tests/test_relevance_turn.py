@@ -24,7 +24,6 @@ from assistant.types import (
     Choices,
     Completion,
     Confidence,
-    Exchange,
     Parts,
     Passage,
     Query,
@@ -268,55 +267,6 @@ def test_or_the_model_answers_itself_and_says_so(parts: Parts) -> None:
     assert turn.citations == ()
     # its prompt holds no passage
     assert "Lactose is the sugar" not in parts.llm.prompts[0][-1].content
-
-
-def test_of_a_comparison_each_side_has_its_best_passage(parts: Parts) -> None:
-    names = ("Norway", "Sweden", "Hungary")
-    found = [Passage(f"{name} {n}", name, f"Text {n} on {name}.") for n in range(3) for name in names]
-
-    @dataclass
-    class Sides(Sure):
-        def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-            self.asked.append([question])
-            return [
-                Relevance.of_confidence(0.8 if p.id.endswith("2") and p.title in question else 0.1) for p in passages
-            ]
-
-    estimator = Sides({})
-    base = sure(parts, estimator, "Sweden, I think.", "Sweden.", rerank=False)
-    base = replace(base, retriever=FixedRetriever(found))
-    question = "Which has more people, Norway or Sweden?"
-    turn = asked(base, Turn(question, choices=choices(k=4, form="factoid")))
-    assert [passage.id for passage in turn.passages[:2]] == ["Norway 2", "Sweden 2"]
-    assert [passage.confidence for passage in turn.passages] == pytest.approx([0.8, 0.8, 0.1, 0.1])
-    assert len({passage.id for passage in turn.passages}) == 4
-    assert len(estimator.asked) == 2
-    assert [query.name for query in turn.queries] == ["question", "Norway", "Sweden"]
-    assert turn.confidence
-    assert turn.confidence.value == pytest.approx(0.8)
-
-
-def test_a_follow_up_is_compared_as_it_was_meant(parts: Parts) -> None:
-    said, meant = "How does it compare to Sweden?", "How does Norway compare to Sweden?"
-    base = sure(parts, Sure({}), meant, "Sweden.", "Sweden.", rerank=False)
-    history = (Exchange("Tell me about Norway.", "Tell me about Norway.", "Norway is a country."),)
-    turn = asked(base, Turn(said, history, choices=choices(form="factoid")))
-    assert (turn.question, turn.rewritten) == (meant, True)
-    assert [query.name for query in turn.queries] == ["question", "Norway", "Sweden"]
-
-
-def test_a_comparison_is_as_sure_as_its_weaker_side(parts: Parts) -> None:
-    @dataclass
-    class OneSide(Sure):
-        def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-            return [Relevance.of_confidence(0.9 if "bread" in question else 0.05) for _ in passages]
-
-    base = sure(parts, OneSide({}), "Oat drink, I think.", rerank=False, below="refuse")
-    turn = asked(base, Turn("Which holds more lactose, bread or cheese?", choices=choices()))
-    assert turn.confidence
-    assert turn.confidence.value == pytest.approx(0.05)
-    assert turn.answer
-    assert turn.answer.unknown
 
 
 def test_or_the_person_is_asked(parts: Parts) -> None:

@@ -368,9 +368,7 @@ def test_stopping_keeps_what_was_written(parts: Parts, after: int) -> None:
 
 def test_every_step_has_a_name_for_people(parts: Parts) -> None:
     turn = asked(scripted(parts, DRAFT, *["unknown"] * 4), Turn("Which drink holds no lactose?"))
-    flow_names = {
-        name for name, _ in (*flow.BEFORE, *flow.TALK, *flow.asked(turn, estimated=True, planned=True, judged=True))
-    }
+    flow_names = {name for name, _ in (*flow.BEFORE, *flow.TALK, *flow.asked(turn, estimated=True, judged=True))}
     assert {*turn.timings, *flow_names} <= set(STEPS)
     assert set(DOING) == {"load", *STEPS}
 

@@ -50,8 +50,8 @@ class GoldPlace(StrEnum):
 OneLoop = Annotated[
     str,
     typer.Option(
-        help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', 'ranked' (by relevance), 'plan'"
-        " (ranked, and by parts), or a loop."
+        help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', 'ranked' (by relevance), or"
+        " a loop."
     ),
 ]
 Iterations = Annotated[int, typer.Option(min=1, max=5, help="The T of ITRG's loops; they never end early here.")]

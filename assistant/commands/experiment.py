@@ -13,7 +13,6 @@ import typer
 
 from assistant.commands.bars import bar
 from assistant.commands.common import load_llm, out, talk
-from assistant.judges.load import multi_hop
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
 from assistant.retrieve.bm25 import Bm25
@@ -68,15 +67,7 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
         with bar("Summariser") as progress:
             load(settings, progress)
     with bar("Language model") as progress:
-        return Parts(
-            settings,
-            load_llm(settings, progress),
-            embedder,
-            retriever,
-            estimator,
-            support,
-            multi_hop=multi_hop(embedder),
-        )
+        return Parts(settings, load_llm(settings, progress), embedder, retriever, estimator, support)
 
 
 def command_line() -> str:

@@ -4,8 +4,7 @@
 that the model writes from its own knowledge; any other name is a loop. A loop runs as it does in a turn, with few
 passages, but never ends early; its last queries are then searched again, as deep as the experiment wants.
 
-`ranked` searches for the question and goes on as a turn does: the relevance estimator chooses the passages. `plan` goes
-on with look-ups of the question's parts, where `turn.plan` wants them.
+`ranked` searches for the question and goes on as a turn does: the relevance estimator chooses the passages.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from assistant.llm.rounds import straight
 from assistant.retrieve.fusion import fuse
 from assistant.retrieve.search import look
 from assistant.settings import Settings
-from assistant.steps import plan, relevance
+from assistant.steps import relevance
 from assistant.types import Choices, Parts, Passage, Query, Retriever, Step, Turn
 
 ALONE = ("question", "draft", "generate")
@@ -135,8 +134,6 @@ def _chosen(*steps: Step) -> Step:
 # Those whose passages are as a turn leaves them, and not to be searched for again.
 CHOSEN: Mapping[str, Step] = {
     "ranked": _chosen(relevance.run),
-    "sides": _chosen(relevance.by_sides),
-    "plan": _chosen(relevance.run, plan.run),
 }
 
 

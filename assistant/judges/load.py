@@ -5,7 +5,7 @@ from __future__ import annotations
 from assistant.errors import ModelError
 from assistant.judges.support import SHIPPED, Support
 from assistant.settings import Settings
-from assistant.types import LLM, Embedder, MultiHopJudge, SuitabilityJudge, SupportJudge, SupportJudgeOf
+from assistant.types import LLM, Embedder, SuitabilityJudge, SupportJudge, SupportJudgeOf
 
 
 def chosen(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:
@@ -38,19 +38,6 @@ def suitability(embedder: Embedder) -> SuitabilityJudge:
         return Unusable(str(error))
 
 
-def multi_hop(embedder: Embedder) -> MultiHopJudge:
-    """The judge of which questions need several look-ups, which comes with Sequitur and reads by this embedder.
-
-    One whose file is missing or that was trained for another embedder fails with a ModelError when it is asked.
-    """
-    from assistant.judges.multi_hop import SHIPPED, Curve, MultiHop  # noqa: PLC0415
-
-    try:
-        return MultiHop(Curve.load(SHIPPED), embedder)
-    except ModelError as error:
-        return Unusable(str(error))
-
-
 class Unusable:
     """Stands for a judge that can't be used, and says why whenever it is asked."""
 
@@ -60,10 +47,6 @@ class Unusable:
         self._why = why
 
     def clashes(self, *_: object) -> list[list[float]]:
-        """Raises a ModelError."""
-        raise ModelError(self._why)
-
-    def needs_several(self, *_: object) -> bool:
         """Raises a ModelError."""
         raise ModelError(self._why)
 

@@ -2,10 +2,9 @@
 
 Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. Where
 facts are used it is asked about the question with them, too, and the mean of its log-odds counts: the question alone
-brings a vegan eggs, the facts beside it what says little on the question. The place in the search counts as well. For
-a comparison it is asked about each side, and the best of each take the places in turn. A chat reply leaves out what is
-far less likely to answer than the likeliest passage (`relevance.least`). It runs when sources are on the page already.
-If it fails, the turn goes on as it was found, and says so.
+brings a vegan eggs, the facts beside it what says little on the question. The place in the search counts as well. A
+chat reply leaves out what is far less likely to answer than the likeliest passage (`relevance.least`). It runs when
+sources are on the page already. If it fails, the turn goes on as it was found, and says so.
 """
 
 from __future__ import annotations
@@ -13,29 +12,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, compress
+from itertools import compress
 from statistics import fmean
 from threading import Event
 
 from assistant.errors import SequiturError
 from assistant.relevance.estimate import PRIOR, likely, reranked, set_confidence
 from assistant.retrieve.fusion import fuse
-from assistant.retrieve.sides import sides
-from assistant.types import Confidence, Estimator, Parts, Passage, Query, Relevance, Turn
+from assistant.types import Confidence, Estimator, Parts, Passage, Relevance, Turn
 
 _LOG = logging.getLogger(__name__)
 NOT_JUDGED = "The passages were used as they were found: "
-
-
-def by_sides(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """As `run`, but of a comparison each side is searched for."""
-    searched = any(query.name == "question" for query in turn.queries)
-    known = all(passage.confidence is not None for passage in turn.passages)
-    compared = sides(turn.question) if searched and not known and not stop.is_set() and parts.estimator else ()
-    if compared:
-        yield _asked(turn, lambda estimator: _side_by_side(turn, compared, estimator, parts, stop), parts, stop)
-    else:
-        yield from run(turn, parts, stop)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -70,30 +57,6 @@ def _asked(turn: Turn, use: Callable[[Estimator], Turn], parts: Parts, stop: Eve
         _LOG.exception("the relevance estimator failed")
         return turn.told(f"{NOT_JUDGED}the relevance estimator failed ({error}).")
     return turn if stop.is_set() else judged
-
-
-def _side_by_side(turn: Turn, compared: Sequence[Query], estimator: Estimator, parts: Parts, stop: Event) -> Turn:
-    """The turn with the best passages of each side, one of each after the other.
-
-    The set is as sure as its weakest side: half of a comparison is no answer.
-    """
-    knobs, rankings = parts.settings.relevance, []
-    for side in compared:
-        found = parts.retriever.search(side.text, knobs.candidates)
-        known = {passage.id for passage in turn.passages}
-        others = [replace(one, found_by=(side.name,)) for one in found if one.id not in known]
-        candidates = [*turn.passages, *others]
-        best = reranked(candidates, estimator.estimate(side.text, candidates, stop), len(candidates))
-        rankings.append([replace(passage, confidence=one.confidence) for passage, one in best])
-    first: dict[str, Passage] = {}
-    for passage in chain.from_iterable(zip(*rankings, strict=False)):
-        first.setdefault(passage.id, passage)
-    order = list(first.values())
-    weakest = min(ranking[0].confidence or 0.0 for ranking in rankings)
-    confidence = Confidence(weakest, knobs.threshold, estimator.name, estimator.calibration)
-    k = turn.choices.k
-    turn = turn.grow(queries=(*turn.queries, *compared), confidence=confidence)
-    return turn.grow(passages=tuple(order[:k]), reserve=tuple(order[k : max(k, knobs.keep)]))
 
 
 def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, parts: Parts, stop: Event) -> Turn:

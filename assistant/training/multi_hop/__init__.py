@@ -1,1 +1,0 @@
-"""Teaches the judge of multi-hop questions."""
