@@ -181,6 +181,11 @@ class TurnSettings(Section):
     document_tokens: int = Field(200, ge=8, description="length of the document that an ITRG loop writes each round")
     early_stop: bool = Field(True, description="whether an ITRG loop ends when a round finds the passages of the last")
     answer_tokens: int = Field(160, ge=8, description="length of the answer")
+    ordinals: bool = Field(
+        True,
+        description='whether "the 3rd one" is spelt out by a rule before a follow-up is written anew '
+        "(docs/results/rewriting.md)",
+    )
     quality: str = Field("", description="a model of `train quality`, to leave out unreliable passages; empty = none")
     digest: Literal["relevant", "extractive", "llm", "seq2seq"] = Field(
         "relevant",

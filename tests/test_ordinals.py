@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from threading import Event
+
 import pytest
 
 from assistant.rules.ordinals import spelt_out
-from assistant.types import Exchange
+from assistant.steps import rewrite
+from assistant.types import Exchange, Parts, Turn
+from tests.scripted import ScriptedLLM
 
 
 def said(utterance: str, reply: str) -> Exchange:
@@ -74,3 +79,13 @@ def test_a_long_item_is_cut() -> None:
     spelt = spelt_out("Why the first one?", said("Which?", f"- {'very ' * 60}long\n- short"))
     assert len(spelt) < 190
     assert spelt.endswith('…"?')
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_turn_spells_it_out_unless_that_is_switched_off(parts: Parts, on: bool) -> None:
+    knobs = parts.settings.turn.model_copy(update={"ordinals": on})
+    llm = ScriptedLLM(["Why is walking good for the back?"])
+    parts = replace(parts, settings=parts.settings.model_copy(update={"turn": knobs}), llm=llm)
+    for _ in rewrite.run(Turn("Why is the third one good?", (NUMBERED,)), parts, Event()):
+        pass
+    assert ('"walking"' in llm.prompts[0][-1].content) == on

@@ -35,7 +35,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     it. What is named by its place in the last reply is spelt out for them.
     """
     history, facts = recent(turn.history, exchanges=3, chars=400), _facts(turn)
-    utterance = spelt_out(turn.said, turn.history[-1]) if turn.history else turn.said
+    named = turn.history and parts.settings.turn.ordinals
+    utterance = spelt_out(turn.said, turn.history[-1]) if named else turn.said
     if not history and not facts:
         question = in_full(turn.said)
         yield turn.grow(question=question, rewritten=question != turn.utterance)
