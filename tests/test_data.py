@@ -120,11 +120,13 @@ def test_verbatim_means_word_for_word():
 
 def test_intents_cover_all_and_copy_no_example_of_the_prompt():
     rows = read("intents")
+    feelings = read("intents_feelings")
+    assert Counter(row["intent"] for row in feelings) == {"small_talk": 24, "question": 12}
     assert len(rows) >= 160
     assert min(Counter(row["intent"] for row in rows).values()) >= 40
     assert {row["intent"] for row in rows} == {"question", "small_talk", "conversation", "writing"}
     examples = tomllib.loads((FOLDER / "intents.toml").read_text(encoding="utf-8"))
-    assert {plain(row["text"]) for row in rows} & {plain(text) for text in texts(examples)} == set()
+    assert {plain(row["text"]) for row in [*rows, *feelings]} & {plain(text) for text in texts(examples)} == set()
 
 
 def test_rewrites_ask_for_words_that_the_dialogue_holds():

@@ -29,6 +29,9 @@ _LOG = logging.getLogger(__name__)
 Encode = Callable[[Sequence[str], Embedder], NDArray[np.float32]]
 TALK: frozenset[Intent] = frozenset({"small_talk", "conversation"})
 MEMORY: tuple[Asks, ...] = ("recall", "forget", "why")
+# The tables that tell talk from questions, and those that only serve for that.
+TALK_OR_NOT: tuple[Intent, ...] = ("small_talk", "conversation", "question")
+MORE: dict[Intent, str] = {"small_talk": "more_small_talk", "question": "more_questions"}
 MORE_LIKELY = 0.5
 _GREETING = 2
 _OPENING = 4
@@ -133,8 +136,9 @@ def _learned(embedder: Embedder) -> _Learned:
     table = examples("intents")
     asks = {text: want for want in MEMORY for text in table[want]}
     none = [(text, "other") for text in table["beside"]]
-    pairs = [(text, intent) for intent, texts in table.items() if intent not in {*MEMORY, "beside"} for text in texts]
-    talk = [(text, intent) for text, intent in pairs if intent != "writing"]
+    pairs = [(text, intent) for intent in (*TALK_OR_NOT, "writing") for text in table[intent]]
+    more = [(text, intent) for intent, name in MORE.items() for text in table[name]]
+    talk = [(text, intent) for text, intent in pairs if intent != "writing"] + more
     return _Learned(
         _taught(talk, embedder),
         _taught([(text, "writing" if intent == "writing" else "other") for text, intent in pairs], embedder),
