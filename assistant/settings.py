@@ -351,7 +351,7 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
             raise SettingsError(f"The settings don't go together: {first['ctx']['error']}.") from error
         key = ".".join(str(part) for part in first["loc"])
         what = "is not a setting" if first["type"] == "extra_forbidden" else f"is not valid: {first['msg']}"
-        raise SettingsError(f"Setting '{key}' {what}; see the table of settings in the README.") from error
+        raise SettingsError(f"Setting '{key}' {what}; docs/settings.md lists them all.") from error
 
 
 def _default_file() -> Path | None:
@@ -380,4 +380,6 @@ def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
         if upper.startswith(PREFIX) and upper != FILE_VARIABLE:
             field = upper.removeprefix(PREFIX).split("__")[0].lower()
             if field not in Settings.model_fields:
-                raise SettingsError(f"The environment variable {name} is not a setting; see the README's table.")
+                raise SettingsError(
+                    f"The environment variable {name} is not a setting; docs/settings.md lists them all."
+                )

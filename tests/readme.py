@@ -1,4 +1,4 @@
-"""The generated parts of the README: `cog -r README.md` writes them, tests/test_readme.py checks them."""
+"""Generated parts of the documentation: tests/test_readme.py checks them, CONTRIBUTING.md tells how to write them."""
 
 from __future__ import annotations
 
