@@ -175,7 +175,7 @@ def test_what_an_earlier_round_found_is_cited_where_the_document_still_says_it(p
     llm = ScriptedLLM([said, said, said])
     parts = with_knobs(replace(parts, llm=llm, retriever=Rounds(), estimator=None), iterations=2)
     choices = Choices(loop="itrg_refine", strategy="document", k=2)
-    *_, turn = flow.run(Turn("Whose daughter was Ada?", choices=choices), parts, Event())
+    *_, turn = flow.run(Turn("What was the name of the mother of Ada?", choices=choices), parts, Event())
     assert found(turn) == [("ada", "eve"), ("anne",)]
     assert turn.answer
     assert turn.answer.text == "Ada was the daughter of Anne. [1]"
