@@ -142,7 +142,7 @@ class RelevanceSettings(Section):
     rerank: bool = Field(
         True,
         description="whether the most relevant of the candidates take the places; off = the loop's order, and only "
-        "what is shown is estimated, but of a comparison",
+        "what is shown is estimated",
     )
     least: float = Field(
         0.05,

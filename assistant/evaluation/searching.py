@@ -119,22 +119,13 @@ def check_loops(names: Sequence[str]) -> None:
             _step(name)
 
 
-def _chosen(*steps: Step) -> Step:
-    """A search for the question alone, and then these steps of a turn."""
-
-    def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-        turn = look(turn, parts, Query("question", turn.question))
-        for step in steps:
-            for turn in step(turn, parts, stop):
-                yield turn
-
-    return run
+def _ranked(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """A search for the question alone, of which the relevance estimator chooses as in a turn."""
+    yield from relevance.run(look(turn, parts, Query("question", turn.question)), parts, stop)
 
 
 # Those whose passages are as a turn leaves them, and not to be searched for again.
-CHOSEN: Mapping[str, Step] = {
-    "ranked": _chosen(relevance.run),
-}
+CHOSEN: Mapping[str, Step] = {"ranked": _ranked}
 
 
 def _step(name: str) -> Step:

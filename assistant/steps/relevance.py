@@ -10,7 +10,7 @@ sources are on the page already. If it fails, the turn goes on as it was found, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from statistics import fmean
@@ -42,15 +42,10 @@ def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Eve
     They are the best where reranking is set, and otherwise the first; fewer where a chat reply leaves some out.
     If the estimator can't be used, or is stopped, the passages stay as they are.
     """
-    return _asked(turn, lambda estimator: _ranked(turn, candidates, estimator, parts, stop), parts, stop)
-
-
-def _asked(turn: Turn, use: Callable[[Estimator], Turn], parts: Parts, stop: Event) -> Turn:
-    """The turn that `use` makes with the estimator, or as it was, with an event, where that can't be done."""
     if parts.estimator is None:
         return turn.told(f"{NOT_JUDGED}no relevance estimator is set.")
     try:
-        judged = use(parts.estimator(parts.llm))
+        judged = _ranked(turn, candidates, parts.estimator(parts.llm), parts, stop)
     except SequiturError as error:
         return turn.told(f"{NOT_JUDGED}{error}")
     except Exception as error:  # noqa: BLE001 - a model may fail in any way, and an answer doesn't depend on this one
