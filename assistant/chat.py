@@ -10,15 +10,23 @@ from time import monotonic
 from typing import Protocol
 
 from assistant import turn as flow
-from assistant import variants
-from assistant.conversation import Conversation, Conversations, Version, is_temporary
 from assistant.errors import SequiturError, SettingsError
+from assistant.flow import variants
 from assistant.library.arrivals import Arrivals
-from assistant.markers import read
+from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.steps.abstain import said
-from assistant.types import Choices, Exchange, Parts, Turn, Wait, new_id, now
-from assistant.views import sources
+from assistant.store.conversations import Conversation, Conversations, Version, is_temporary
+from assistant.text.markers import read
+from assistant.types import (
+    Choices,
+    Exchange,
+    Turn,
+    Wait,
+    new_id,
+    now,
+)
+from assistant.wording.views import sources
 from ptkb.store import Ptkb
 
 _LOG = logging.getLogger(__name__)

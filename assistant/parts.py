@@ -17,10 +17,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from assistant.errors import ModelError, SequiturError
-from assistant.settings import Settings
-from assistant.steps.intent import intent_of
-from assistant.types import (
-    Choices,
+from assistant.protocols import (
     Embedder,
     Engine,
     EstimatorOf,
@@ -29,8 +26,10 @@ from assistant.types import (
     Retriever,
     SuitabilityJudge,
     SupportJudgeOf,
-    Wait,
 )
+from assistant.settings import Settings
+from assistant.steps.intent import intent_of
+from assistant.types import Choices, Wait
 from ptkb.extract import offers
 from ptkb.fields import fields_of
 
@@ -271,7 +270,7 @@ class Loader:
 
     def _load_summariser(self, progress: Progress) -> None:
         """One that can't be had is told of in each turn, which goes on without it."""
-        from assistant.summariser import load  # noqa: PLC0415 - torch
+        from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 
         with suppress(ModelError):
             load(self.settings, progress)
@@ -316,7 +315,7 @@ def load_estimator(settings: Settings, progress: Progress, embedder: Embedder | 
 
     One that can't be had fails when it is asked, in a turn that goes on without it and says why.
     """
-    from assistant.relevance.load import chosen  # noqa: PLC0415
+    from assistant.judges.relevance.load import chosen  # noqa: PLC0415
 
     return chosen(settings, progress, embedder)
 

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant import variants
-from assistant.clock import timed
 from assistant.errors import SequiturError, UtteranceError
+from assistant.flow import variants
+from assistant.flow.timing import timed
 from assistant.llm.meter import metered
 from assistant.llm.rounds import straight
+from assistant.protocols import Parts, Step
 from assistant.steps import (
     abstain,
     admit,
@@ -39,8 +40,8 @@ from assistant.steps import (
     rewrite,
     suit,
 )
-from assistant.text import clean
-from assistant.types import Intent, Parts, Step, Turn
+from assistant.text.sentences import clean
+from assistant.types import Intent, Turn
 
 Flow = tuple[tuple[str, Step], ...]
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.text import quote, sentences
-from assistant.types import Embedder, Fact, FactOffer
+from assistant.protocols import Embedder
+from assistant.text.sentences import quote, sentences
+from assistant.types import Fact, FactOffer
 from ptkb.rank import VectorCache
 from ptkb.statements import statements
 from ptkb.store import LONGEST

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from assistant.learned import Regression, examples, fitted
-from assistant.types import Embedder
+from assistant.judges.examples import Regression, examples, fitted
+from assistant.protocols import Embedder
 
 FIELDS = ("food", "health", "places", "people", "work", "other")
 

@@ -14,7 +14,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.types import Embedder, Exchange, Fact, RankedFact
+from assistant.protocols import Embedder
+from assistant.types import Exchange, Fact, RankedFact
 
 Vectors = NDArray[np.float32]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from assistant.protocols import Parts
 from assistant.settings import FILE_VARIABLE, PREFIX, RelevanceSettings, Settings, TurnSettings, load
-from assistant.types import Parts, Passage
+from assistant.types import Passage
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 
 pytest_plugins = ["tests.fixtures_models"]

@@ -14,8 +14,8 @@ from assistant.llm.dequantise import dequantised
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.llm.llama_cpp import LlamaCpp
 from assistant.llm.openvino import OpenVino
+from assistant.protocols import silent
 from assistant.settings import LLMSettings, load
-from assistant.types import silent
 
 pytest.register_assert_rewrite("llm_contract")
 

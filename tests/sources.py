@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from assistant.errors import ModelError
+from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.types import Choices, Parts, Wait
+from assistant.types import Choices, Wait
 
 
 @dataclass

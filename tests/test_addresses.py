@@ -9,13 +9,21 @@ from threading import Event
 import pytest
 
 from assistant import turn as flow
-from assistant.citations import NOT_LOOKED_AT, SET_ASIDE, settle
 from assistant.errors import ModelError
+from assistant.grounding.citations import NOT_LOOKED_AT, SET_ASIDE, settle
 from assistant.judges.addresses import ANY, Addresses
+from assistant.protocols import Claim, Parts, Verdict
 from assistant.steps.abstain import OWN
 from assistant.steps.admit import NOT_HELD, UNANSWERED, UNSUPPORTED
 from assistant.strategies.concat_pf import FELL_BACK
-from assistant.types import Answer, Choice, Choices, Claim, Messages, Parts, Passage, Turn, Verdict
+from assistant.types import (
+    Answer,
+    Choice,
+    Choices,
+    Messages,
+    Passage,
+    Turn,
+)
 from tests.scripted import ScriptedLLM
 
 QUESTION = "Which drink holds no lactose?"

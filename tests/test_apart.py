@@ -19,8 +19,9 @@ from assistant.llm._openvino_model import converted
 from assistant.llm.apart import Apart, ScoringApart
 from assistant.llm.llama_cpp import LlamaCpp
 from assistant.llm.openvino import OpenVino
+from assistant.protocols import LLM, Scorer, silent
 from assistant.settings import LLMSettings, load
-from assistant.types import LLM, Choice, Messages, Options, Scorer, silent
+from assistant.types import Choice, Messages, Options
 from tests.scripted import ScriptedLLM
 
 ROOT = Path(__file__).parents[1]

@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 
 from assistant.commands import bench_memory as command
 from assistant.errors import ModelError, SequiturError
-from assistant.evaluation.bench_memory import questions
-from assistant.types import Completion, Messages, Options, Parts
+from assistant.protocols import Parts
+from assistant.types import Completion, Messages, Options
+from benchmarks.memory import questions
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
 

@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import DataError
-from assistant.evaluation import bench_retrieval as bench
-from assistant.evaluation import retrieval_report as report
-from assistant.evaluation.bench_vectors import WORD_PIECES, Kept, kept_as, query_encoder
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.folders import NOTE, name_of
 from assistant.settings import RetrieveSettings, Settings
+from benchmarks import retrieval as bench
+from benchmarks import retrieval_report as report
+from benchmarks.vectors import WORD_PIECES, Kept, kept_as, query_encoder
 from tests.test_encoders import tiny
 
 ANIMALS = "cat dog fish bird horse mouse lion bear wolf goat".split()

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from assistant.commands.bench import app
 from assistant.errors import DataError
 from assistant.evaluation.answers import Experiment, Setting, prepare
-from assistant.evaluation.bench_strategies import Cost, measure, ratios
-from assistant.types import Parts, Retriever
+from assistant.protocols import Parts, Retriever
+from benchmarks.strategies import Cost, measure, ratios
 from tests.scripted import FixedRetriever
 from tests.test_evaluate_answers import Reader, files, passages  # noqa: F401 - a fixture
 

@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 from assistant.commands import bench
 from assistant.commands import bench_turn as command
 from assistant.errors import DataError, SettingsError
-from assistant.evaluation import bench_turn, peak
-from assistant.evaluation.bench_turn import QUESTIONS, Timing, medians, peak_memory
-from assistant.types import Choices, Parts
+from assistant.protocols import Parts
+from assistant.types import Choices
+from benchmarks import peak
+from benchmarks import turn as bench_turn
+from benchmarks.turn import QUESTIONS, Timing, medians, peak_memory
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 ANSWER = "Lentils are rich in protein."
@@ -91,10 +93,7 @@ def test_results_that_can_not_be_written_are_told(
 
 def test_the_command_line_starts_where_there_is_no_resource_module() -> None:
     # psutil itself takes it, but on Unix alone
-    script = (
-        "import sys, psutil; sys.modules['resource'] = None; "
-        "import assistant.__main__, assistant.evaluation.bench_retrieval"
-    )
+    script = "import sys, psutil; sys.modules['resource'] = None; import assistant.__main__, benchmarks.retrieval"
     subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[1], timeout=120, check=True)
 
 

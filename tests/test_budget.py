@@ -1,8 +1,8 @@
 import pytest
 
-from assistant.budget import fit
 from assistant.errors import UtteranceError
-from assistant.prompt import render
+from assistant.prompting.budget import fit
+from assistant.prompting.render import render
 from assistant.types import Exchange, Passage
 from tests.scripted import ScriptedLLM
 

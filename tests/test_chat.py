@@ -10,11 +10,17 @@ from threading import Event
 import pytest
 
 from assistant.chat import BROKEN, NOT_YET, Chat, exchanges
-from assistant.conversation import Conversations
-from assistant.database import connect
 from assistant.errors import StoreError, UtteranceError
+from assistant.protocols import Parts, silent
 from assistant.steps.abstain import unbacked
-from assistant.types import Choices, Exchange, Parts, Turn, Wait, silent
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
+from assistant.types import (
+    Choices,
+    Exchange,
+    Turn,
+    Wait,
+)
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
 from tests.sources import Given

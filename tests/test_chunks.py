@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistant.library.chunks import MOST_WORDS, SENTENCE_WORDS, Block, chunk, count_words
+from assistant.text.chunks import MOST_WORDS, SENTENCE_WORDS, Block, chunk, count_words
 
 
 def sentence(words: int, first: str = "Word") -> str:

@@ -12,14 +12,25 @@ from typing import Any
 import pytest
 
 from assistant import turn as flow
-from assistant.citations import NOT_CHECKED, gather, is_claim, settle
 from assistant.errors import ModelError
+from assistant.grounding.citations import NOT_CHECKED, gather, is_claim, settle
 from assistant.judges import support as trained
 from assistant.judges.by_llm import ByLLM
+from assistant.judges.relevance.packed import WEIGHTS
 from assistant.parts import load_support
-from assistant.relevance.packed import WEIGHTS
+from assistant.protocols import (
+    Claim,
+    Parts,
+    SupportJudge,
+    Verdict,
+)
 from assistant.settings import Settings, TurnSettings
-from assistant.types import Answer, Choices, Claim, Parts, Passage, SupportJudge, Turn, Verdict
+from assistant.types import (
+    Answer,
+    Choices,
+    Passage,
+    Turn,
+)
 from assistant.web.reply import html
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 

@@ -16,8 +16,8 @@ from assistant.evaluation.suitability import read_pairs
 from assistant.judges import clash, load
 from assistant.judges.clash import BLEND, FACTS, READER, Blend, Both, Reader, judge_of
 from assistant.judges.suitability import SHIPPED, Suitability
+from assistant.protocols import Embedder, SuitabilityJudge
 from assistant.training.suitability.reader import Written, fit, written
-from assistant.types import Embedder, SuitabilityJudge
 from tests.scripted import WORDS
 from tests.test_suitability import CLASHING, SUITING
 

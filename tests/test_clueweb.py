@@ -30,8 +30,8 @@ from assistant.ikat.clueweb import (
     segment,
     write_passages,
 )
+from assistant.protocols import silent
 from assistant.retrieve.anserini import Anserini
-from assistant.types import silent
 
 OATS = "<html><head><title>Oat milk</title><script>no()</script></head><body><nav>Menu</nav>{}</body></html>"
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from assistant.__main__ import app, main
 from assistant.commands import ask
 from assistant.errors import ModelError, SequiturError
-from assistant.types import Parts
+from assistant.protocols import Parts
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
 

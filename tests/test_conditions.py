@@ -15,8 +15,9 @@ from assistant.commands.train import relevance as train_relevance
 from assistant.commands.train_blend import blend
 from assistant.commands.train_joint import joint
 from assistant.errors import SettingsError
-from assistant.evaluation import conditions, relevance, weighing
-from assistant.evaluation.conditions import llm_of, model_of
+from assistant.evaluation import relevance, weighing
+from assistant.experiment import conditions
+from assistant.experiment.conditions import llm_of, model_of
 from assistant.llm.catalogue import Catalogue
 from assistant.settings import Settings
 from tests.test_evaluation_data import lines

@@ -11,14 +11,20 @@ from threading import Event
 import numpy as np
 import pytest
 
-from assistant import variants
 from assistant.errors import LibraryError, SequiturError
+from assistant.flow import variants
 from assistant.library.writer import writing
 from assistant.parts import Loader
+from assistant.protocols import Parts, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.hybrid import Hybrid
 from assistant.settings import Settings
-from assistant.types import Choices, Digest, Parts, Passage, Retriever, Turn
+from assistant.types import (
+    Choices,
+    Digest,
+    Passage,
+    Turn,
+)
 from assistant.web.library import Documents, OwnDocuments
 from tests.browser.fake import Loaded, Shelf
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordEmbedder, WordJudge

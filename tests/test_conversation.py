@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from sqlalchemy import Engine
 
-from assistant import conversation as module
-from assistant.conversation import Conversations, Version
-from assistant.database import connect
 from assistant.errors import StoreError
-from assistant.markdown import document
+from assistant.store import conversations as module
+from assistant.store.conversations import Conversations, Version
+from assistant.store.database import connect
+from assistant.store.export import document
 from assistant.types import Answer, Citation, Exchange, Fact, Passage, RankedFact, Sentence, Tokens, Turn, now
 
 

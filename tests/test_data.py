@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.prompt import FOLDER
+from assistant.prompting.render import FOLDER
 
 DATA = Path(__file__).parent / "data"
 SETS = ("support", "intents", "rewrites", "offers")

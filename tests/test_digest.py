@@ -10,14 +10,21 @@ from threading import Event, Thread
 
 import pytest
 
-from assistant import summariser
 from assistant import turn as flow
 from assistant.errors import ModelError
+from assistant.llm import summariser
+from assistant.llm.summariser import Summariser
 from assistant.parts import Loader
+from assistant.protocols import Parts
 from assistant.steps import digest
 from assistant.steps.digest import NOT_SUMMED_UP
-from assistant.summariser import Summariser
-from assistant.types import Choices, Completion, Messages, Parts, Passage, Turn
+from assistant.types import (
+    Choices,
+    Completion,
+    Messages,
+    Passage,
+    Turn,
+)
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 LENTILS = Passage("p1", "Lentils", "Lentils hold iron and protein. They are cheap. A cup of them holds 18 grams.")
@@ -223,7 +230,7 @@ def test_too_little_memory_is_told_before_anything_is_read(tiny_t5: Path, monkey
     class Small:
         available = 1000
 
-    monkeypatch.setattr("assistant.summariser.psutil.virtual_memory", Small)
+    monkeypatch.setattr("assistant.llm.summariser.psutil.virtual_memory", Small)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(ModelError, match=r"tiny-t5 needs 0\.0 GiB in full precision"):
         Summariser(tiny_t5)

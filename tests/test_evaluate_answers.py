@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError, SettingsError
-from assistant.evaluation import report
+from assistant.evaluation import answers_report as report
 from assistant.evaluation.answers import Experiment, Setting, measure, open_run, prepare, settings_of
-from assistant.types import Parts, Passage
+from assistant.protocols import Parts
+from assistant.types import Passage
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
 

@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.evaluation import chat as measured
-from assistant.evaluation.data import read_questions
-from assistant.evaluation.runs import Run, rows_of
-from assistant.types import Choices, Parts, Passage
+from assistant.experiment.datasets import read_questions
+from assistant.experiment.runs import Run, rows_of
+from assistant.protocols import Parts
+from assistant.types import Choices, Passage
 from tests.fixtures_models import sharing_models
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import files  # noqa: F401 - a fixture

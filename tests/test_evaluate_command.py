@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from assistant.commands.evaluate import app
 from assistant.errors import DataError, SettingsError
-from assistant.types import Parts, Retriever
+from assistant.protocols import Parts, Retriever
 from tests.fixtures_models import sharing_models
 from tests.scripted import WORDS, ScriptedLLM
 from tests.test_evaluate_answers import Reader, files  # noqa: F401 - a fixture

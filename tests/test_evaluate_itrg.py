@@ -13,11 +13,12 @@ import pytest
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import ranking
 from assistant.evaluation.answers import Experiment, Setting, claim, method, prepare, settings_of
-from assistant.evaluation.data import Question
-from assistant.evaluation.measures import answer_recall
 from assistant.evaluation.searching import Finder, check_loops
 from assistant.evaluation.shots import Demonstrator, demonstrating, draw
-from assistant.types import Message, Messages, Options, Parts, Scorer
+from assistant.experiment.datasets import Question
+from assistant.experiment.measures import answer_recall
+from assistant.protocols import Parts, Scorer
+from assistant.types import Message, Messages, Options
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import CAPITALS, files, passages, ran  # noqa: F401 - a fixture is among them
 from tests.test_evaluation_data import lines

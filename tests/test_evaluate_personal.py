@@ -11,8 +11,8 @@ from assistant.commands import evaluate_personal
 from assistant.commands.experiment import Nothing
 from assistant.errors import DataError
 from assistant.evaluation.personal import measure, open_run, read_pairs, summarise
+from assistant.protocols import Parts, silent
 from assistant.settings import Settings
-from assistant.types import Parts, silent
 from tests.scripted import WORDS, ScriptedLLM
 
 LIVES = {"facts": ["I live in Oslo."], "question": "How large is my country?", "must": ["norw"], "kind": "country"}

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from assistant.commands import evaluate_ptkb
 from assistant.errors import DataError
 from assistant.evaluation import memory, ptkb
-from assistant.evaluation.runs import Run
+from assistant.experiment.runs import Run
+from assistant.protocols import Embedder, silent
 from assistant.settings import FactSettings
-from assistant.types import Embedder, silent
 
 IKAT = Path(__file__).parents[2] / "shared" / "data" / "ikat"
 

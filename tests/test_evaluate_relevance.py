@@ -12,8 +12,9 @@ from assistant.commands.evaluate_relevance import relevance as command
 from assistant.errors import DataError, ModelError, UtteranceError
 from assistant.evaluation.relevance import Experiment, calibrated, measure, open_run, prepare, summarise
 from assistant.evaluation.relevance_report import table
-from assistant.relevance.calibration import Calibration
-from assistant.types import Passage, Relevance, silent
+from assistant.judges.relevance.calibration import Calibration
+from assistant.protocols import silent
+from assistant.types import Passage, Relevance
 from tests.fixtures_models import sharing_models
 from tests.test_evaluation_data import lines
 
@@ -282,7 +283,7 @@ def test_the_command_with_a_cross_encoder(files, tiny_cross_encoder, tmp_path) -
 
 @pytest.mark.lucene
 def test_the_command_calibrates_and_applies_it(files, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("assistant.relevance.load.load", lambda *_: Fixed(RIGHT))
+    monkeypatch.setattr("assistant.judges.relevance.load.load", lambda *_: Fixed(RIGHT))
     asked = [*on(files, tmp_path), "--json"]
     summary = json.loads(evaluate(*asked, "--out", tmp_path / "c", "--calibrate", "isotonic").stdout)
     found = Calibration.load(tmp_path / "c" / "calibration.json", "fixed")

@@ -15,8 +15,15 @@ from assistant.errors import DataError, ModelError
 from assistant.evaluation import scenarios as measured
 from assistant.evaluation.scenarios import Scenario, answers, open_run, read_scenarios, summarise, table, verdict
 from assistant.library.shelves import open_shelves, own_library
+from assistant.protocols import Parts, silent
 from assistant.settings import RelevanceSettings, Settings, TurnSettings
-from assistant.types import Answer, Choices, Citation, Parts, Passage, Turn, silent
+from assistant.types import (
+    Answer,
+    Choices,
+    Citation,
+    Passage,
+    Turn,
+)
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, library_of
 from tests.test_evaluation_data import lines
 

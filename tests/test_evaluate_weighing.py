@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from assistant.commands.evaluate_weighing import re_rag as command
 from assistant.errors import DataError
-from assistant.evaluation.data import Question
 from assistant.evaluation.weighing import METHODS, Experiment, measure, open_run, prepare, summarise, table
-from assistant.types import Parts, Passage, Relevance, silent
+from assistant.experiment.datasets import Question
+from assistant.protocols import Parts, silent
+from assistant.types import Passage, Relevance
 from tests.fixtures_models import sharing_models
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines

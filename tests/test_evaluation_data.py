@@ -5,15 +5,8 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError
-from assistant.evaluation.data import (
-    place_gold,
-    read_corpus,
-    read_qrels,
-    read_queries,
-    read_questions,
-    sample,
-)
-from assistant.evaluation.runs import Run
+from assistant.experiment.datasets import place_gold, read_corpus, read_qrels, read_queries, read_questions, sample
+from assistant.experiment.runs import Run
 from assistant.types import Passage
 
 

@@ -9,8 +9,14 @@ from threading import Event
 import pytest
 
 from assistant.errors import ModelError
-from assistant.evaluation.gather import gathering
-from assistant.types import Completion, Message, Messages, Options, Scorer
+from assistant.experiment.gather import gathering
+from assistant.protocols import Scorer
+from assistant.types import (
+    Completion,
+    Message,
+    Messages,
+    Options,
+)
 from tests.scripted import ScriptedLLM
 
 NEVER = Event()

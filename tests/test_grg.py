@@ -11,7 +11,16 @@ import pytest
 from assistant import turn as flow
 from assistant.evaluation.searching import Finder
 from assistant.loops import grg
-from assistant.types import Choices, Exchange, Message, Parts, Passage, RankedFact, Relevance, Turn
+from assistant.protocols import Parts
+from assistant.types import (
+    Choices,
+    Exchange,
+    Message,
+    Passage,
+    RankedFact,
+    Relevance,
+    Turn,
+)
 from tests.scripted import ScriptedLLM
 
 FACTS = (

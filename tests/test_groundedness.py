@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 from assistant.commands.evaluate import app
 from assistant.errors import DataError
 from assistant.evaluation import groundedness as measured
-from assistant.evaluation.data import read_questions
 from assistant.evaluation.groundedness import Plan, agreement, is_meta_talk, open_run, read_labels, summarise, to_read
-from assistant.evaluation.runs import Run
-from assistant.types import Choices, Parts, Passage
+from assistant.experiment.datasets import read_questions
+from assistant.experiment.runs import Run
+from assistant.protocols import Parts
+from assistant.types import Choices, Passage
 from tests.fixtures_models import sharing_models
 from tests.scripted import FixedRetriever, ScriptedLLM, WordJudge
 from tests.test_evaluate_answers import files  # noqa: F401 - a fixture

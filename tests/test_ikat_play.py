@@ -18,8 +18,9 @@ from assistant.ikat.play import Plan, open_run, play, ranking, searching, turn_o
 from assistant.ikat.runs import MOST_WORDS, Label, columns, response, within, words, write_run
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import validate
+from assistant.protocols import Parts, silent
 from assistant.settings import TurnSettings
-from assistant.types import Choices, Parts, Passage, Turn, silent
+from assistant.types import Choices, Passage, Turn
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_ikat_topics import topics_of, write
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant.judges.load import Unusable
+from assistant.protocols import Parts
 from assistant.settings import FactSettings
 from assistant.steps import in_play
-from assistant.types import Digest, Parts, RankedFact, Turn
+from assistant.types import Digest, RankedFact, Turn
 
 COELIAC, CHESS, TEA = "I have coeliac disease.", "I play chess.", "I like tea."
 

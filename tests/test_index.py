@@ -13,14 +13,15 @@ from typer.testing import CliRunner
 
 from assistant.errors import LibraryError
 from assistant.library import index, shelves
-from assistant.library.chunks import Block
 from assistant.library.corpus import corpus_retriever
 from assistant.library.index import add_documents, list_documents, passages_of, remove_documents
 from assistant.library.shelves import library_names, open_library, open_shelves, own_library, remove_library
+from assistant.protocols import silent
 from assistant.retrieve.bm25 import read_manifest
 from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
-from assistant.types import Passage, silent
+from assistant.text.chunks import Block
+from assistant.types import Passage
 from tests.test_readers import odd_files
 
 pytestmark = pytest.mark.lucene

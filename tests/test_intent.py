@@ -6,10 +6,11 @@ from threading import Event
 import pytest
 
 from assistant.llm.embedder import SentenceEmbedder
+from assistant.protocols import Parts
 from assistant.settings import TurnSettings
 from assistant.steps import converse
 from assistant.steps.intent import intent_of
-from assistant.types import Answer, Parts, Turn
+from assistant.types import Answer, Turn
 from tests.scripted import ScriptedLLM
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "data/intents.jsonl").read_text("utf-8").splitlines()]

@@ -8,8 +8,15 @@ from threading import Event
 import pytest
 
 from assistant import turn as flow
-from assistant import variants
-from assistant.types import Choices, Iteration, Parts, Passage, RankedFact, Turn
+from assistant.flow import variants
+from assistant.protocols import Parts
+from assistant.types import (
+    Choices,
+    Iteration,
+    Passage,
+    RankedFact,
+    Turn,
+)
 from tests.scripted import ScriptedLLM
 
 QUESTION = "where was the mother of Ada born"

@@ -8,9 +8,16 @@ from threading import Event
 import pytest
 
 from assistant import turn as flow
+from assistant.protocols import Parts
 from assistant.steps import language
 from assistant.steps.abstain import OWN, unbacked
-from assistant.types import Answer, Citation, Parts, Passage, Sentence, Turn
+from assistant.types import (
+    Answer,
+    Citation,
+    Passage,
+    Sentence,
+    Turn,
+)
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
 RENT = "Quel est le montant du loyer ?"

@@ -19,8 +19,9 @@ from assistant.llm import gguf
 from assistant.llm.control import defuse
 from assistant.llm.llama_cpp import LlamaCpp
 from assistant.llm.queue import FairQueue
+from assistant.protocols import LLM
 from assistant.settings import LLMSettings
-from assistant.types import LLM, Options
+from assistant.types import Options
 
 ROOT = Path(__file__).parents[1]
 

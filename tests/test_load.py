@@ -11,8 +11,9 @@ import torch
 from assistant.errors import ModelError
 from assistant.llm import load as choice
 from assistant.llm.apart import Apart
+from assistant.protocols import silent
 from assistant.settings import LLMSettings, Settings
-from assistant.types import Message, silent
+from assistant.types import Message
 
 pytestmark = pytest.mark.model
 

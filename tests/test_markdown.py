@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from assistant.markdown import document, quoted
+from assistant.store.export import document, quoted
 from assistant.types import Answer, Turn
 
 

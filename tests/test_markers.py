@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.markers import read
+from assistant.text.markers import read
 
 
 @pytest.mark.parametrize(

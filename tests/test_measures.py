@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.evaluation.measures import exact_match, lost_vote, mean, paired_difference, token_f1, unknown_scores
+from assistant.experiment.measures import exact_match, lost_vote, mean, paired_difference, token_f1, unknown_scores
 
 SQUAD = Path(__file__).parents[2] / "shared" / "data" / "squad"
 

@@ -9,8 +9,14 @@ from threading import Event
 import pytest
 
 from assistant.errors import DataError
-from assistant.evaluation.memo import Memo, remembering
-from assistant.types import Completion, Message, Messages, Options, Scorer
+from assistant.experiment.cache import Memo, remembering
+from assistant.protocols import Scorer
+from assistant.types import (
+    Completion,
+    Message,
+    Messages,
+    Options,
+)
 from tests.scripted import ScriptedLLM
 
 

@@ -20,8 +20,9 @@ from llm_contract import LLMContract, ask
 from assistant.errors import ModelError
 from assistant.llm._openvino_model import converted, read
 from assistant.llm.openvino import OpenVino
+from assistant.protocols import LLM, silent
 from assistant.settings import LLMSettings, Settings
-from assistant.types import LLM, Messages, Options, silent
+from assistant.types import Messages, Options
 
 pytest.importorskip("openvino_genai")
 pytestmark = pytest.mark.model

@@ -7,9 +7,10 @@ from threading import Event
 
 import pytest
 
-from assistant.rules.ordinals import spelt_out
+from assistant.protocols import Parts
 from assistant.steps import rewrite
-from assistant.types import Exchange, Parts, Turn
+from assistant.steps._ordinals import spelt_out
+from assistant.types import Exchange, Turn
 from tests.scripted import ScriptedLLM
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from assistant.library.chunks import count_words
 from assistant.retrieve.pieces import cut, pieces_of
+from assistant.text.chunks import count_words
 from assistant.types import Passage
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from assistant.pool import elect, vote
+from assistant.strategies.shared.pool import elect, vote
 from assistant.types import Candidate
 from tests.scripted import WordEmbedder
 

@@ -4,8 +4,8 @@ import pytest
 from jinja2 import UndefinedError, meta
 from jinja2.exceptions import TemplateNotFound
 
-from assistant import prompt
-from assistant.prompt import FOLDER, render
+from assistant.prompting import render as prompt
+from assistant.prompting.render import FOLDER, render
 from assistant.types import Exchange, Message, Passage
 
 # Asked behind a prompt that was answered, in the same conversation.

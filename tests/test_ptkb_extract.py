@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.types import Embedder, Fact, FactOffer, now
+from assistant.protocols import Embedder
+from assistant.types import Fact, FactOffer, now
 from ptkb.extract import MOST, offers
 from ptkb.statements import statements
 

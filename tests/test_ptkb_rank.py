@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from assistant.protocols import Embedder
 from assistant.settings import FactSettings
-from assistant.types import Embedder, Exchange, Fact, now
+from assistant.types import Exchange, Fact, now
 from ptkb.rank import DECAY, LAST_REPLY, SAME_TOPIC, VectorCache, rank
 
 NEVER, ALWAYS = 1.0, -1.0

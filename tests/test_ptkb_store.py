@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 
-from assistant.database import VERSION, connect
 from assistant.errors import FactError, SettingsError, StoreError
+from assistant.store.database import VERSION, connect
 from ptkb.store import LONGEST, MOST, Ptkb, key, validated
 
 TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=12)

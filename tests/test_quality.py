@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from assistant.commands import train_quality
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.quality import FEWEST, measure, read_examples, report, train, unseen
-from assistant.quality import LABELS, Classifier, fit
+from assistant.judges.quality import LABELS, Classifier, fit
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "quality" / "passage_quality.jsonl.gz"
 WORDS = {

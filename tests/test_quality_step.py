@@ -14,12 +14,19 @@ import pytest
 from assistant import turn as flow
 from assistant.errors import DataError
 from assistant.ikat.play import Plan, open_run, ranking
-from assistant.quality import LABELS, Classifier, fit
+from assistant.judges.quality import LABELS, Classifier, fit
+from assistant.protocols import Parts
 from assistant.steps import quality
 from assistant.steps.quality import NONE_RELIABLE, NOT_JUDGED
-from assistant.types import Choices, Dropped, Parts, Passage, Query, Turn
-from assistant.views import as_json, headline
+from assistant.types import (
+    Choices,
+    Dropped,
+    Passage,
+    Query,
+    Turn,
+)
 from assistant.web import render
+from assistant.wording.views import as_json, headline
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 MANNERS = {

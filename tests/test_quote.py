@@ -10,12 +10,19 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
+from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
 from assistant.steps import quote
 from assistant.steps.abstain import OWN
 from assistant.steps.admit import NOT_HELD
 from assistant.steps.quote import QUOTED
-from assistant.types import Answer, Choices, Parts, Passage, Relevance, Turn
+from assistant.types import (
+    Answer,
+    Choices,
+    Passage,
+    Relevance,
+    Turn,
+)
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 QUESTION = "Which drink holds no lactose?"

@@ -6,7 +6,8 @@ import pytest
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation.ranking import Experiment, WithoutStopWords, measure, open_run, prepare, scores, summarise
 from assistant.evaluation.searching import Finder
-from assistant.types import Parts, Passage
+from assistant.protocols import Parts
+from assistant.types import Passage
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
 

@@ -9,9 +9,9 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import Block
 from assistant.library.readers import ID_CHARS, _text, read, reader_of, suffixes
 from assistant.library.readers import docx as word
+from assistant.text.chunks import Block
 
 
 def make_pdf(path: Path, *pages: str, title: str = "") -> Path:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from assistant.library.chunks import chunk
 from assistant.library.readers import read
 from assistant.library.readers._text import TITLE_CHARS
+from assistant.text.chunks import chunk
 from tests.test_readers import make_pdf, refused
 
 BODIES = ["Oats are a cereal.", "Rice grows in water.", "Tea is a drink.", "Salt is a mineral."]

@@ -12,14 +12,25 @@ import pytest
 
 from assistant import turn as flow
 from assistant.chat import Chat
-from assistant.conversation import Conversations, Spot
-from assistant.database import connect
 from assistant.errors import StoreError
 from assistant.llm.embedder import SentenceEmbedder
+from assistant.protocols import Parts
 from assistant.settings import TurnSettings
 from assistant.steps import because, recall
 from assistant.steps.intent import asks_of
-from assistant.types import Answer, Asks, Choices, Exchange, Fact, LeftOut, Parts, RankedFact, Turn, now
+from assistant.store.conversations import Conversations, Spot
+from assistant.store.database import connect
+from assistant.types import (
+    Answer,
+    Asks,
+    Choices,
+    Exchange,
+    Fact,
+    LeftOut,
+    RankedFact,
+    Turn,
+    now,
+)
 from ptkb.extract import outdated
 from ptkb.fields import fields_of
 from ptkb.store import Ptkb

@@ -7,9 +7,9 @@ from threading import Event
 import pytest
 
 from assistant.errors import DataError, ModelError, UtteranceError
-from assistant.relevance.by_cosine import CosineEstimator
-from assistant.relevance.by_llm import LlmEstimator
-from assistant.relevance.calibration import (
+from assistant.judges.relevance.by_cosine import CosineEstimator
+from assistant.judges.relevance.by_llm import LlmEstimator
+from assistant.judges.relevance.calibration import (
     METHODS,
     Calibrated,
     Calibration,
@@ -17,9 +17,9 @@ from assistant.relevance.calibration import (
     fit,
     reliability,
 )
-from assistant.relevance.cross_encoder import CrossEncoderEstimator
-from assistant.relevance.estimate import reranked, set_confidence
-from assistant.relevance.weights import best, marginal, weights
+from assistant.judges.relevance.cross_encoder import CrossEncoderEstimator
+from assistant.judges.relevance.estimate import reranked, set_confidence
+from assistant.judges.relevance.weights import best, marginal, weights
 from assistant.types import Passage, Relevance
 from tests.scripted import WORDS, ScriptedLLM
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Event
 
-from assistant.relevance import kept
-from assistant.relevance.kept import Kept
+from assistant.judges.relevance import kept
+from assistant.judges.relevance.kept import Kept
 from assistant.types import Passage, Relevance
 
 LENTILS, MILK, OATS = (Passage(name, name, f"{name} hold iron.") for name in ("Lentils", "Milk", "Oats"))

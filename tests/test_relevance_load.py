@@ -13,16 +13,17 @@ from typer.testing import CliRunner
 from assistant.commands import train as command
 from assistant.commands.train_blend import blend
 from assistant.errors import DataError, ModelError, SettingsError
+from assistant.judges.relevance import packed
+from assistant.judges.relevance.blend import NAME, Blend, fit
+from assistant.judges.relevance.calibration import Calibration
+from assistant.judges.relevance.cross_encoder import CrossEncoderEstimator
+from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
 from assistant.llm.folders import name_of
 from assistant.parts import load_estimator
-from assistant.relevance import packed
-from assistant.relevance.blend import NAME, Blend, fit
-from assistant.relevance.calibration import Calibration
-from assistant.relevance.cross_encoder import CrossEncoderEstimator
-from assistant.relevance.load import CALIBRATION, load, load_calibrated
+from assistant.protocols import silent
 from assistant.settings import EmbedderSettings, RelevanceSettings, Settings
 from assistant.settings import load as load_settings
-from assistant.types import Passage, Relevance, silent
+from assistant.types import Passage, Relevance
 from tests.fixtures_models import fetched
 from tests.scripted import WORDS, ScriptedLLM
 from tests.test_encoders import tiny
@@ -155,7 +156,7 @@ def test_the_command_blends(tiny_cross_encoder, tmp_path, monkeypatch) -> None:
     corpus = lines(tmp_path / "c.jsonl", *({"id": p.id, "title": p.title, "contents": p.text} for p in PASSAGES))
     asked = {"id": "1", "question": "rich in protein, milk, good?", "answers": ["x"], "gold": ["a"]}
     monkeypatch.setattr("assistant.commands.train_blend.load_embedder", lambda *_: WORDS)
-    monkeypatch.setattr("assistant.relevance.load.trained", lambda *_: Sure())
+    monkeypatch.setattr("assistant.judges.relevance.load.trained", lambda *_: Sure())
     app = typer.Typer()
     app.command()(blend)
     words = ["--corpus", corpus, "--questions", lines(tmp_path / "q.jsonl", asked), "--model", folder]

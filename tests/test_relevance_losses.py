@@ -5,7 +5,7 @@ from math import exp, inf, log
 import pytest
 import torch
 
-from assistant.relevance.losses import generation_loss, loss, relevance_loss
+from assistant.training.relevance.losses import generation_loss, loss, relevance_loss
 
 SCORES = [0.5, -1.0, 2.0]
 LIKELIHOODS = [log(0.6), log(0.1), log(0.02)]

@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 
 from assistant.commands.train_joint import joint
 from assistant.errors import DataError, ModelError
-from assistant.relevance.joint import ESTIMATOR, GENERATOR, Asked, JointPlan, JointTrainer
-from assistant.relevance.losses import generation_loss, relevance_loss, token_loss
-from assistant.relevance.seq2seq import Seq2SeqEstimator, first_logits, word_ids
-from assistant.types import Passage, silent
+from assistant.judges.relevance.seq2seq import Seq2SeqEstimator, first_logits, word_ids
+from assistant.protocols import silent
+from assistant.training.relevance.joint import ESTIMATOR, GENERATOR, Asked, JointPlan, JointTrainer
+from assistant.training.relevance.losses import generation_loss, relevance_loss, token_loss
+from assistant.types import Passage
 from tests.test_evaluation_data import lines
 
 pytest_plugins = ["tests.fixtures_relevance"]

@@ -6,11 +6,12 @@ from time import process_time
 
 import pytest
 
+from assistant.judges.relevance.load import SHIPPED
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.parts import load_estimator
-from assistant.relevance.load import SHIPPED
+from assistant.protocols import Estimator
 from assistant.settings import Settings
-from assistant.types import Estimator, Passage
+from assistant.types import Passage
 from tests.fixtures_models import fetched
 from tests.scripted import ScriptedLLM
 

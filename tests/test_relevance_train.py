@@ -12,12 +12,13 @@ from typer.testing import CliRunner
 
 from assistant.commands import train as command
 from assistant.errors import DataError, ModelError, SettingsError
-from assistant.evaluation.data import Question
-from assistant.evaluation.likelihoods import by_words, examples, measure, open_run
-from assistant.relevance.checkpoint import NAME as CHECKPOINT
-from assistant.relevance.cross_encoder import CrossEncoderEstimator
-from assistant.relevance.train import MODEL, Epoch, Example, Plan, Trainer
-from assistant.types import Passage, silent
+from assistant.experiment.datasets import Question
+from assistant.judges.relevance.checkpoint import NAME as CHECKPOINT
+from assistant.judges.relevance.cross_encoder import CrossEncoderEstimator
+from assistant.protocols import silent
+from assistant.training.relevance.likelihoods import by_words, examples, measure, open_run
+from assistant.training.relevance.train import MODEL, Epoch, Example, Plan, Trainer
+from assistant.types import Passage
 from tests.fixtures_models import fetched
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines

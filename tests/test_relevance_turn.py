@@ -11,8 +11,9 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
+from assistant.judges.relevance.by_llm import LlmEstimator
 from assistant.parts import load_estimator
-from assistant.relevance.by_llm import LlmEstimator
+from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
 from assistant.steps.abstain import ASK, OWN, said
 from assistant.steps.admit import NOT_HELD, UNANSWERED, UNSUPPORTED
@@ -24,14 +25,13 @@ from assistant.types import (
     Choices,
     Completion,
     Confidence,
-    Parts,
     Passage,
     Query,
     RankedFact,
     Relevance,
     Turn,
 )
-from assistant.views import as_json, headline, instead
+from assistant.wording.views import as_json, headline, instead
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 pytest_plugins = ["tests.fixtures_relevance"]

@@ -13,7 +13,14 @@ import pytest
 from assistant.library.corpus import load_corpus
 from assistant.llm.llama_cpp import LlamaCpp
 from assistant.llm.rounds import first_round, straight
-from assistant.types import Choice, Completion, Message, Messages, Options, Scorer
+from assistant.protocols import Scorer
+from assistant.types import (
+    Choice,
+    Completion,
+    Message,
+    Messages,
+    Options,
+)
 from tests.scripted import ScriptedLLM
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

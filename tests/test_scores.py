@@ -14,7 +14,7 @@ from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.evaluation import scores
 from assistant.evaluation.answers import Experiment, measure, open_run, prepare, settings_of
-from assistant.types import Parts
+from assistant.protocols import Parts
 from tests.scripted import FixedRetriever
 from tests.test_evaluate_answers import Reader, files, passages  # noqa: F401 - a fixture
 

@@ -9,9 +9,15 @@ from threading import Event
 import pytest
 
 from assistant.errors import ModelError
+from assistant.prompting.sentences import likeliest_sentences
+from assistant.protocols import Parts
 from assistant.steps import digest
-from assistant.steps.sentences import likeliest_sentences
-from assistant.types import Parts, Passage, RankedFact, Relevance, Turn
+from assistant.types import (
+    Passage,
+    RankedFact,
+    Relevance,
+    Turn,
+)
 
 RULES = (
     "Pets are a matter of consent. Cats are allowed. Dogs need written consent. Smoking is not allowed on the stairs."

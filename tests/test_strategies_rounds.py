@@ -6,12 +6,20 @@ from threading import Event
 
 import pytest
 
-from assistant import variants
-from assistant.consistency import Sampler, sampled, sampling
-from assistant.reasoning import split
+from assistant.flow import variants
+from assistant.protocols import Parts, Scorer
 from assistant.strategies.concat_pf import FELL_BACK
 from assistant.strategies.post_fusion import CHAT_ROOM
-from assistant.types import Choices, Completion, Confidence, Messages, Options, Parts, Scorer, Turn
+from assistant.strategies.shared.consistency import Sampler, sampled, sampling
+from assistant.strategies.shared.reasoning import split
+from assistant.types import (
+    Choices,
+    Completion,
+    Confidence,
+    Messages,
+    Options,
+    Turn,
+)
 from tests.conftest import ScriptedLLM
 from tests.scripted import OutOfRoom
 

@@ -9,15 +9,26 @@ from threading import Event
 import pytest
 
 from assistant import turn as flow
-from assistant.conversation import Conversation
 from assistant.errors import ModelError
 from assistant.judges.load import Unusable
+from assistant.protocols import Parts
 from assistant.steps import suit
 from assistant.steps.abstain import NOTHING_SUITS, OWN
 from assistant.steps.admit import UNSUPPORTED
-from assistant.types import Answer, Choices, Digest, Fact, LeftOut, Parts, Passage, RankedFact, Turn, now
-from assistant.views import as_json
+from assistant.store.conversations import Conversation
+from assistant.types import (
+    Answer,
+    Choices,
+    Digest,
+    Fact,
+    LeftOut,
+    Passage,
+    RankedFact,
+    Turn,
+    now,
+)
 from assistant.web import render
+from assistant.wording.views import as_json
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 ALLERGY = "I have a peanut allergy."

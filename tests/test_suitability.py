@@ -15,7 +15,7 @@ from assistant.__main__ import app
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.suitability import Pair, by_llm, measure, read_pairs
 from assistant.judges.suitability import ARRAYS, NAMES, NOTES, SHIPPED, Knowledge, Suitability
-from assistant.types import Embedder
+from assistant.protocols import Embedder
 from tests.scripted import WORDS, ScriptedLLM
 from tests.test_evaluation_data import lines
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.support import contradiction, disagree, echoes
+from assistant.text.overlap import contradiction, disagree, echoes
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,17 @@ from typing import Literal
 
 import pytest
 
-from assistant.text import around, clean, ended, finished, normalise, quote, sentences, shorten, whole_sentences
+from assistant.text.sentences import (
+    around,
+    clean,
+    ended,
+    finished,
+    normalise,
+    quote,
+    sentences,
+    shorten,
+    whole_sentences,
+)
 from assistant.types import Completion, Span
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from assistant.errors import DataError, ModelError
+from assistant.protocols import silent
 from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
-from assistant.types import silent
 
 pytest_plugins = ["tests.fixtures_relevance"]
 

@@ -19,8 +19,9 @@ from llm_contract import QUESTIONS, LLMContract, ask, run
 from assistant.errors import ModelError
 from assistant.llm.dequantise import dequantised
 from assistant.llm.transformers import Transformers
+from assistant.protocols import LLM, Scorer
 from assistant.settings import LLMSettings, Settings
-from assistant.types import LLM, Message, Options, Scorer
+from assistant.types import Message, Options
 
 pytestmark = pytest.mark.model
 ROOT = Path(__file__).parents[1]

@@ -13,12 +13,20 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import SettingsError, UtteranceError
+from assistant.protocols import Parts
 from assistant.retrieve.search import sought
 from assistant.settings import TurnSettings
 from assistant.steps.admit import NOT_HELD
 from assistant.strategies.concat_pf import FELL_BACK
-from assistant.types import Choices, Exchange, Fact, Messages, Parts, Turn, now
-from assistant.views import DOING, STEPS, as_json
+from assistant.types import (
+    Choices,
+    Exchange,
+    Fact,
+    Messages,
+    Turn,
+    now,
+)
+from assistant.wording.views import DOING, STEPS, as_json
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -8,9 +8,10 @@ import pytest
 from assistant.errors import ChoiceError, DataError
 from assistant.evaluation.answers import Experiment, Setting, prepare
 from assistant.evaluation.uncertainty import at_threshold, measure, open_run, summarise
+from assistant.judges.uncertainty import WAYS, Asked, confidences, unknown
+from assistant.protocols import Parts
 from assistant.settings import Uncertainty
-from assistant.types import Completion, Message, Parts, Passage
-from assistant.uncertainty import WAYS, Asked, confidences, unknown
+from assistant.types import Completion, Message, Passage
 from tests.conftest import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import CAPITALS, Reader, files, passages  # noqa: F401 - a fixture
 

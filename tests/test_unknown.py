@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.unknown import says_unknown
+from assistant.prompting.unknown import says_unknown
 
 
 @pytest.mark.parametrize(

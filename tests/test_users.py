@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import Engine
 from typer.testing import CliRunner
 
-from assistant import users
 from assistant.commands.facts import app as facts_app
 from assistant.commands.users import app
-from assistant.database import connect
 from assistant.errors import FactError, SettingsError
-from assistant.users import FREE_TRIES, LONGEST_WAIT, Logins, hash_password, verify
+from assistant.store import users
+from assistant.store.database import connect
+from assistant.store.users import FREE_TRIES, LONGEST_WAIT, Logins, hash_password, verify
 
 PASSWORD = "correct horse"
 

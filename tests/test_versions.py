@@ -10,13 +10,19 @@ from threading import Event
 
 import pytest
 
-from assistant import conversation as module
 from assistant.chat import BROKEN, Chat
-from assistant.conversation import Conversations, Version
-from assistant.database import VERSION, connect
 from assistant.errors import ModelError, SequiturError, SettingsError, StoreError
-from assistant.types import Answer, Candidate, Choices, Parts, Turn
-from assistant.views import ballots, events
+from assistant.protocols import Parts
+from assistant.store import conversations as module
+from assistant.store.conversations import Conversations, Version
+from assistant.store.database import VERSION, connect
+from assistant.types import (
+    Answer,
+    Candidate,
+    Choices,
+    Turn,
+)
+from assistant.wording.views import ballots, events
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
 from tests.sources import Given

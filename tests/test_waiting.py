@@ -11,9 +11,18 @@ import pytest
 from assistant import turn as flow
 from assistant.library.arrivals import Arrivals
 from assistant.llm.meter import metered
+from assistant.protocols import Parts, silent
 from assistant.settings import TurnSettings
-from assistant.types import Answer, Choices, Exchange, Options, Parts, Tokens, Turn, Wait, silent
-from assistant.views import as_json, waits
+from assistant.types import (
+    Answer,
+    Choices,
+    Exchange,
+    Options,
+    Tokens,
+    Turn,
+    Wait,
+)
+from assistant.wording.views import as_json, waits
 from tests.scripted import Reader, ScriptedLLM
 
 WHICH = "Which drink holds no lactose?"

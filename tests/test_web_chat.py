@@ -10,10 +10,17 @@ from threading import Event, Thread
 import pytest
 
 from assistant.chat import Chat
-from assistant.conversation import Conversations, Version
-from assistant.database import connect
 from assistant.errors import StoreError
-from assistant.types import Answer, Choices, Fact, FactOffer, Parts, Turn
+from assistant.protocols import Parts
+from assistant.store.conversations import Conversations, Version
+from assistant.store.database import connect
+from assistant.types import (
+    Answer,
+    Choices,
+    Fact,
+    FactOffer,
+    Turn,
+)
 from assistant.web.chat import KEPT, Talk
 from assistant.web.runs import END, Place, Run, Runs
 from assistant.web.sidebar import Sidebar

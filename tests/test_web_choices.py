@@ -7,10 +7,10 @@ from time import sleep
 
 import pytest
 
-from assistant.conversation import Conversations
-from assistant.database import connect
 from assistant.errors import SettingsError
 from assistant.settings import RetrieveSettings, Settings
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
 from assistant.web.choices import ChoicesOf
 from assistant.web.tab import Tab
 

@@ -8,15 +8,25 @@ from threading import Event
 import pytest
 
 from assistant import turn as flow
-from assistant.conversation import Conversation
 from assistant.errors import SettingsError
+from assistant.protocols import Estimator, Parts
 from assistant.steps.abstain import OWN
-from assistant.types import Answer, Choices, Citation, Confidence, Estimator, Parts, Passage, Relevance, Turn, now
-from assistant.views import events, headline, instead
+from assistant.store.conversations import Conversation
+from assistant.types import (
+    Answer,
+    Choices,
+    Citation,
+    Confidence,
+    Passage,
+    Relevance,
+    Turn,
+    now,
+)
 from assistant.web import render
 from assistant.web.chat import _picked
 from assistant.web.confidence import about_passage, about_set, number, verdict
 from assistant.web.tab import Tab
+from assistant.wording.views import events, headline, instead
 
 CALIBRATED = "platt, on 2,000 passages of NQ"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
-from assistant.conversation import Conversations
-from assistant.database import connect
 from assistant.library.arrivals import Arrivals
+from assistant.protocols import silent
 from assistant.settings import Settings
-from assistant.types import silent
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
 from assistant.web.library import Library, OwnDocuments
 from assistant.web.runs import Runs
 from assistant.web.view import Pieces, View

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.conversation import Conversation, Spot
 from assistant.parts import Stage
+from assistant.store.conversations import Conversation, Spot
 from assistant.types import (
     Answer,
     Candidate,

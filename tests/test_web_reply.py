@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.text import quote
-from assistant.text import sentences as spans
+from assistant.text.sentences import quote
+from assistant.text.sentences import sentences as spans
 from assistant.types import Answer, Citation, Sentence, Turn
 from assistant.web import reply
 

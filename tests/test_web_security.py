@@ -13,11 +13,11 @@ import httpx
 import pytest
 from starlette.datastructures import Headers
 
-from assistant import users
-from assistant.database import connect
 from assistant.errors import SettingsError
 from assistant.settings import Settings, WebSettings
-from assistant.users import FREE_TRIES, Logins
+from assistant.store import users
+from assistant.store.database import connect
+from assistant.store.users import FREE_TRIES, Logins
 from assistant.web.security import is_loopback, refused
 from assistant.web.server import MOST_CHECKED, checking, free_port, serve
 from tests.browser.fake import Loaded, Script, house

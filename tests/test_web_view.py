@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from assistant.conversation import Conversations, Version
-from assistant.database import connect
+from assistant.store.conversations import Conversations, Version
+from assistant.store.database import connect
 from assistant.types import Answer, Choices, Turn
 from assistant.web.runs import Place, Runs
 from assistant.web.tab import Tab

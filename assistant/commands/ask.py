@@ -18,12 +18,12 @@ from rich.padding import Padding
 from assistant import turn as flow
 from assistant.chat import exchanges
 from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, ready, settings_of, talk
-from assistant.database import connect
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Below, Settings
+from assistant.store.database import connect
 from assistant.types import Choices, Fact, Turn, new_id, now
-from assistant.views import as_json, events, headline, instead, passed_over, sources
+from assistant.wording.views import as_json, events, headline, instead, passed_over, sources
 from ptkb.store import Ptkb, key, validated
 
 GIVEN = "command line"

@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 
 from assistant.commands.common import talk
-from assistant.types import Progress
+from assistant.protocols import Progress
 
 
 @contextmanager

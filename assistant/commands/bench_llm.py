@@ -23,11 +23,12 @@ from rich.table import Table
 from assistant.commands.common import DataDir, SettingsFile, out, results_folder, settings_of, talk, writing
 from assistant.commands.ending import at_end
 from assistant.errors import ModelError
-from assistant.evaluation.peak import held_bytes
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import load
+from assistant.protocols import LLM, silent
 from assistant.settings import Backend, Quantisation, Settings
-from assistant.types import LLM, Message, Messages, Options, silent
+from assistant.types import Message, Messages, Options
+from benchmarks.peak import held_bytes
 
 _GIB = 1 << 30
 _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "

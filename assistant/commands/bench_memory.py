@@ -21,8 +21,8 @@ from assistant.commands.common import (
     talk,
     usual_choices,
 )
-from assistant.evaluation.bench_memory import held_after
 from assistant.types import Turn
+from benchmarks.memory import held_after
 
 TURNS = (20, 50, 100, 200)
 

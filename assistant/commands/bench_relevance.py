@@ -15,7 +15,7 @@ import typer
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
 from assistant.errors import DataError
-from assistant.evaluation.data import read_questions, sample
+from assistant.experiment.datasets import read_questions, sample
 from assistant.library.corpus import load_corpus
 from assistant.types import Passage
 
@@ -34,7 +34,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Time a relevance estimator on real passages, drawn from the corpus: by the clock, and what the CPUs worked."""
-    from assistant.relevance.load import load  # noqa: PLC0415 - torch
+    from assistant.judges.relevance.load import load  # noqa: PLC0415 - torch
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend)
     asked = sample(read_questions(questions), runs + 1, 0)

@@ -12,8 +12,8 @@ from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, settings_of
 from assistant.commands.experiment import Corpus, Out, Questions, Seed, command_line, tell
 from assistant.errors import DataError
-from assistant.evaluation.data import fingerprint
-from assistant.types import silent
+from assistant.experiment.datasets import fingerprint
+from assistant.protocols import silent
 
 SIZES = (10_000, 40_000, 200_000)
 
@@ -46,9 +46,9 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
 
     Indexes and vectors are kept in the data folder, under bench; a run that was broken off goes on.
     """
-    from assistant.evaluation import bench_retrieval as measured  # noqa: PLC0415
-    from assistant.evaluation import retrieval_report as report  # noqa: PLC0415 - matplotlib
-    from assistant.evaluation.runs import Run  # noqa: PLC0415
+    from assistant.experiment.runs import Run  # noqa: PLC0415
+    from benchmarks import retrieval as measured  # noqa: PLC0415
+    from benchmarks import retrieval_report as report  # noqa: PLC0415 - matplotlib
 
     knobs = settings_of(settings, data_dir)
     material = measured.prepare(corpus, questions, more or (), words, limit, seed)

@@ -25,7 +25,7 @@ from assistant.commands.common import (
 from assistant.commands.experiment import Corpus, Questions, Seed, indexed, with_models
 
 if TYPE_CHECKING:
-    from assistant.evaluation.bench_strategies import Cost, Ratio
+    from benchmarks.strategies import Cost, Ratio
 
 
 def strategies(  # noqa: PLR0913 - the experiment's knobs
@@ -49,8 +49,8 @@ def strategies(  # noqa: PLR0913 - the experiment's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Time strategies side by side: seconds a question, and times those of concatenation."""
-    from assistant.evaluation import bench_strategies as bench  # noqa: PLC0415
     from assistant.evaluation.answers import Experiment, Setting, prepare  # noqa: PLC0415
+    from benchmarks import strategies as bench  # noqa: PLC0415
 
     names = tuple(dict.fromkeys([bench.BASE, *(strategy or ["post_fusion", "concat_pf"])]))
     experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)

@@ -29,10 +29,11 @@ from assistant.commands.common import (
     writing,
 )
 from assistant.errors import ModelError, SequiturError, SettingsError
-from assistant.evaluation.bench_turn import QUESTIONS, Timing, bench, medians, peak_memory, timed
+from assistant.protocols import Parts
 from assistant.settings import Backend as Engine
 from assistant.settings import Settings
-from assistant.types import Choices, Parts
+from assistant.types import Choices
+from benchmarks.turn import QUESTIONS, Timing, bench, medians, peak_memory, timed
 
 _NOTHING = 0.01  # seconds
 _CONTEXT = get_context("spawn")  # a process with Java in it can't be forked

@@ -19,9 +19,10 @@ from assistant.errors import DataError, SettingsError
 from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, Stage
+from assistant.protocols import LLM, Progress
 from assistant.settings import Backend as Runs
 from assistant.settings import RetrieverName, Settings, load
-from assistant.types import LLM, Choices, Progress
+from assistant.types import Choices
 
 # What is said to a person goes to the error stream, so that `--json` leaves the output to programs.
 talk = Console(stderr=True)

@@ -29,11 +29,11 @@ from assistant.commands.experiment import (
     with_models,
 )
 from assistant.errors import DataError
-from assistant.evaluation.conditions import model_of
+from assistant.experiment.conditions import model_of
+from assistant.judges.uncertainty import told
 from assistant.parts import load_encoder
+from assistant.protocols import Retriever
 from assistant.settings import RetrieveSettings, Settings
-from assistant.types import Retriever
-from assistant.uncertainty import told
 
 app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
 
@@ -125,7 +125,8 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     from assistant.evaluation import answers as measured  # noqa: PLC0415
-    from assistant.evaluation import report, scores  # noqa: PLC0415 - matplotlib
+    from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
+    from assistant.evaluation import scores  # noqa: PLC0415 - as above
 
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
     varied = measured.settings_of(
@@ -154,7 +155,8 @@ def pool(
     as_json: AsJson = False,
 ) -> None:
     """Sum up runs of `evaluate answers` on other questions of the same data as if they were one."""
-    from assistant.evaluation import report, scores  # noqa: PLC0415 - matplotlib
+    from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
+    from assistant.evaluation import scores  # noqa: PLC0415 - as above
 
     blocks = scores.summaries(scores.pool(files), seed)
     if as_json:
@@ -184,7 +186,7 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
     from assistant.evaluation import answers as measured  # noqa: PLC0415
-    from assistant.evaluation import report  # noqa: PLC0415
+    from assistant.evaluation import answers_report as report  # noqa: PLC0415
     from assistant.evaluation import uncertainty as doubts  # noqa: PLC0415
 
     one = measured.settings_of([k], [gold.value], [1])
@@ -231,10 +233,10 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
+    from assistant.evaluation import answers_report as report  # noqa: PLC0415
     from assistant.evaluation import ranking as measured  # noqa: PLC0415
-    from assistant.evaluation import report  # noqa: PLC0415
-    from assistant.evaluation.gather import side_by_side  # noqa: PLC0415
     from assistant.evaluation.searching import Finder  # noqa: PLC0415
+    from assistant.experiment.gather import side_by_side  # noqa: PLC0415
 
     knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
     ways = tuple(loop or ["question"])
@@ -276,9 +278,9 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Compare our rewrites to people's by ROUGE-1, BLEU and exact match, and by what they find."""
-    from assistant.evaluation import report  # noqa: PLC0415
+    from assistant.evaluation import answers_report as report  # noqa: PLC0415
     from assistant.evaluation import rewriting as measured  # noqa: PLC0415
-    from assistant.evaluation.data import read_corpus, read_qrels  # noqa: PLC0415
+    from assistant.experiment.datasets import read_corpus, read_qrels  # noqa: PLC0415
 
     if (corpus is None) != (qrels is None):
         raise DataError("Retrieval needs both --corpus and --qrels; give both or neither.")

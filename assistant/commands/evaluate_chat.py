@@ -24,7 +24,7 @@ from assistant.commands.experiment import (
     tell,
     with_models,
 )
-from assistant.evaluation.conditions import model_of
+from assistant.experiment.conditions import model_of
 from assistant.types import Turn
 
 
@@ -48,8 +48,8 @@ def chat(  # noqa: PLR0913 - the experiment's knobs
 ) -> None:
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
     from assistant.evaluation import chat as measured  # noqa: PLC0415 - scipy
-    from assistant.evaluation.data import read_questions, sample  # noqa: PLC0415
-    from assistant.evaluation.runs import rows_of  # noqa: PLC0415
+    from assistant.experiment.datasets import read_questions, sample  # noqa: PLC0415
+    from assistant.experiment.runs import rows_of  # noqa: PLC0415
 
     asked = sample(read_questions(questions), limit, seed, skip)
     knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))

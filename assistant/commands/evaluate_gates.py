@@ -11,11 +11,11 @@ import typer
 
 from assistant.commands.common import DataDir, SettingsFile, load_llm, out, settings_of
 from assistant.errors import DataError
-from assistant.evaluation.data import records
+from assistant.experiment.datasets import records
 from assistant.parts import load_embedder
+from assistant.protocols import silent
 from assistant.settings import Settings
 from assistant.steps.intent import TALK, intent_of, library_answers
-from assistant.types import silent
 from ptkb.extract import only_tells
 
 Split = Annotated[str, typer.Option(help="dev, test, or empty for both.")]
@@ -65,8 +65,8 @@ def intents(
 
 
 def _answered(texts: list[str], library: str, knobs: Settings) -> list[bool]:
+    from assistant.judges.relevance.load import load_calibrated  # noqa: PLC0415
     from assistant.library.shelves import open_library  # noqa: PLC0415 - Java
-    from assistant.relevance.load import load_calibrated  # noqa: PLC0415
 
     estimator = load_calibrated("shipped", None, lambda: load_llm(knobs, silent), knobs, silent)
     retriever = open_library(library, knobs)

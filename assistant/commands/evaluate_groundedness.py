@@ -12,9 +12,10 @@ from assistant import turn as flow
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, settings_of
 from assistant.commands.experiment import AsJson, Limit, Out, Questions, Seed, command_line, indexed, tell, with_models
-from assistant.evaluation.conditions import model_of
+from assistant.experiment.conditions import model_of
+from assistant.protocols import Retriever
 from assistant.settings import Settings
-from assistant.types import Choices, Retriever, Turn
+from assistant.types import Choices, Turn
 
 
 def groundedness(  # noqa: PLR0913 - the experiment's knobs
@@ -46,9 +47,9 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
+    from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
     from assistant.evaluation import groundedness as measured  # noqa: PLC0415
-    from assistant.evaluation import report  # noqa: PLC0415 - matplotlib
-    from assistant.evaluation.data import read_questions, sample  # noqa: PLC0415
+    from assistant.experiment.datasets import read_questions, sample  # noqa: PLC0415
 
     asked = sample(read_questions(questions), limit, seed)
     found = measured.read_labels(labels) if labels else []

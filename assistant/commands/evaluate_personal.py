@@ -12,10 +12,10 @@ from rich.table import Table
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
 from assistant.commands.experiment import AsJson, Limit, Nothing, Seed
-from assistant.evaluation.conditions import model_of
-from assistant.evaluation.data import sample
+from assistant.experiment.conditions import model_of
+from assistant.experiment.datasets import sample
 from assistant.parts import load_embedder
-from assistant.types import Parts
+from assistant.protocols import Parts
 
 
 def personal(  # noqa: PLR0913 - the experiment's knobs

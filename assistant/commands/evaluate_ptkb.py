@@ -14,8 +14,8 @@ from rich.table import Table
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk, writing
 from assistant.errors import DataError
 from assistant.parts import load_embedder
+from assistant.protocols import Embedder
 from assistant.settings import Settings
-from assistant.types import Embedder
 
 Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
 Seed = Annotated[int, typer.Option(help="Decides the sample and the intervals.")]
@@ -75,7 +75,7 @@ def memory(
 ) -> None:
     """Measure what is offered for remembering, against the personas of the speakers."""
     from assistant.evaluation import memory as measured  # noqa: PLC0415
-    from assistant.evaluation.data import sample  # noqa: PLC0415
+    from assistant.experiment.datasets import sample  # noqa: PLC0415
 
     _refuse_run(into)
     everyone = measured.read_speakers(dialogues)

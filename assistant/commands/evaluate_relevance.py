@@ -32,9 +32,9 @@ from assistant.commands.experiment import (
     indexed,
     tell,
 )
-from assistant.evaluation.conditions import model_of
 from assistant.evaluation.thresholds import THRESHOLDS
-from assistant.relevance.calibration import Calibration, Method
+from assistant.experiment.conditions import model_of
+from assistant.judges.relevance.calibration import Calibration, Method
 from assistant.settings import Settings
 
 Contexts = Literal["auto", "retrieved", "own"]
@@ -82,7 +82,7 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
     """Measure a relevance estimator: R@1 to R@20, F1 of 'unanswerable', calibration error."""
     from assistant.evaluation import relevance as measured  # noqa: PLC0415
     from assistant.evaluation import relevance_report as report  # noqa: PLC0415 - matplotlib
-    from assistant.relevance.load import load  # noqa: PLC0415
+    from assistant.judges.relevance.load import load  # noqa: PLC0415
 
     if calibration and calibrate:
         raise typer.BadParameter("give --calibration or --calibrate, not both")

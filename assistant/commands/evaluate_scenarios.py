@@ -12,8 +12,8 @@ from assistant import turn as flow
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, ready, settings_of
 from assistant.commands.experiment import AsJson, Limit, Out, Seed, command_line, tell
-from assistant.evaluation.conditions import model_of
-from assistant.evaluation.data import sample
+from assistant.experiment.conditions import model_of
+from assistant.experiment.datasets import sample
 from assistant.settings import Settings
 from assistant.types import Choices, Turn
 

@@ -15,12 +15,12 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of
 from assistant.commands.experiment import AsJson, Limit, Seed
 from assistant.evaluation import suitability as measured
-from assistant.evaluation.data import sample
+from assistant.experiment.datasets import sample
 from assistant.judges.clash import judge_of
 from assistant.judges.suitability import SHIPPED
 from assistant.parts import load_embedder, load_llm
+from assistant.protocols import Embedder, SuitabilityJudge
 from assistant.settings import Settings
-from assistant.types import Embedder, SuitabilityJudge
 
 BY_LLM = "llm"
 # Where the language model says yes more likely than no.

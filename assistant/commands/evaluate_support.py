@@ -12,10 +12,10 @@ from rich.table import Table
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out, settings_of
 from assistant.commands.experiment import AsJson, Limit, Seed
-from assistant.evaluation.data import sample
+from assistant.experiment.datasets import sample
 from assistant.parts import load_embedder, load_llm
+from assistant.protocols import SupportJudge, silent
 from assistant.settings import Settings
-from assistant.types import SupportJudge, silent
 
 SHIPPED, BY_LLM, ADDRESSES = "shipped", "llm", "addresses"
 

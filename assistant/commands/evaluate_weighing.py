@@ -31,11 +31,11 @@ from assistant.commands.experiment import (
     indexed,
     tell,
 )
-from assistant.evaluation.conditions import model_of
 from assistant.evaluation.thresholds import THRESHOLDS
+from assistant.experiment.conditions import model_of
+from assistant.judges.uncertainty import told
 from assistant.parts import load_embedder
-from assistant.types import Parts
-from assistant.uncertainty import told
+from assistant.protocols import Parts
 
 
 def re_rag(  # noqa: PLR0913 - the experiment's knobs
@@ -64,7 +64,7 @@ def re_rag(  # noqa: PLR0913 - the experiment's knobs
 ) -> None:
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
     from assistant.evaluation import weighing  # noqa: PLC0415 - scipy
-    from assistant.relevance.load import load_calibrated  # noqa: PLC0415 - torch
+    from assistant.judges.relevance.load import load_calibrated  # noqa: PLC0415 - torch
 
     knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
     thresholds = tuple(threshold or THRESHOLDS)

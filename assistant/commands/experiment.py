@@ -15,9 +15,10 @@ from assistant.commands.bars import bar
 from assistant.commands.common import load_llm, out, talk
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
+from assistant.protocols import Parts, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
-from assistant.types import Parts, Passage, Retriever
+from assistant.types import Passage
 
 Corpus = Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
 Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
@@ -62,7 +63,7 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
         estimator = load_estimator(settings, progress, embedder)
     support = load_support(settings, embedder)
     if settings.turn.digest == "seq2seq":
-        from assistant.summariser import load  # noqa: PLC0415 - torch
+        from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 
         with bar("Summariser") as progress:
             load(settings, progress)

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
-from assistant.database import connect
 from assistant.errors import FactError
+from assistant.store.database import connect
 from ptkb.store import ImportReport, Ptkb
 
 app = typer.Typer(help="What the assistant knows about you.", no_args_is_help=True)

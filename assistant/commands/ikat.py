@@ -14,12 +14,13 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, out, settings_of
 from assistant.commands.experiment import indexed, with_models
 from assistant.errors import DataError, LibraryError
-from assistant.evaluation.conditions import model_of
+from assistant.experiment.conditions import model_of
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import Problem
-from assistant.quality import Classifier
+from assistant.judges.quality import Classifier
+from assistant.protocols import Retriever
 from assistant.settings import Settings
-from assistant.types import Choices, Retriever, Turn
+from assistant.types import Choices, Turn
 
 # How many problems of a kind are shown; the rest is counted.
 SHOWN = 10

@@ -15,7 +15,7 @@ from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
 from assistant.library.shelves import library_names, remove_library
 from assistant.settings import Settings
-from assistant.text import clean
+from assistant.text.sentences import clean
 
 DEFAULT = "documents"
 

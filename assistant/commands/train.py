@@ -25,12 +25,12 @@ from assistant.commands.common import (
 )
 from assistant.commands.experiment import AsJson, Limit, Seed, Skip, indexed
 from assistant.errors import DataError
-from assistant.evaluation.conditions import model_of
-from assistant.evaluation.data import Question, fingerprint, read_corpus, read_questions, sample
+from assistant.experiment.conditions import model_of
+from assistant.experiment.datasets import Question, fingerprint, read_corpus, read_questions, sample
 from assistant.settings import Settings
 
 if TYPE_CHECKING:
-    from assistant.relevance.train import Example
+    from assistant.training.relevance.train import Example
 
 Likelihoods = Literal["llm", "words"]
 
@@ -93,7 +93,7 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     examples = [measured(some, file, contexts, knobs, dev) for some, file in zip(chosen, corpus, strict=True)]
 
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
-    from assistant.relevance.train import MODEL, Plan, Trainer  # noqa: PLC0415 - torch
+    from assistant.training.relevance.train import MODEL, Plan, Trainer  # noqa: PLC0415 - torch
 
     with bar("Encoder") as progress:
         folder = Catalogue.load().resolve(base, knobs, progress)
@@ -124,7 +124,7 @@ def pack(
     into: Annotated[Path, typer.Option("--out", help="The folder for its packed form.")],
 ) -> None:
     """Pack a trained relevance estimator into a quarter of its size: int8 weights, read back when it is loaded."""
-    from assistant.relevance import packed  # noqa: PLC0415 - torch
+    from assistant.judges.relevance import packed  # noqa: PLC0415 - torch
 
     size = packed.pack(model, into)
     talk.print(f"The packed model is {into}, {size / 1e6:.1f} MB.", soft_wrap=True)
@@ -138,7 +138,7 @@ def _chosen(path: Path, limit: int | None, seed: int, skip: int, dev: int) -> li
 
 
 def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, _dev: int) -> list[Example]:
-    from assistant.evaluation import likelihoods  # noqa: PLC0415
+    from assistant.training.relevance import likelihoods  # noqa: PLC0415
 
     retriever = indexed(corpus, knobs)
     with bar("Likelihoods") as progress:
@@ -146,8 +146,8 @@ def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Set
 
 
 def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, dev: int) -> list[Example]:
-    from assistant.evaluation import likelihoods  # noqa: PLC0415
     from assistant.library.corpus import load_corpus  # noqa: PLC0415
+    from assistant.training.relevance import likelihoods  # noqa: PLC0415
 
     run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, model_of(knobs))
     retriever = indexed(corpus, knobs)

@@ -12,7 +12,7 @@ from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, by_words_only, settings_of, talk
 from assistant.commands.experiment import Corpus, Limit, Questions, Seed, Skip, indexed
 from assistant.errors import DataError
-from assistant.evaluation.data import read_questions, sample
+from assistant.experiment.datasets import read_questions, sample
 from assistant.parts import load_embedder
 
 
@@ -29,10 +29,10 @@ def blend(  # noqa: PLR0913 - the experiment's knobs
     data_dir: DataDir = None,
 ) -> None:
     """Blend a trained estimator with the embedder's cosine, on questions that name their gold passages."""
-    from assistant.relevance.blend import NAME, fit  # noqa: PLC0415
-    from assistant.relevance.by_cosine import cosines  # noqa: PLC0415
-    from assistant.relevance.load import trained  # noqa: PLC0415
-    from assistant.relevance.seq2seq import is_seq2seq  # noqa: PLC0415 - torch
+    from assistant.judges.relevance.blend import NAME, fit  # noqa: PLC0415
+    from assistant.judges.relevance.by_cosine import cosines  # noqa: PLC0415
+    from assistant.judges.relevance.load import trained  # noqa: PLC0415
+    from assistant.judges.relevance.seq2seq import is_seq2seq  # noqa: PLC0415 - torch
 
     chosen = [one for one in sample(read_questions(questions), limit, seed, skip) if one.gold and not one.unanswerable]
     if not chosen:

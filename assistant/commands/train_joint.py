@@ -14,7 +14,7 @@ from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, by_words_only, out, settings_of, talk
 from assistant.commands.experiment import AsJson, Corpus, Limit, Questions, Seed, Skip, indexed
 from assistant.errors import DataError
-from assistant.evaluation.data import read_corpus, read_questions, sample
+from assistant.experiment.datasets import read_corpus, read_questions, sample
 
 
 def joint(  # noqa: PLR0913 - the training's knobs
@@ -50,7 +50,13 @@ def joint(  # noqa: PLR0913 - the training's knobs
     retriever = indexed(corpus, knobs)
 
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
-    from assistant.relevance.joint import ESTIMATOR, GENERATOR, Asked, JointPlan, JointTrainer  # noqa: PLC0415 - torch
+    from assistant.training.relevance.joint import (  # noqa: PLC0415 - torch
+        ESTIMATOR,
+        GENERATOR,
+        Asked,
+        JointPlan,
+        JointTrainer,
+    )
 
     with bar("Models") as progress:
         reader, writer = (str(Catalogue.load().resolve(name, knobs, progress)) for name in (estimator, generator))

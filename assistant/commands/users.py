@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
-from assistant.database import connect
-from assistant.users import Logins, checked_name, checked_password, hash_password
+from assistant.store.database import connect
+from assistant.store.users import Logins, checked_name, checked_password, hash_password
 
 app = typer.Typer(help="Logins for a page that other computers can reach.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="The user's name, as it is typed to log in.")]

@@ -21,13 +21,13 @@ from itertools import product
 from pathlib import Path
 from threading import Event
 
-from assistant import variants
-from assistant.clock import charged, timed
-from assistant.consistency import sampled
 from assistant.errors import DataError, SettingsError, UtteranceError
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
-from assistant.evaluation.conditions import llm_of, model_of
-from assistant.evaluation.data import (
+from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
+from assistant.evaluation.shots import demonstrating, draw
+from assistant.experiment.cache import Memo, remembering
+from assistant.experiment.conditions import llm_of, model_of
+from assistant.experiment.datasets import (
     Corpus,
     Gold,
     Question,
@@ -37,16 +37,22 @@ from assistant.evaluation.data import (
     read_questions,
     sample,
 )
-from assistant.evaluation.gather import side_by_side
-from assistant.evaluation.measures import answer_recall, exact_match, lost_vote, token_f1
-from assistant.evaluation.memo import Memo, remembering
-from assistant.evaluation.runs import Row, Run
-from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.evaluation.shots import demonstrating, draw
+from assistant.experiment.gather import side_by_side
+from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
+from assistant.experiment.runs import Row, Run
+from assistant.flow import variants
+from assistant.flow.timing import charged, timed
+from assistant.judges.uncertainty import UNKNOWN, WORD
 from assistant.llm.meter import metered
 from assistant.llm.rounds import straight
-from assistant.types import Choices, Iteration, Parts, Passage, Progress, Step, Turn
-from assistant.uncertainty import UNKNOWN, WORD
+from assistant.protocols import Parts, Progress, Step
+from assistant.strategies.shared.consistency import sampled
+from assistant.types import (
+    Choices,
+    Iteration,
+    Passage,
+    Turn,
+)
 
 CLOSED_BOOK = "closed_book"
 REPLIES = "replies.jsonl"

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from threading import Event
 
-from assistant.iterations import write
-from assistant.reasoning import think
+from assistant.loops.shared.iterations import write
+from assistant.protocols import Parts, Step
 from assistant.strategies.concat import read
-from assistant.types import Iteration, Parts, Query, Step, Turn
+from assistant.strategies.shared.reasoning import think
+from assistant.types import Iteration, Query, Turn
 
 
 def closed_book(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:

@@ -19,17 +19,18 @@ from threading import Event
 from typing import Any
 
 from assistant import turn as flow
-from assistant.citations import SET_ASIDE
 from assistant.errors import DataError, SequiturError
-from assistant.evaluation.data import Question, fingerprint
-from assistant.evaluation.grid import grid
-from assistant.evaluation.measures import answer_recall, paired_difference, share
-from assistant.evaluation.runs import Row, Run
+from assistant.experiment.datasets import Question, fingerprint
+from assistant.experiment.grid import grid
+from assistant.experiment.measures import answer_recall, paired_difference, share
+from assistant.experiment.runs import Row, Run
+from assistant.grounding.citations import SET_ASIDE
 from assistant.ikat.play import searching
-from assistant.markers import read
+from assistant.protocols import Parts, Progress
 from assistant.settings import Settings
 from assistant.steps.quote import QUOTED
-from assistant.types import Choices, Parts, Progress, Turn
+from assistant.text.markers import read
+from assistant.types import Choices, Turn
 
 # The settings that decide a reply; the others say where things lie and how the page looks.
 _DECIDING = {"turn", "relevance", "retrieve", "facts"}

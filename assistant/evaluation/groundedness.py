@@ -21,14 +21,20 @@ from typing import Any
 from sklearn.metrics import cohen_kappa_score
 
 from assistant import turn as flow
-from assistant.citations import is_claim
 from assistant.errors import DataError, SequiturError
-from assistant.evaluation.data import Question, fingerprint, records, sample
-from assistant.evaluation.measures import mean, ratio
-from assistant.evaluation.runs import Row, Run
+from assistant.experiment.datasets import Question, fingerprint, records, sample
+from assistant.experiment.measures import mean, ratio
+from assistant.experiment.runs import Row, Run
+from assistant.grounding.citations import is_claim
 from assistant.ikat.play import searching
 from assistant.judges.by_llm import ByLLM
-from assistant.types import Choices, Claim, Parts, Passage, Progress, SupportJudge, Turn
+from assistant.protocols import (
+    Claim,
+    Parts,
+    Progress,
+    SupportJudge,
+)
+from assistant.types import Choices, Passage, Turn
 
 # "This passage is about ...", "The text explains ...", "According to the article, ...": talk about the text itself.
 _META = re.compile(

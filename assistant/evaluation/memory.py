@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import DataError
-from assistant.evaluation.data import records
-from assistant.evaluation.measures import mean
-from assistant.types import Embedder, Fact, Progress, now
+from assistant.experiment.datasets import records
+from assistant.experiment.measures import mean
+from assistant.protocols import Embedder, Progress
+from assistant.types import Fact, now
 from ptkb.extract import offers
 
 Floats = NDArray[np.float32]

@@ -16,12 +16,18 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistant.errors import DataError
-from assistant.evaluation.data import fingerprint, records
 from assistant.evaluation.marks import Pattern, has
-from assistant.evaluation.measures import share
-from assistant.evaluation.runs import Row, Run
+from assistant.experiment.datasets import fingerprint, records
+from assistant.experiment.measures import share
+from assistant.experiment.runs import Row, Run
+from assistant.protocols import Parts, Progress
 from assistant.steps import facts, rewrite
-from assistant.types import Exchange, Fact, Parts, Progress, Turn, now
+from assistant.types import (
+    Exchange,
+    Fact,
+    Turn,
+    now,
+)
 
 
 class Pair(BaseModel):

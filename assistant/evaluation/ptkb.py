@@ -16,11 +16,12 @@ import ir_measures
 from ir_measures import RR, P, R, SetF, SetP, SetR, nDCG
 
 from assistant.errors import DataError
-from assistant.evaluation.data import read_qrels, sample
-from assistant.evaluation.measures import mean, paired_difference
+from assistant.experiment.datasets import read_qrels, sample
+from assistant.experiment.measures import mean, paired_difference
 from assistant.ikat import topics
+from assistant.protocols import Embedder
 from assistant.settings import FactSettings
-from assistant.types import Embedder, Exchange, Fact, RankedFact
+from assistant.types import Exchange, Fact, RankedFact
 from ptkb.rank import rank, ranked_by
 
 Qrels = dict[str, dict[str, int]]

@@ -16,10 +16,10 @@ from typing import Any
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from assistant.errors import DataError
-from assistant.evaluation.data import records
-from assistant.evaluation.measures import mean
-from assistant.quality import LABELS, Classifier, Label, fit
-from assistant.types import Progress
+from assistant.experiment.datasets import records
+from assistant.experiment.measures import mean
+from assistant.judges.quality import LABELS, Classifier, Label, fit
+from assistant.protocols import Progress
 
 # The longest texts of each band, in words.
 BANDS = {"short": 40, "medium": 100, "long": 10**9}

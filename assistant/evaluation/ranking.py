@@ -14,12 +14,13 @@ import ir_measures
 from ir_measures import AP, RR, Measure, R, Success, nDCG
 
 from assistant.errors import DataError
-from assistant.evaluation.data import fingerprint, read_corpus, read_qrels, read_queries, sample
-from assistant.evaluation.measures import mean, paired_difference
-from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.text import words
-from assistant.types import Passage, Progress, Retriever
+from assistant.experiment.datasets import fingerprint, read_corpus, read_qrels, read_queries, sample
+from assistant.experiment.measures import mean, paired_difference
+from assistant.experiment.runs import Row, Run
+from assistant.protocols import Progress, Retriever
+from assistant.text.sentences import words
+from assistant.types import Passage
 
 MEASURES: tuple[Measure, ...] = (nDCG @ 3, nDCG @ 5, nDCG @ 10, Success @ 1, R @ 100, RR, AP)
 Key = tuple[str, str]

@@ -22,15 +22,16 @@ from typing import Any, Literal
 from ir_measures import Success
 
 from assistant.errors import DataError, UtteranceError
-from assistant.evaluation.data import Corpus, Question, fingerprint, read_corpus, read_questions, sample
-from assistant.evaluation.measures import Estimate, mean, paired_difference, unknown_scores
 from assistant.evaluation.ranking import scores as ranking_scores
-from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.thresholds import THRESHOLDS, check_odds
-from assistant.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
-from assistant.relevance.estimate import PRIOR, likely, reranked, set_confidence
+from assistant.experiment.datasets import Corpus, Question, fingerprint, read_corpus, read_questions, sample
+from assistant.experiment.measures import Estimate, mean, paired_difference, unknown_scores
+from assistant.experiment.runs import Row, Run
+from assistant.judges.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
+from assistant.judges.relevance.estimate import PRIOR, likely, reranked, set_confidence
+from assistant.protocols import Estimator, Progress, Retriever
 from assistant.settings import RetrieveSettings
-from assistant.types import Estimator, Passage, Progress, Relevance, Retriever
+from assistant.types import Passage, Relevance
 
 Contexts = Literal["auto", "retrieved", "own"]
 CUTOFFS = (1, 5, 10, 20)

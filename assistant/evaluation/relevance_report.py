@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from assistant.evaluation.grid import grid
+from assistant.experiment.grid import grid
 
 DIAGRAM = "reliability.png"
 

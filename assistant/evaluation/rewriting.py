@@ -18,15 +18,16 @@ from ir_measures import RR, Success, nDCG
 from sacrebleu.metrics.bleu import BLEU
 
 from assistant.errors import DataError
-from assistant.evaluation.data import fingerprint, records, sample
-from assistant.evaluation.gather import side_by_side
-from assistant.evaluation.measures import exact_match, mean, paired_difference
 from assistant.evaluation.ranking import Qrels, scores
-from assistant.evaluation.runs import Row, Run
+from assistant.experiment.datasets import fingerprint, records, sample
+from assistant.experiment.gather import side_by_side
+from assistant.experiment.measures import exact_match, mean, paired_difference
+from assistant.experiment.runs import Row, Run
+from assistant.protocols import Parts, Progress, Retriever
 from assistant.retrieve.search import sought
 from assistant.steps import rewrite
-from assistant.text import words
-from assistant.types import Exchange, Parts, Progress, Retriever, Turn
+from assistant.text.sentences import words
+from assistant.types import Exchange, Turn
 
 VARIANTS = ("utterance", "ours", "searched", "human")
 COMPARED = ("utterance", "ours")

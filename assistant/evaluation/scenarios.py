@@ -31,16 +31,24 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from assistant import turn as flow
 from assistant.chat import Source
 from assistant.errors import DataError, FactError, SequiturError
-from assistant.evaluation.data import fingerprint, records
-from assistant.evaluation.grid import grid
 from assistant.evaluation.marks import Pattern, has
-from assistant.evaluation.measures import share
-from assistant.evaluation.runs import Row, Run
+from assistant.experiment.datasets import fingerprint, records
+from assistant.experiment.grid import grid
+from assistant.experiment.measures import share
+from assistant.experiment.runs import Row, Run
 from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, own_library, remove_library
-from assistant.markers import read as without_markers
+from assistant.protocols import Progress
 from assistant.settings import Settings
-from assistant.types import Choices, Exchange, Fact, Progress, Turn, new_id, now
+from assistant.text.markers import read as without_markers
+from assistant.types import (
+    Choices,
+    Exchange,
+    Fact,
+    Turn,
+    new_id,
+    now,
+)
 from ptkb.store import validated
 
 Kind = Literal[

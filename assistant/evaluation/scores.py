@@ -18,8 +18,8 @@ from typing import Any
 
 from assistant.errors import DataError
 from assistant.evaluation.answers import Experiment, Key, Material, Setting, key_of
-from assistant.evaluation.measures import mean, paired_difference, unknown_scores
-from assistant.evaluation.runs import Row, Run
+from assistant.experiment.measures import mean, paired_difference, unknown_scores
+from assistant.experiment.runs import Row, Run
 
 # What the others are compared to: the first of these that was measured.
 BASES = ("retrieve_then_read", "concat", "ranked/concat")

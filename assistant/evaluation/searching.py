@@ -14,16 +14,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Event, Lock
 
-from assistant import variants
-from assistant.clock import charged, timed
 from assistant.evaluation.baselines import generate
+from assistant.flow import variants
+from assistant.flow.timing import charged, timed
 from assistant.llm.meter import metered
 from assistant.llm.rounds import straight
+from assistant.protocols import Parts, Retriever, Step
 from assistant.retrieve.fusion import fuse
 from assistant.retrieve.search import look
 from assistant.settings import Settings
 from assistant.steps import relevance
-from assistant.types import Choices, Parts, Passage, Query, Retriever, Step, Turn
+from assistant.types import (
+    Choices,
+    Passage,
+    Query,
+    Turn,
+)
 
 ALONE = ("question", "draft", "generate")
 ITERATIONS = 3

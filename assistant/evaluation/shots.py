@@ -6,9 +6,16 @@ from collections.abc import Iterator, Sequence
 from threading import Event
 
 from assistant.errors import DataError
-from assistant.evaluation.data import Question, sample
-from assistant.prompt import render
-from assistant.types import LLM, Choice, Completion, Message, Messages, Options, Scorer
+from assistant.experiment.datasets import Question, sample
+from assistant.prompting.render import render
+from assistant.protocols import LLM, Scorer
+from assistant.types import (
+    Choice,
+    Completion,
+    Message,
+    Messages,
+    Options,
+)
 
 
 def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:

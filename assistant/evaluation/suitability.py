@@ -15,9 +15,10 @@ from time import perf_counter
 from typing import Any
 
 from assistant.errors import DataError
-from assistant.evaluation.data import read_corpus, records
-from assistant.prompt import render
-from assistant.types import LLM, Passage
+from assistant.experiment.datasets import read_corpus, records
+from assistant.prompting.render import render
+from assistant.protocols import LLM
+from assistant.types import Passage
 
 # One probability a pair of fact and text.
 Judge = Callable[[str, str], float]

@@ -21,8 +21,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from assistant.errors import DataError
-from assistant.evaluation.data import records
-from assistant.types import Claim, Passage, SupportJudge
+from assistant.experiment.datasets import records
+from assistant.protocols import Claim, SupportJudge
+from assistant.types import Passage
 
 Label = Literal["supported", "partially_supported", "not_supported"]
 # Gives each pair's support, in [0, 1].

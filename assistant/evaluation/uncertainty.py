@@ -1,4 +1,4 @@
-"""Measures how well each way of `assistant.uncertainty` tells right answers from wrong ones.
+"""Measures how well each way of `assistant.judges.uncertainty` tells right answers from wrong ones.
 
 Every question is answered once from its passages, greedily, by the prompt of concatenation; each way then gives its
 confidence. One row: `{"id", "question", "answer", "gold", "right", "unanswerable", "confidence": {"word": 1.0, ...}}`.
@@ -16,16 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from assistant.budget import fit
 from assistant.errors import DataError
 from assistant.evaluation.answers import Experiment, Material, Passages, claim
-from assistant.evaluation.data import Question
-from assistant.evaluation.measures import Estimate, Floats, exact_match
-from assistant.evaluation.runs import Row, Run
+from assistant.experiment.datasets import Question
+from assistant.experiment.measures import Estimate, Floats, exact_match
+from assistant.experiment.runs import Row, Run
+from assistant.judges.uncertainty import WAYS, Asked, confidences
+from assistant.prompting.budget import fit
+from assistant.protocols import Parts, Progress
 from assistant.steps.relevance import estimated
 from assistant.strategies.concat import FACTOID_ROOM
-from assistant.types import Choices, Options, Parts, Passage, Progress, Turn
-from assistant.uncertainty import WAYS, Asked, confidences
+from assistant.types import (
+    Choices,
+    Options,
+    Passage,
+    Turn,
+)
 
 RESAMPLES = 500
 Flags = NDArray[np.bool_]

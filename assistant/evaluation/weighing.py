@@ -19,18 +19,24 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from assistant.budget import fit
 from assistant.errors import DataError, UtteranceError
-from assistant.evaluation.data import Question, fingerprint, read_questions, sample
-from assistant.evaluation.measures import exact_match, mean, paired_difference
-from assistant.evaluation.runs import Row, Run
 from assistant.evaluation.thresholds import THRESHOLDS, check_odds
-from assistant.relevance.weights import weights
+from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
+from assistant.experiment.measures import exact_match, mean, paired_difference
+from assistant.experiment.runs import Row, Run
+from assistant.judges.relevance.weights import weights
+from assistant.judges.uncertainty import WORD
+from assistant.prompting.budget import fit
+from assistant.protocols import Estimator, Parts, Progress
 from assistant.strategies.concat import FACTOID_ROOM
 from assistant.strategies.post_fusion import replies
-from assistant.text import normalise
-from assistant.types import Choices, Estimator, Options, Parts, Progress, Relevance, Turn
-from assistant.uncertainty import WORD
+from assistant.text.sentences import normalise
+from assistant.types import (
+    Choices,
+    Options,
+    Relevance,
+    Turn,
+)
 
 BASE, FULL = "post_fusion", "re_rag"
 

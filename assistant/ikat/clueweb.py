@@ -23,10 +23,11 @@ from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped]
 
 from assistant.errors import DataError
 from assistant.library.readers import html
+from assistant.protocols import Progress
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import reading
-from assistant.text import quote, sentences
-from assistant.types import Passage, Progress
+from assistant.text.sentences import quote, sentences
+from assistant.types import Passage
 
 CHARS = 10_000
 SENTENCES = 10

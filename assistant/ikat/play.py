@@ -24,12 +24,19 @@ from typing import Literal
 
 from assistant import turn as flow
 from assistant.errors import DataError, SequiturError
-from assistant.evaluation.data import fingerprint
-from assistant.evaluation.runs import Row, Run
+from assistant.experiment.datasets import fingerprint
+from assistant.experiment.runs import Row, Run
 from assistant.ikat.topics import Topic, Topics, TopicTurn
-from assistant.markers import read
+from assistant.protocols import Parts, Progress
 from assistant.retrieve.fusion import fuse
-from assistant.types import Choices, Exchange, Parts, Passage, Progress, Query, Turn
+from assistant.text.markers import read
+from assistant.types import (
+    Choices,
+    Exchange,
+    Passage,
+    Query,
+    Turn,
+)
 
 Kind = Literal["automatic", "manual"]
 # The track assesses no more of a ranking than this.

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assistant.errors import DataError
-from assistant.evaluation.runs import ASKED, ROWS, Row
+from assistant.experiment.runs import ASKED, ROWS, Row
 from assistant.ikat.play import Kind
 from assistant.ikat.topics import Topics
-from assistant.text import quote, sentences
+from assistant.text.sentences import quote, sentences
 
 # The longest response that is assessed, in words.
 MOST_WORDS = 250

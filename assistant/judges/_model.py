@@ -11,7 +11,7 @@ from threading import Event, Lock
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
-from assistant.relevance.cross_encoder import LENGTH, check, load
+from assistant.judges.relevance.cross_encoder import LENGTH, check, load
 
 CURVE = "judge.json"
 VERSION = 1

@@ -13,10 +13,22 @@ from dataclasses import replace
 from math import exp, log
 from threading import Event
 
-from assistant.prompt import render
-from assistant.support import echoes
-from assistant.text import around, quote
-from assistant.types import LLM, Citation, Claim, Parts, Passage, Span, SupportJudge, Turn, Verdict
+from assistant.prompting.render import render
+from assistant.protocols import (
+    LLM,
+    Claim,
+    Parts,
+    SupportJudge,
+    Verdict,
+)
+from assistant.text.overlap import echoes
+from assistant.text.sentences import around, quote
+from assistant.types import (
+    Citation,
+    Passage,
+    Span,
+    Turn,
+)
 
 # Words of each cited passage that are shown around what was quoted from it, and passages at most.
 WORDS, MOST = 80, 3

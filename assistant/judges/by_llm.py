@@ -12,9 +12,15 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.judges.support import lacking
-from assistant.prompt import render
-from assistant.text import quote, sentences
-from assistant.types import LLM, Claim, Embedder, Passage, Verdict
+from assistant.prompting.render import render
+from assistant.protocols import (
+    LLM,
+    Claim,
+    Embedder,
+    Verdict,
+)
+from assistant.text.sentences import quote, sentences
+from assistant.types import Passage
 
 # Sentences shown of each passage.
 SHOWN = 2

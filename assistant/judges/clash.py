@@ -18,9 +18,9 @@ from cachetools import LRUCache
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
+from assistant.judges.relevance.cross_encoder import check, load
 from assistant.judges.suitability import SHIPPED, Knowledge, Suitability
-from assistant.relevance.cross_encoder import check, load
-from assistant.types import Embedder, SuitabilityJudge
+from assistant.protocols import Embedder, SuitabilityJudge
 
 READER, BLEND = "reader", "blend.json"
 # Tokens read of fact and text together; both are mostly one sentence.

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from assistant.errors import ModelError
 from assistant.judges.support import SHIPPED, Support
+from assistant.protocols import (
+    LLM,
+    Embedder,
+    SuitabilityJudge,
+    SupportJudge,
+    SupportJudgeOf,
+)
 from assistant.settings import Settings
-from assistant.types import LLM, Embedder, SuitabilityJudge, SupportJudge, SupportJudgeOf
 
 
 def chosen(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:

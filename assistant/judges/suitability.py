@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from assistant.errors import ModelError
 from assistant.judges._names import Name, hidden, names, plain
-from assistant.types import Embedder
+from assistant.protocols import Embedder
 
 SHIPPED = Path(__file__).parent / "shipped" / "suitability"
 ARRAYS, NOTES, NAMES = "knowledge.npz", "judge.json", "names.txt"

@@ -14,9 +14,10 @@ from threading import Event
 
 from assistant.errors import ModelError
 from assistant.judges._model import PairModel
-from assistant.support import contradiction
-from assistant.text import quote, sentences
-from assistant.types import Claim, Passage, Verdict
+from assistant.protocols import Claim, Verdict
+from assistant.text.overlap import contradiction
+from assistant.text.sentences import quote, sentences
+from assistant.types import Passage
 
 SHIPPED = Path(__file__).parent / "shipped" / "support"
 # Tokens read of claim and evidence together: two windows.

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from assistant.types import Progress, Wait
+from assistant.protocols import Progress
+from assistant.types import Wait
 
 
 class Arrivals:

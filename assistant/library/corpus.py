@@ -9,9 +9,10 @@ from assistant.errors import LibraryError
 from assistant.library.readers import read, reader_of
 from assistant.library.shelves import FOREVER, is_library, locked
 from assistant.library.writer import writing
+from assistant.protocols import Progress
 from assistant.retrieve.bm25 import FORMAT, Bm25
 from assistant.settings import Settings
-from assistant.types import Passage, Progress
+from assistant.types import Passage
 
 BATCH = 1000
 

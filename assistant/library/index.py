@@ -14,15 +14,16 @@ from stat import S_ISREG
 from typing import Any, Literal
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import Block, chunk
 from assistant.library.readers import read, reader_of
 from assistant.library.shelves import OWN, is_library, library_folder, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
+from assistant.protocols import Progress, silent
 from assistant.retrieve.bm25 import read_manifest
 from assistant.settings import Settings
-from assistant.text import clean
-from assistant.types import Passage, Progress, silent
+from assistant.text.chunks import Block, chunk
+from assistant.text.sentences import clean
+from assistant.types import Passage
 
 # Searches wait for no more than this many passages.
 BATCH = 100

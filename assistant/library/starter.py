@@ -16,10 +16,11 @@ from assistant.library import factbook, rankings
 from assistant.library.entry import Entry
 from assistant.library.shelves import FOREVER, library_folder, locked
 from assistant.library.writer import Writer, writing
+from assistant.protocols import Progress
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import FORMAT, KEYWORDS, read_manifest
 from assistant.settings import Settings
-from assistant.types import Passage, Progress
+from assistant.types import Passage
 
 NAME = "starter"
 SHELF = Path(__file__).with_name("shelf")

@@ -12,10 +12,11 @@ from time import monotonic
 
 from assistant.errors import DamagedIndexError, LibraryError, SequiturError
 from assistant.library.shelves import FOREVER, locked, open_library
+from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, build_dense, read_manifest
 from assistant.settings import Settings
-from assistant.types import Embedder, Passage, Progress, Retriever
+from assistant.types import Passage
 
 _LOG = logging.getLogger(__name__)
 

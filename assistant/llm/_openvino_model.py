@@ -21,8 +21,8 @@ from pydantic import TypeAdapter, ValidationError
 from assistant.errors import ModelError
 from assistant.llm import gguf
 from assistant.llm.converted import made_once
+from assistant.protocols import Progress
 from assistant.settings import Settings
-from assistant.types import Progress
 
 MODEL = "openvino_model.xml"
 _MADE = "made.json"

@@ -24,8 +24,8 @@ from pydantic import BaseModel, ConfigDict
 
 from assistant.errors import ModelError
 from assistant.llm.sources import Hub, PinnedFile, SourceError, Wheels, size_of
+from assistant.protocols import Progress, silent
 from assistant.settings import Settings
-from assistant.types import Progress, silent
 
 _FILE = Path(__file__).with_name("catalogue.toml")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")

@@ -14,9 +14,9 @@ from pathlib import Path
 from assistant.errors import ModelError
 from assistant.llm.apart import Apart, ScoringApart
 from assistant.llm.catalogue import Catalogue
-from assistant.processor import has_avx2, has_matrix_units, has_wide_vectors
+from assistant.llm.processor import has_avx2, has_matrix_units, has_wide_vectors
+from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Quantisation, Settings
-from assistant.types import Engine, Progress
 
 CPU_DEFAULT, GPU_DEFAULT = "default", "gpu-default"
 NO_CUDA = (

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 from threading import Event, Lock
 from time import perf_counter
 
-from assistant.types import LLM, Choice, Completion, Message, Messages, Options, Scorer, Tokens
+from assistant.protocols import LLM, Scorer
+from assistant.types import (
+    Choice,
+    Completion,
+    Message,
+    Messages,
+    Options,
+    Tokens,
+)
 
 
 def metered(llm: LLM) -> Meter:

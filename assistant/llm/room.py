@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assistant.errors import ModelError
-from assistant.types import LLM
+from assistant.protocols import LLM
 
 
 def fitting(tokens: list[int], llm: LLM) -> list[int]:

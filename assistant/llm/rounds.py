@@ -16,8 +16,14 @@ from contextlib import closing
 from dataclasses import replace
 from threading import Event
 
-from assistant.text import sentences
-from assistant.types import LLM, Choice, Completion, Messages, Options, Scorer
+from assistant.protocols import LLM, Scorer
+from assistant.text.sentences import sentences
+from assistant.types import (
+    Choice,
+    Completion,
+    Messages,
+    Options,
+)
 
 # Chosen on the passages of SQuAD, none of which goes round by them.
 WORDS, TIMES = 12, 3

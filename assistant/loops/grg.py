@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.clock import timed
+from assistant.flow.timing import timed
+from assistant.loops.shared import draft
+from assistant.protocols import Parts
 from assistant.retrieve.search import look, sought
-from assistant.steps import digest, draft, quality, relevance
-from assistant.types import Parts, Query, Turn
+from assistant.steps import digest, quality, relevance
+from assistant.types import Query, Turn
 
 TITLE = "With a draft of the answer"
 SUMMARY = "Writes a first answer from its own knowledge, and searches with it and with your question."

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.iterations import iterate, new_passages, write
 from assistant.loops import itrg_refresh
-from assistant.types import Parts, Turn
+from assistant.loops.shared.iterations import iterate, new_passages, write
+from assistant.protocols import Parts
+from assistant.types import Turn
 
 TITLE = "In rounds, improving one text"
 SUMMARY = "Searches, writes a text, searches with it, and improves it by what is new, a few times over."

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.iterations import iterate, write
-from assistant.types import Parts, Turn
+from assistant.loops.shared.iterations import iterate, write
+from assistant.protocols import Parts
+from assistant.types import Turn
 
 TITLE = "In rounds, writing anew"
 SUMMARY = "Searches, writes a text, searches with it, and writes it anew from what was found, a few times over."

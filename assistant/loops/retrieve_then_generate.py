@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
+from assistant.protocols import Parts
 from assistant.retrieve.search import look, sought
-from assistant.types import Parts, Query, Turn
+from assistant.types import Query, Turn
 
 TITLE = "With the question alone"
 SUMMARY = "Searches with your question as it stands; the quickest."

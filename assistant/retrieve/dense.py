@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.errors import DamagedIndexError, LibraryError
-from assistant.library.chunks import count_words
+from assistant.protocols import Embedder, Progress
 from assistant.retrieve.pieces import WINDOW_WORDS, pieces_of
-from assistant.types import Embedder, Passage, Progress
+from assistant.text.chunks import count_words
+from assistant.types import Passage
 
 EXACT = 100_000
 # Beyond, lists of near vectors are searched (IVF). HNSW finds as many or more in the same time, but takes ten times as

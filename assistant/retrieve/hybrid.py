@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from assistant.protocols import Retriever
 from assistant.retrieve.fusion import fuse
-from assistant.types import Passage, Retriever
+from assistant.types import Passage
 
 
 class Hybrid:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from assistant.protocols import Retriever
 from assistant.retrieve.bm25 import Bm25
-from assistant.types import Passage, Retriever
+from assistant.types import Passage
 
 
 class Own:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assistant.library.chunks import count_words
-from assistant.text import quote, sentences
+from assistant.text.chunks import count_words
+from assistant.text.sentences import quote, sentences
 from assistant.types import Passage
 
 # For what counts no tokens itself: about the 256 that encoders of the MiniLM family read.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from string import punctuation
 
+from assistant.protocols import Parts
 from assistant.retrieve.fusion import fuse
-from assistant.support import coverage
-from assistant.text import in_full
-from assistant.types import Parts, Query, Turn
+from assistant.text.overlap import coverage
+from assistant.text.sentences import in_full
+from assistant.types import Query, Turn
 
 
 def sought(turn: Turn) -> str:

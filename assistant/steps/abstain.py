@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.budget import fit
-from assistant.markers import read
+from assistant.prompting.budget import fit
+from assistant.prompting.unknown import says_unknown
+from assistant.protocols import Parts, Step
 from assistant.settings import Below
 from assistant.strategies.concat import FACTOID_ROOM
-from assistant.text import finished
-from assistant.types import Answer, Options, Parts, Step, Turn
-from assistant.unknown import says_unknown
+from assistant.text.markers import read
+from assistant.text.sentences import finished
+from assistant.types import Answer, Options, Turn
 
 OWN = "Not from your library: this is the model's own knowledge, without a source."
 NOTHING_SUITS = "What was found doesn't suit what you told me, so it was left out."

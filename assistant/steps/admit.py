@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.clock import timed
+from assistant.flow.timing import timed
+from assistant.prompting.unknown import says_unknown
+from assistant.protocols import Parts
 from assistant.steps.abstain import below_of, own, unbacked
-from assistant.text import ended, whole_sentences
-from assistant.types import Answer, Parts, Turn
-from assistant.unknown import says_unknown
+from assistant.text.sentences import ended, whole_sentences
+from assistant.types import Answer, Turn
 
 NOT_HELD = "The library doesn't hold an answer to this."
 UNSUPPORTED = "This was written with passages at hand, but none of them says it."

@@ -13,9 +13,10 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.markers import read
-from assistant.text import quote, sentences
-from assistant.types import Embedder, Parts, Turn
+from assistant.protocols import Embedder, Parts
+from assistant.text.markers import read
+from assistant.text.sentences import quote, sentences
+from assistant.types import Turn
 
 # How much nearer (cosine) the question with the fact has to be, chosen for the best F1 on the train topics of TREC iKAT
 # 2023, whose responses name the facts that they draw on; docs/results/because.md has the trials.

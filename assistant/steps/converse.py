@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.budget import fit
-from assistant.steps.history import recent
-from assistant.text import finished
-from assistant.types import Answer, Options, Parts, Turn
+from assistant.prompting.budget import fit
+from assistant.prompting.history import recent
+from assistant.protocols import Parts
+from assistant.text.sentences import finished
+from assistant.types import Answer, Options, Turn
 from ptkb.extract import only_tells
 
 TOLD = "Thanks for telling me. Once that is among your facts, my answers take it into account."

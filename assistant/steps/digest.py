@@ -7,13 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
 
-from assistant.budget import fit
 from assistant.errors import ModelError
-from assistant.prompt import render
+from assistant.prompting.budget import fit
+from assistant.prompting.render import render
+from assistant.prompting.sentences import best_sentences, likeliest_sentences
+from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.steps.sentences import best_sentences, likeliest_sentences
-from assistant.text import finished, sentences, whole_sentences
-from assistant.types import Digest, Options, Parts, Passage, Turn
+from assistant.text.sentences import finished, sentences, whole_sentences
+from assistant.types import (
+    Digest,
+    Options,
+    Passage,
+    Turn,
+)
 
 _LOG = logging.getLogger(__name__)
 NOT_SUMMED_UP = "The passages were not summed up, but cut to their best sentences: "
@@ -68,7 +74,7 @@ def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) ->
     Raises:
         ModelError: the model can't be had or loaded.
     """
-    from assistant.summariser import load  # noqa: PLC0415 - torch
+    from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 
     prompts = [render("digest", passage=passage) for passage in passages]
     told = prompts if settings.turn.summariser_prompted else [prompt[-1:] for prompt in prompts]

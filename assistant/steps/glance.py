@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
+from assistant.protocols import Parts
 from assistant.retrieve.search import look
-from assistant.types import Parts, Query, Turn
+from assistant.types import Query, Turn
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds

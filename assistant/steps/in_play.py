@@ -11,8 +11,9 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.errors import SequiturError
-from assistant.text import quote, sentences
-from assistant.types import Parts, Turn
+from assistant.protocols import Parts
+from assistant.text.sentences import quote, sentences
+from assistant.types import Turn
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:

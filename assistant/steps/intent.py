@@ -18,11 +18,17 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.learned import Regression, examples, fitted
-from assistant.relevance.estimate import set_confidence
+from assistant.judges.examples import Regression, examples, fitted
+from assistant.judges.relevance.estimate import set_confidence
+from assistant.protocols import (
+    Embedder,
+    Estimator,
+    Parts,
+    Retriever,
+)
 from assistant.settings import RelevanceSettings, TurnSettings
-from assistant.text import quote, sentences
-from assistant.types import Asks, Embedder, Estimator, Intent, Parts, Retriever, Turn
+from assistant.text.sentences import quote, sentences
+from assistant.types import Asks, Intent, Turn
 from ptkb.extract import only_tells
 
 _LOG = logging.getLogger(__name__)

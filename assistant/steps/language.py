@@ -12,10 +12,11 @@ from functools import cache
 from threading import Event
 from typing import Any
 
-from assistant.budget import fit
+from assistant.prompting.budget import fit
+from assistant.protocols import Parts
 from assistant.steps.abstain import OWN
-from assistant.text import quote, sentences
-from assistant.types import Completion, Options, Parts, Turn
+from assistant.text.sentences import quote, sentences
+from assistant.types import Completion, Options, Turn
 
 ENGLISH = "en"
 # Languages that are told apart, by their ISO 639-1 codes; more would only make short messages less sure.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.types import Parts, Turn
+from assistant.protocols import Parts
+from assistant.types import Turn
 from ptkb.extract import offers
 
 

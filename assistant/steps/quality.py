@@ -12,9 +12,10 @@ from pathlib import Path
 from threading import Event
 
 from assistant.errors import ModelError
-from assistant.quality import Classifier
+from assistant.judges.quality import Classifier
+from assistant.protocols import Parts
 from assistant.retrieve.search import look
-from assistant.types import Dropped, Parts, Passage, Turn
+from assistant.types import Dropped, Passage, Turn
 
 NONE_RELIABLE = "None of the passages was judged reliable, so only the best match was kept."
 NOT_JUDGED = "Unreliable passages were not left out: "

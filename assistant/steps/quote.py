@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant import citations
+from assistant.grounding import citations
+from assistant.protocols import Parts
 from assistant.steps import abstain
-from assistant.text import quote, sentences
-from assistant.types import Answer, Parts, Turn
+from assistant.text.sentences import quote, sentences
+from assistant.types import Answer, Turn
 
 _LOG = logging.getLogger(__name__)
 QUOTED = "No reply in the model's own words passed, so a sentence that answers is quoted."

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from threading import Event
 
-from assistant.types import Answer, Embedder, Exchange, Fact, Parts, Turn
+from assistant.protocols import Embedder, Parts
+from assistant.types import (
+    Answer,
+    Exchange,
+    Fact,
+    Turn,
+)
 from ptkb.fields import FIELDS, fields_of
 
 NEAREST = 3

@@ -17,9 +17,15 @@ from statistics import fmean
 from threading import Event
 
 from assistant.errors import SequiturError
-from assistant.relevance.estimate import PRIOR, likely, reranked, set_confidence
+from assistant.judges.relevance.estimate import PRIOR, likely, reranked, set_confidence
+from assistant.protocols import Estimator, Parts
 from assistant.retrieve.fusion import fuse
-from assistant.types import Confidence, Estimator, Parts, Passage, Relevance, Turn
+from assistant.types import (
+    Confidence,
+    Passage,
+    Relevance,
+    Turn,
+)
 
 _LOG = logging.getLogger(__name__)
 NOT_JUDGED = "The passages were used as they were found: "

@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.budget import fit
-from assistant.rules.ordinals import spelt_out
-from assistant.steps.history import recent
-from assistant.text import in_full, normalise
-from assistant.types import Options, Parts, Turn
+from assistant.prompting.budget import fit
+from assistant.prompting.history import recent
+from assistant.protocols import Parts
+from assistant.steps._ordinals import spelt_out
+from assistant.text.sentences import in_full, normalise
+from assistant.types import Options, Turn
 from ptkb.rank import SAME_AGAIN
 
 # A rewrite that grew beyond this is an answer, not a question.

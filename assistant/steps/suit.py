@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
-from assistant import citations
 from assistant.errors import SequiturError
-from assistant.markers import read
+from assistant.grounding import citations
+from assistant.protocols import Parts, SuitabilityJudge
 from assistant.steps.abstain import NOTHING_SUITS, said, unbacked
 from assistant.steps.admit import UNSUPPORTED
-from assistant.text import quote, sentences
-from assistant.types import Answer, LeftOut, Parts, SuitabilityJudge, Turn
+from assistant.text.markers import read
+from assistant.text.sentences import quote, sentences
+from assistant.types import Answer, LeftOut, Turn
 
 # What leads to a list besides a colon, and what joins its last two items.
 _LEADS = (": ", " such as ", " including ")

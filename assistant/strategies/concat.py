@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from threading import Event
 from typing import Any
 
-from assistant import citations
-from assistant.budget import fit
-from assistant.text import finished, without_title
-from assistant.types import Answer, Completion, Options, Parts, Turn
-from assistant.uncertainty import Asked, unknown
+from assistant.grounding import citations
+from assistant.judges.uncertainty import Asked, unknown
+from assistant.prompting.budget import fit
+from assistant.protocols import Parts
+from assistant.text.sentences import finished, without_title
+from assistant.types import (
+    Answer,
+    Completion,
+    Options,
+    Turn,
+)
 
 TITLE = "All together"
 SUMMARY = "Reads all passages at once, and says so if they hold no answer."

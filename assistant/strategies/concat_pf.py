@@ -1,6 +1,6 @@
 """Concatenation first; if it gives no answer, post-fusion over the same passages (post-fusion, section 3.3)."""
 
-from assistant.fallback import Fallback
+from assistant.flow.fallback import Fallback
 from assistant.strategies import concat, post_fusion
 
 TITLE = "All together, then one by one"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
+from assistant.protocols import Parts
 from assistant.strategies import concat
-from assistant.types import Parts, Turn
+from assistant.types import Turn
 
 TITLE = "From the text of a search in rounds"
 SUMMARY = "Answers from the text that a search in rounds wrote; after any other search, reads all passages at once."

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.pool import vote
+from assistant.protocols import Parts
 from assistant.strategies.concat import read
 from assistant.strategies.post_fusion import ask_each
-from assistant.text import normalise
-from assistant.types import Answer, Candidate, Parts, Turn
+from assistant.strategies.shared.pool import vote
+from assistant.text.sentences import normalise
+from assistant.types import Answer, Candidate, Turn
 
 TITLE = "One by one, then together"
 SUMMARY = "Asks each passage alone, sets aside those without an answer, and reads the others at once."

@@ -8,13 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from threading import Event
 
-from assistant import citations
-from assistant.budget import fit
-from assistant.pool import elect, vote
+from assistant.grounding import citations
+from assistant.judges.uncertainty import Asked, unknown
+from assistant.prompting.budget import fit
+from assistant.protocols import Parts
 from assistant.strategies.concat import FACTOID_ROOM
-from assistant.text import finished, without_title
-from assistant.types import Answer, Candidate, Messages, Options, Parts, Passage, Turn
-from assistant.uncertainty import Asked, unknown
+from assistant.strategies.shared.pool import elect, vote
+from assistant.text.sentences import finished, without_title
+from assistant.types import (
+    Answer,
+    Candidate,
+    Messages,
+    Options,
+    Passage,
+    Turn,
+)
 
 TITLE = "One by one, by vote"
 SUMMARY = "Asks each passage alone, and takes the answer that most of them give."

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.reasoning import think
-from assistant.types import Parts, Turn
+from assistant.protocols import Parts
+from assistant.strategies.shared.reasoning import think
+from assistant.types import Turn
 
 TITLE = "Rule out, then answer"
 SUMMARY = "Reasons which passages don't hold the answer, and answers from those that are left."

@@ -14,14 +14,23 @@ from dataclasses import replace
 from math import exp, inf
 from threading import Event
 
-from assistant import citations
-from assistant.pool import vote
-from assistant.relevance.weights import marginal, weights
+from assistant.grounding import citations
+from assistant.judges.relevance.weights import marginal, weights
+from assistant.judges.uncertainty import Asked
+from assistant.prompting.sentences import best_sentences
+from assistant.protocols import Parts, Scorer
 from assistant.steps.relevance import estimated
-from assistant.steps.sentences import best_sentences
 from assistant.strategies.post_fusion import replies
-from assistant.types import Answer, Candidate, Completion, Digest, Parts, Passage, Relevance, Scorer, Turn
-from assistant.uncertainty import Asked
+from assistant.strategies.shared.pool import vote
+from assistant.types import (
+    Answer,
+    Candidate,
+    Completion,
+    Digest,
+    Passage,
+    Relevance,
+    Turn,
+)
 
 TITLE = "One by one, weighed by relevance"
 SUMMARY = "Asks each passage alone; the more relevant a passage seems, the more its answer counts."

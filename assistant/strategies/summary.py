@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.reasoning import think
-from assistant.types import Parts, Turn
+from assistant.protocols import Parts
+from assistant.strategies.shared.reasoning import think
+from assistant.types import Turn
 
 TITLE = "Sum up, then answer"
 SUMMARY = "Sums up what the passages say about the question, and answers from that."

@@ -9,15 +9,15 @@ from threading import Event
 from typing import cast, get_args
 
 from assistant.chat import Chat
-from assistant.conversation import Conversation, Feedback
 from assistant.errors import SequiturError, SettingsError, StoreError
 from assistant.settings import Below
+from assistant.store.conversations import Conversation, Feedback
 from assistant.types import Choices, Fact, FactOffer, Turn
-from assistant.views import instead
 from assistant.web import render
 from assistant.web.runs import BUSY, END, Place, Run, Watchers, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
+from assistant.wording.views import instead
 from ptkb.store import key
 
 NOT_STORED = "This reply could not be stored; copy what you need of it before you go on."

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 import gradio as gr
 
-from assistant import variants
-from assistant.conversation import Conversations
 from assistant.errors import SequiturError, SettingsError
+from assistant.flow import variants
 from assistant.settings import Below, RelevanceSettings, RetrieverName, Settings
+from assistant.store.conversations import Conversations
 from assistant.types import Choices
 from assistant.web import render
 from assistant.web.tab import QUIET, Updates, guarded, user_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assistant.types import Confidence, Turn
-from assistant.views import instead
+from assistant.wording.views import instead
 
 LEVELS = {"well": "Well supported", "weak": "Weakly supported", "none": "Not in the library"}
 UNANSWERED = "Relevant passages, but no answer"

@@ -14,8 +14,8 @@ import gradio as gr
 from assistant.errors import LibraryError
 from assistant.library.arrivals import Arrivals
 from assistant.library.readers import suffixes
+from assistant.protocols import Progress
 from assistant.settings import Settings
-from assistant.types import Progress
 from assistant.web import render
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, told, user_of
 from assistant.web.view import View

@@ -10,10 +10,11 @@ from typing import Protocol
 import gradio as gr
 
 from assistant.chat import Chat
-from assistant.conversation import Conversations
 from assistant.parts import Stage
+from assistant.protocols import Embedder
 from assistant.settings import Settings
-from assistant.types import Choices, Embedder, new_id
+from assistant.store.conversations import Conversations
+from assistant.types import Choices, new_id
 from assistant.web import render
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf

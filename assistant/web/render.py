@@ -11,12 +11,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from assistant import variants
-from assistant.conversation import Conversation, is_temporary
+from assistant.flow import variants
+from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
-from assistant.views import STEPS, ballots, events, headline, instead, passed_over, waits
 from assistant.web import confidence, highlight, reply
 from assistant.web.runs import Place, Run
+from assistant.wording.views import STEPS, ballots, events, headline, instead, passed_over, waits
 from ptkb.store import key
 
 FOLDER = Path(__file__).parent / "templates"

@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 
 from assistant.chat import BROKEN
 from assistant.errors import SequiturError, StoreError
-from assistant.memory import give_back
+from assistant.llm.memory import give_back
 from assistant.types import Turn
 
 PAUSE = 0.1  # seconds between updates of a page

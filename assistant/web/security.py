@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assistant.users import kept_name
+from assistant.store.users import kept_name
 
 # gradio compiles its templates in the browser, hence 'unsafe-eval'; its styles and start-up script are inline.
 POLICY = "; ".join(

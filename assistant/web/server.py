@@ -16,12 +16,12 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from assistant.chat import Chat
-from assistant.conversation import Conversations
-from assistant.database import connect
 from assistant.errors import SettingsError
 from assistant.parts import Loader
 from assistant.settings import Settings, WebSettings
-from assistant.users import Logins
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
+from assistant.store.users import Logins
 from assistant.web.choices import ChoicesOf
 from assistant.web.library import OwnDocuments
 from assistant.web.page import FOLDER, House, build

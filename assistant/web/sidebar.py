@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import gradio as gr
 
-from assistant.conversation import is_temporary
 from assistant.errors import StoreError
+from assistant.store.conversations import is_temporary
 from assistant.web.chat import Talk
 from assistant.web.tab import Tab, Updates, on, on_load, on_stream
 from assistant.web.view import View

@@ -6,9 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from assistant.conversation import Conversation, Conversations, is_temporary
 from assistant.errors import StoreError
-from assistant.types import Embedder, Fact, Turn, new_id, now
+from assistant.protocols import Embedder
+from assistant.store.conversations import Conversation, Conversations, is_temporary
+from assistant.types import (
+    Fact,
+    Turn,
+    new_id,
+    now,
+)
 from assistant.web import render
 from assistant.web.live import Live
 from assistant.web.runs import Place, Run, Runs

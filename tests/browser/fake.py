@@ -11,16 +11,18 @@ from pathlib import Path
 from threading import Event
 
 from assistant.chat import Chat
-from assistant.conversation import Conversations
-from assistant.database import connect
 from assistant.errors import LibraryError, ModelError, UtteranceError
 from assistant.parts import Stage
+from assistant.protocols import Embedder, Parts, Progress
 from assistant.settings import Settings, WebSettings
 from assistant.steps import recall
 from assistant.steps.abstain import ASK, OWN, why
 from assistant.steps.admit import NOT_HELD
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
+from assistant.store.users import Logins
 from assistant.strategies.concat_pf import FELL_BACK
-from assistant.text import clean
+from assistant.text.sentences import clean
 from assistant.types import (
     Answer,
     Asks,
@@ -29,12 +31,9 @@ from assistant.types import (
     Citation,
     Confidence,
     Digest,
-    Embedder,
     Fact,
     FactOffer,
-    Parts,
     Passage,
-    Progress,
     Query,
     RankedFact,
     Sentence,
@@ -42,7 +41,6 @@ from assistant.types import (
     Turn,
     Wait,
 )
-from assistant.users import Logins
 from assistant.web.library import Document
 from assistant.web.page import House
 from assistant.web.runs import Runs

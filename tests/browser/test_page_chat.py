@@ -7,7 +7,8 @@ import time
 
 from playwright.sync_api import Page, Route, expect
 
-from assistant.types import Wait, silent
+from assistant.protocols import silent
+from assistant.types import Wait
 from tests.browser.conftest import tab
 
 DIET = "What is a good diet?"

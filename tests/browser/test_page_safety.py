@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from assistant.database import connect
 from assistant.errors import StoreError
-from assistant.users import Logins
+from assistant.store.database import connect
+from assistant.store.users import Logins
 from assistant.web.server import serve
 from tests.browser.conftest import Site, opened, tab
 from tests.browser.fake import HOSTILE, Loaded, Script, house

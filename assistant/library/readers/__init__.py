@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import Block
+from assistant.text.chunks import Block
 
 _LOG = logging.getLogger(__name__)
 # Lucene takes 32,766 bytes; a longer id would make it refuse the whole upload.

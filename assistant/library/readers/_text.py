@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import Block
-from assistant.text import clean
+from assistant.text.chunks import Block
+from assistant.text.sentences import clean
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SPACE = re.compile(r"\s+")

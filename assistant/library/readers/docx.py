@@ -13,8 +13,8 @@ from docx.table import Table
 from docx.text.paragraph import Paragraph
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import Block
 from assistant.library.readers._text import Piece, row_line, tidy, title_of, under_headings
+from assistant.text.chunks import Block
 
 SUFFIXES = (".docx",)
 RECORDS = False

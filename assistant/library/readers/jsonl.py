@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import Block
 from assistant.library.readers._text import load_lines, title_line
-from assistant.text import clean
+from assistant.text.chunks import Block
+from assistant.text.sentences import clean
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 RECORDS = True

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from assistant.library.chunks import Block
 from assistant.library.readers import html
 from assistant.library.readers._text import load_text, title_of
+from assistant.text.chunks import Block
 
 SUFFIXES = (".md", ".markdown")
 RECORDS = False

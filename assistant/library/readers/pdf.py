@@ -13,9 +13,9 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import Block
 from assistant.library.readers._text import paragraphs, tidy, title_line, title_of
-from assistant.text import sentences
+from assistant.text.chunks import Block
+from assistant.text.sentences import sentences
 
 SUFFIXES = (".pdf",)
 RECORDS = False

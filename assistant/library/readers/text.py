@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from assistant.library.chunks import Block
 from assistant.library.readers._text import load_text, paragraphs, title_of
+from assistant.text.chunks import Block
 
 SUFFIXES = (".txt", ".text")
 RECORDS = False

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from assistant.errors import LibraryError
-from assistant.library.chunks import Block
 from assistant.library.readers._text import LINE_CHARS, load_lines, tidy, title_line
+from assistant.text.chunks import Block
 
 SUFFIXES = (".tsv", ".tsv.gz")
 RECORDS = True

@@ -22,10 +22,10 @@ import numpy as np
 from assistant.evaluation.suitability import Pair
 from assistant.judges.clash import Blend, Both, Reader
 from assistant.judges.suitability import Knowledge, Suitability
+from assistant.protocols import Embedder, Progress
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.tables import load
 from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
-from assistant.types import Embedder, Progress
 
 WRITTEN = Path(__file__).with_name("written.jsonl")
 # One of so many facts is kept apart.

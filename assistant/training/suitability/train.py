@@ -17,10 +17,10 @@ from sklearn.linear_model import LogisticRegression
 
 from assistant.judges._names import hidden, names, plain
 from assistant.judges.suitability import Knowledge, Suitability, shape
+from assistant.protocols import Embedder
 from assistant.training.suitability.networks import curve, network
 from assistant.training.suitability.pairs import Pair, fill, make
 from assistant.training.suitability.tables import Item, Part, Tables, Tags, load
-from assistant.types import Embedder
 
 Array = NDArray[np.float32]
 

@@ -27,9 +27,9 @@ from random import Random
 from typing import Any, Literal
 
 from assistant.errors import DataError
-from assistant.evaluation.data import records
+from assistant.experiment.datasets import records
 from assistant.judges.support import claimed
-from assistant.text import normalise, quote, sentences
+from assistant.text.sentences import normalise, quote, sentences
 from assistant.training.support.edits import lightened, names, wronged
 from assistant.training.support.statements import statement
 from assistant.training.trainer import Labelled

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from assistant.errors import DataError
-from assistant.evaluation.data import records
 from assistant.evaluation.support import Pair
+from assistant.experiment.datasets import records
 
 # Words of a claim that is left, at least, and of the evidence that is read around what supports it, at most.
 _LEAST, _AROUND = 5, 250

@@ -15,16 +15,17 @@ import numpy as np
 from transformers import AutoTokenizer
 
 from assistant.errors import DataError, ModelError
-from assistant.evaluation.data import sample
 from assistant.evaluation.support import Pair, read_pairs
+from assistant.experiment.datasets import sample
 from assistant.judges._model import Curve
 from assistant.judges.support import Support
+from assistant.protocols import Claim, Progress
 from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.written import NAMES, written
 from assistant.training.support.written import pairs as written_pairs
 from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
-from assistant.types import Claim, Passage, Progress
+from assistant.types import Passage
 
 PAIRS, MISSES = "pairs.json", "near_misses.jsonl"
 SPANS = Path("wice", "non_supported_tokens_train.jsonl.gz")

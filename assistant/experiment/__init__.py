@@ -1,0 +1,1 @@
+"""What every experiment needs: data sets, runs that can be resumed, measures and tables."""

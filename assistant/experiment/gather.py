@@ -1,0 +1,97 @@
+"""Prompts that are asked side by side, put to the model as one batch: an LLM around an LLM.
+
+A batch reads and writes for all of its prompts at once, which costs far less than a stream for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from threading import Event, Lock
+from time import sleep
+
+from assistant.protocols import LLM, Parts, Scorer
+from assistant.types import (
+    Choice,
+    Completion,
+    Messages,
+    Options,
+)
+
+# Seconds that a batch waits for others who are about to ask; beside the seconds that it takes, nothing.
+_PATIENCE = 0.2
+
+
+def side_by_side(parts: Parts, jobs: int) -> Parts:
+    """The parts for an experiment of which `jobs` rows are made at a time."""
+    return replace(parts, llm=gathering(parts.llm)) if jobs > 1 else parts
+
+
+def gathering(llm: LLM) -> Gatherer:
+    """A gatherer around the model, which scores texts where the model does."""
+    return ScoringGatherer(llm) if isinstance(llm, Scorer) else Gatherer(llm)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    batch: tuple[Messages, ...]
+    options: Options
+    replies: Future[list[Completion]] = field(default_factory=Future)
+
+
+class Gatherer:
+    """Asks `llm` at once what several threads ask with the same options while it is busy, or shortly after each other.
+
+    A reply comes whole, also where it is streamed. All askers are taken to share one `stop`.
+    """
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+        self.name, self.context = llm.name, llm.context
+        self._waiting: list[_Asked] = []
+        self._changing, self._asking = Lock(), Lock()
+
+    def count(self, messages: Messages) -> int:
+        """As the model does it."""
+        return self._llm.count(messages)
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """The reply, whole."""
+        yield from self.complete([messages], options, stop)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """One completion for each prompt; an error of the model is everyone's whose prompts were in the batch."""
+        asked = _Asked(tuple(batch), options)
+        with self._changing:
+            self._waiting.append(asked)
+        with self._asking:
+            if not asked.replies.done():
+                sleep(_PATIENCE)
+                self._ask(options, stop)
+        return asked.replies.result()
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """As the model does it."""
+        return self._llm.choose(batch, words, stop)
+
+    def _ask(self, options: Options, stop: Event) -> None:
+        with self._changing:
+            together = [asked for asked in self._waiting if asked.options == options]
+            self._waiting = [asked for asked in self._waiting if asked.options != options]
+        try:
+            replies = iter(self._llm.complete([one for asked in together for one in asked.batch], options, stop))
+            for asked in together:
+                asked.replies.set_result([next(replies) for _ in asked.batch])
+        except Exception as error:  # noqa: BLE001 - each of them raises it in `complete`
+            for asked in together:
+                asked.replies.set_exception(error)
+
+
+class ScoringGatherer(Gatherer):
+    """A gatherer around a model that is a `Scorer`, and so one itself."""
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the model does it."""
+        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `gathering`
+        return self._llm.score(batch, stop)

@@ -1,0 +1,161 @@
+"""A run's folder: what was asked, and its rows, written one by one so that a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Event
+from typing import Any, Generic, TypeVar
+
+from assistant.errors import DataError
+from assistant.protocols import Progress
+
+T = TypeVar("T")
+Row = dict[str, Any]
+ASKED = "run.json"
+ROWS = "rows.jsonl"
+
+
+class Run(Generic[T]):
+    """The folder of one run: `run.json` says what was asked, `rows.jsonl` holds a line for each thing done.
+
+    Args:
+        folder: made if it does not exist.
+        asked: what decides the rows; a folder that was begun with something else is refused.
+        key: tells rows apart.
+
+    Raises:
+        DataError: the folder holds another run or rows of something else, or can't be written.
+    """
+
+    def __init__(self, folder: Path, asked: Row, key: Callable[[Row], T]) -> None:
+        self.folder = folder
+        self._path = folder / ROWS
+        self._key = key
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._compare(json.loads(json.dumps(asked)))
+            self.rows = dict(self._read())
+            self._claim(asked)
+        except OSError as error:
+            raise DataError(f"The results can't be written to {folder} ({error.strerror}); choose another.") from error
+
+    def fill(
+        self,
+        todo: Iterable[tuple[T, Callable[[], Row]]],
+        total: int,
+        progress: Progress,
+        jobs: int = 1,
+        stop: Event | None = None,
+    ) -> None:
+        """Make the rows that are missing, `jobs` at a time, each written, in order, as soon as it is there.
+
+        `stop` is set where that breaks off, so that rows that are being made beside it end early; they are lost.
+        """
+        missing = {key: make for key, make in todo if key not in self.rows}
+        made = _side_by_side(list(missing.values()), jobs, stop or Event())
+        with self._path.open("a", encoding="utf-8") as file, closing(made):
+            for done, key in enumerate(missing, total - len(missing)):
+                progress(done, total)
+                self.rows[key] = next(made)
+                file.write(json.dumps(self.rows[key], ensure_ascii=False) + "\n")
+                file.flush()
+        progress(total, total)
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of results into the folder."""
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def _claim(self, asked: Row) -> None:
+        """Say what was asked, once it is sure that no rows of something else are here."""
+        path = self.folder / ASKED
+        if not path.exists():
+            partial = path.with_name(f"{path.name}.partial")
+            partial.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            partial.replace(path)
+
+    def _compare(self, asked: Row) -> None:
+        path = self.folder / ASKED
+        begun = _begun(path) if path.exists() else asked
+        differing = sorted(name for name in {*begun, *asked} if begun.get(name) != asked.get(name))
+        if differing:
+            raise DataError(
+                f"{self.folder} holds a run with another {' and '.join(differing)}; choose another folder for --out,"
+                " or remove that one."
+            )
+
+    def _read(self) -> Iterator[tuple[T, Row]]:
+        """The rows so far by their keys; one that was cut off by a kill is made anew."""
+        if self._path.exists():
+            yield from (self._parsed(number, line) for number, line in enumerate(whole_lines(self._path), 1))
+
+    def _parsed(self, number: int, line: bytes) -> tuple[T, Row]:
+        try:
+            row: Row = json.loads(line)
+        except ValueError as error:
+            raise DataError(f"{self._path}, line {number}, is broken; remove that line and run again.") from error
+        try:
+            return self._key(row), row
+        except (KeyError, TypeError) as error:
+            raise DataError(
+                f"{self._path}, line {number}, is no row of such a run; choose another folder for --out."
+            ) from error
+
+
+def rows_of(folder: Path) -> dict[str, Row]:
+    """The rows of a finished run, by their ids.
+
+    Raises:
+        DataError: the folder holds no rows, or a broken one.
+    """
+    path = folder / ROWS
+    try:
+        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {str(row["id"]): row for row in found}
+    except OSError as error:
+        raise DataError(f"{folder} holds no run ({error.strerror}); give the --out of another run.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is broken or of another kind of run; give the --out of another run.") from error
+
+
+def _begun(path: Path) -> Row:
+    try:
+        begun: Row = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(
+            f"{path} is broken; remove it to go on, if the rows beside it were made as is asked now, or choose another"
+            " folder for --out."
+        ) from error
+    return begun
+
+
+def _side_by_side(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) -> Generator[Row]:
+    """The rows in order, `jobs` of them being made at a time."""
+    if jobs == 1:
+        yield from (make() for make in makes)
+        return
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield from pool.map(lambda make: make(), makes)
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def whole_lines(path: Path) -> Iterator[bytes]:
+    """A file's lines. A last line that was cut off by a kill is taken away, so that the file can be added to."""
+    kept = 0
+    with path.open("rb+") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            kept += len(line)
+            yield line
+        file.truncate(kept)

@@ -1,0 +1,1 @@
+"""How the steps of a turn are found, named and timed."""

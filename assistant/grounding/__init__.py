@@ -1,0 +1,1 @@
+"""Ties what a reply says to the passages that say the same."""

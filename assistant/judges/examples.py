@@ -1,0 +1,44 @@
+"""Small classifiers that learn from examples at start: a logistic regression over sentence embeddings."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.prompting.render import FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """A logistic regression; `weights` has the bias as last row: shape (dimension + 1, labels)."""
+
+    labels: tuple[str, ...]
+    weights: NDArray[np.float32]
+
+    def __call__(self, vectors: NDArray[np.float32]) -> list[dict[str, float]]:
+        """The labels' odds for each row."""
+        scores = np.hstack([vectors, np.ones((len(vectors), 1), np.float32)]) @ self.weights
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        odds /= odds.sum(axis=1, keepdims=True)
+        return [dict(zip(self.labels, row.tolist(), strict=True)) for row in odds]
+
+
+def examples(name: str) -> dict[str, list[str]]:
+    """The texts of prompts/<name>.toml by their labels."""
+    table: dict[str, list[str]] = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return table
+
+
+def fitted(vectors: NDArray[np.float32], labels: Sequence[str]) -> Regression:
+    """Learned from texts, as vectors of shape (texts, dimension), and their labels, of which there are at least two."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a second to import
+
+    model = LogisticRegression(C=20.0, max_iter=1000).fit(vectors, labels)
+    weights, bias = model.coef_, model.intercept_
+    if len(weights) == 1:  # of two labels only the second has weights
+        weights, bias = np.vstack([np.zeros_like(weights), weights]), np.append(0.0, bias)
+    return Regression(tuple(map(str, model.classes_)), np.vstack([weights.T, bias]).astype(np.float32))

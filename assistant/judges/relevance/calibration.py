@@ -1,0 +1,203 @@
+"""Makes confidences mean what they say: of the passages that are given 0.8, eight in ten should be relevant.
+
+Fitted on (score, relevant) pairs of a development set, and kept as JSON, which can be read and diffed and runs nothing.
+Temperature divides the scores (Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2); Platt's
+scaling also shifts them, which an estimator needs that says "true" too readily; isotonic regression fits any rising
+curve (Zadrozny and Elkan 2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from assistant.errors import DataError, ModelError
+from assistant.protocols import Estimator
+from assistant.types import Passage, Relevance
+
+Method = Literal["temperature", "platt", "isotonic"]
+METHODS: tuple[Method, ...] = get_args(Method)
+VERSION = 1
+# Weak enough that scores decide, strong enough that a few perfectly separated pairs don't end in infinite confidence.
+_REGULARISATION = 1e4
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A fitted curve from scores to confidences, for the estimator of this name.
+
+    Of temperature and Platt the curve is sigmoid(slope * s + intercept), the temperature being 1 / slope. Isotonic is
+    linear between its knots (score, confidence), and flat outside: it makes ties, and never changes an order. `data`
+    says in a few words what it was fitted on, for a person who wonders what the number means.
+    """
+
+    estimator: str
+    method: Method
+    slope: float = 1.0
+    intercept: float = 0.0
+    knots: tuple[tuple[float, float], ...] = ()
+    pairs: int = 0
+    data: str = ""
+    version: int = VERSION
+
+    def apply(self, relevance: Relevance) -> Relevance:
+        """The same passage's relevance, calibrated."""
+        if self.method != "isotonic":
+            return Relevance.of_score(self.slope * relevance.score + self.intercept)
+        scores, confidences = zip(*self.knots, strict=True)
+        return Relevance.of_confidence(float(np.interp(relevance.score, scores, confidences)))
+
+    @property
+    def about(self) -> str:
+        """What was done, in a few words: "platt, on 2,000 passages of NQ"."""
+        return f"{self.method}, on {self.pairs:,} passages{f' of {self.data}' if self.data else ''}"
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, in one step.
+
+        Raises:
+            DataError: the file can't be written.
+        """
+        partial = path.with_name(f"{path.name}.partial")
+        try:
+            partial.write_bytes(_JSON.dump_json(self, indent=2) + b"\n")
+            partial.replace(path)
+        except OSError as error:
+            raise DataError(
+                f"The calibration can't be written to {path} ({error.strerror}); choose another."
+            ) from error
+
+    @staticmethod
+    def load(path: Path, estimator: str = "") -> Calibration:
+        """Read what `save` wrote, for the estimator of this name; without a name, for any.
+
+        Raises:
+            ModelError: the file can't be read, is of another version, or was fitted for another estimator.
+        """
+        again = "make it again with `evaluate relevance --calibrate`"
+        try:
+            text = path.read_bytes()
+        except OSError as error:
+            raise ModelError(f"The calibration {path} can't be read ({error.strerror}); check the path.") from error
+        try:
+            version = _VERSION.validate_json(text).get("version")
+            if version != VERSION:
+                raise ModelError(f"The calibration {path} is of version {version}, not {VERSION}; {again}.")
+            found = _JSON.validate_json(text)
+        except ValidationError as error:
+            raise ModelError(f"The calibration {path} is not one; {again}.") from error
+        if found.method == "isotonic" and not found.knots:
+            raise ModelError(f"The calibration {path} has no knots; {again}.")
+        if estimator and found.estimator != estimator:
+            raise ModelError(f"The calibration {path} was fitted for {found.estimator}, not for {estimator}; {again}.")
+        return found
+
+
+_JSON: TypeAdapter[Calibration] = TypeAdapter(Calibration)
+_VERSION: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
+
+
+class Calibrated:
+    """An `Estimator` whose confidences were calibrated; the name stays, since the scores' order does."""
+
+    def __init__(self, estimator: Estimator, calibration: Calibration) -> None:
+        self.name, self.calibration = estimator.name, calibration.about
+        self._estimator = estimator
+        self._calibration = calibration
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        """One calibrated estimate for each passage; see `Estimator`."""
+        return [self._calibration.apply(one) for one in self._estimator.estimate(question, passages, stop)]
+
+
+def fit(estimator: str, method: Method, scores: Sequence[float], relevant: Sequence[bool]) -> Calibration:
+    """Fit a calibration for the estimator of this name on pairs of s_j and whether the passage is relevant.
+
+    Raises:
+        DataError: all passages are relevant, or none is; or more of them the lower the score, so that the estimator
+            tells nothing.
+        ValueError: the two differ in length.
+    """
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
+    if x.shape != y.shape:
+        raise ValueError(f"there are {len(x)} scores and {len(y)} labels")
+    if y.all() or not y.any():
+        raise DataError(f"All {len(y)} passages are {'relevant' if y.any() else 'irrelevant'}; take more questions.")
+    return _isotonic(estimator, x, y) if method == "isotonic" else _logistic(estimator, method, x, y)
+
+
+def _logistic(estimator: str, method: Method, x: NDArray[np.float64], y: NDArray[np.bool_]) -> Calibration:
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - takes a second to import
+
+    # Without an intercept, logistic regression on the score alone is temperature scaling: its slope is 1 / T.
+    model = LogisticRegression(C=_REGULARISATION, fit_intercept=method == "platt").fit(x[:, None], y)
+    slope, intercept = float(model.coef_[0, 0]), float(np.ravel(model.intercept_)[0])
+    if slope <= 0:
+        # Scores that are far too high on the whole need a shift, which a temperature does not have.
+        advice = "; try platt or isotonic" if method == "temperature" else ""
+        raise DataError(f"The scores of {estimator} don't rise with relevance as {method} needs{advice}.")
+    return Calibration(estimator, method, slope, intercept, pairs=len(x))
+
+
+def _isotonic(estimator: str, x: NDArray[np.float64], y: NDArray[np.bool_]) -> Calibration:
+    from sklearn.isotonic import IsotonicRegression  # noqa: PLC0415
+
+    # Laplace's rule for the ends, where few pairs would look certain: one more miss at the top, one hit at the bottom.
+    ends, odd = np.append(x, [x.max(), x.min()]), np.append(y, [False, True])
+    model = IsotonicRegression(out_of_bounds="clip").fit(ends, odd)
+    knots = tuple((float(s), float(r)) for s, r in zip(model.X_thresholds_, model.y_thresholds_, strict=True))
+    if knots[0][1] == knots[-1][1]:
+        raise DataError(f"The scores of {estimator} don't rise with relevance, so they can't be calibrated.")
+    return Calibration(estimator, "isotonic", knots=knots, pairs=len(x))
+
+
+# --- how well calibrated -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Confidences in [`low`, `high`): how many, their mean, and the share of them that is relevant."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    relevant: float
+
+
+def reliability(confidences: Sequence[float], relevant: Sequence[bool], bins: int = 10) -> list[Bin]:
+    """The reliability table: bins of equal width over [0, 1] that have any confidences, lowest first.
+
+    Raises:
+        ValueError: the two differ in length.
+    """
+    pairs = list(zip(confidences, relevant, strict=True))
+    members: dict[int, list[tuple[float, bool]]] = {}
+    for confidence, label in pairs:
+        members.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, label))
+    return [_bin(n, bins, members[n]) for n in sorted(members)]
+
+
+def expected_calibration_error(confidences: Sequence[float], relevant: Sequence[bool], bins: int = 10) -> float:
+    """The mean distance between confidence and share of relevant, over bins, by their counts (Guo et al., section 2).
+
+    Raises:
+        ValueError: there are no pairs, or the two differ in length.
+    """
+    if not confidences:
+        raise ValueError("there are no confidences to measure")
+    table = reliability(confidences, relevant, bins)
+    return sum(one.count * abs(one.confidence - one.relevant) for one in table) / len(confidences)
+
+
+def _bin(n: int, bins: int, members: Sequence[tuple[float, bool]]) -> Bin:
+    count = len(members)
+    confidence = sum(confidence for confidence, _ in members) / count
+    return Bin(n / bins, (n + 1) / bins, count, confidence, sum(label for _, label in members) / count)

@@ -1,0 +1,37 @@
+"""Keeps what an estimator said: the steps of one turn ask about the same passages and sentences again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Event, Lock
+
+from cachetools import LRUCache
+
+from assistant.protocols import Estimator
+from assistant.types import Passage, Relevance
+
+# A turn asks for a hundred or two. Their texts are kept with them: some 2 MB in all.
+MOST = 1024
+
+
+class Kept:
+    """An `Estimator` that asks another about what it wasn't asked lately. Safe to call from several threads."""
+
+    def __init__(self, estimator: Estimator) -> None:
+        self.name, self.calibration = estimator.name, estimator.calibration
+        self._estimator = estimator
+        self._known: LRUCache[tuple[str, str], Relevance] = LRUCache(MOST)
+        self._lock = Lock()
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        """One estimate for each passage; see `Estimator`. Nothing is kept of what was stopped."""
+        keys = [(question, passage.titled) for passage in passages]
+        with self._lock:
+            found = {key: self._known[key] for key in keys if key in self._known}
+        new = {key: passage for key, passage in zip(keys, passages, strict=True) if key not in found}
+        if new:
+            found |= dict(zip(new, self._estimator.estimate(question, list(new.values()), stop), strict=True))
+        if not stop.is_set():
+            with self._lock:
+                self._known.update(found)
+        return [found[key] for key in keys]

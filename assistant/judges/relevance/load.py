@@ -1,0 +1,181 @@
+"""Loads the relevance estimator that is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Event
+
+from assistant.errors import ModelError, SequiturError, SettingsError
+from assistant.judges.relevance.calibration import Calibrated, Calibration
+from assistant.judges.relevance.kept import Kept
+from assistant.llm.folders import name_of
+from assistant.protocols import (
+    LLM,
+    Embedder,
+    Estimator,
+    EstimatorOf,
+    Progress,
+)
+from assistant.settings import Settings
+from assistant.types import Passage, Relevance
+
+BY_LLM, BY_COSINE = "llm", "cosine"
+SHIPPED = Path(__file__).parent / "shipped"
+CALIBRATION = "calibration.json"
+
+
+def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progress) -> Estimator:
+    """The chat model (`llm`), or a trained one: a folder, a hub id or a name of the catalogue, fetched if need be.
+
+    "cosine" compares embeddings, for measuring against; "shipped" is the cross-encoder that comes with Sequitur. What a
+    folder holds is told by its configuration.
+
+    Raises:
+        ModelError: it can't be had or loaded, or is neither a cross-encoder nor a T5.
+    """
+    if name == BY_LLM:
+        from assistant.judges.relevance.by_llm import LlmEstimator  # noqa: PLC0415
+
+        return LlmEstimator(llm())
+    if name == BY_COSINE:
+        from assistant.judges.relevance.by_cosine import CosineEstimator  # noqa: PLC0415
+        from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
+
+        return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
+    from assistant.judges.relevance.seq2seq import is_seq2seq  # noqa: PLC0415
+
+    folder = _named(name, settings, progress)
+    judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
+    return _blended(judge, folder, None, settings, progress)
+
+
+def load_calibrated(
+    name: str, calibration: Path | None, llm: Callable[[], LLM], settings: Settings, progress: Progress
+) -> Estimator:
+    """As `load`, calibrated by the file given, else by the one beside the model, if there is one.
+
+    Raises:
+        ModelError: as `load`; or the calibration can't be read or belongs to another estimator.
+    """
+    estimator = load(name, llm, settings, progress)
+    alone = name in (BY_LLM, BY_COSINE)
+    return _calibrated(estimator, calibration or (None if alone else _beside(_named(name, settings, progress))))
+
+
+def chosen(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:
+    """The estimator that the settings name, calibrated where there is a calibration; None for none.
+
+    Where it is blended with an embedder, `embedder` serves if it is that one; else that one is loaded, too. One that
+    can't be had does not end the program: it raises when it is asked, and a turn goes on without it.
+    """
+    if settings.relevance.estimator == "none":
+        return None
+    try:
+        return _chosen(settings, progress, embedder)
+    except SequiturError as error:
+        broken = Unavailable(str(error))
+        return lambda _: broken
+
+
+class Unavailable:
+    """Stands for an estimator that could not be loaded, and says why whenever it is asked."""
+
+    name, calibration = "unavailable", ""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:  # noqa: ARG002
+        """Never gives an estimate.
+
+        Raises:
+            ModelError: always.
+        """
+        raise ModelError(self._why)
+
+
+def _chosen(settings: Settings, progress: Progress, embedder: Embedder | None) -> EstimatorOf:
+    knobs = settings.relevance
+    curve = Path(knobs.calibration) if knobs.calibration else None
+    if knobs.estimator == "llm":
+        from assistant.judges.relevance.by_llm import LlmEstimator  # noqa: PLC0415
+
+        return lambda llm: _calibrated(LlmEstimator(llm), curve)
+    if knobs.estimator == "seq2seq" and not knobs.model:
+        raise SettingsError("No seq2seq estimator comes with Sequitur; set relevance.model to the folder of one.")
+    folder = _folder(knobs.model, settings, progress)
+    judge = _blended(trained(knobs.estimator, folder), folder, embedder, settings, progress)
+    ready = Kept(_calibrated(judge, curve or _beside(folder)))
+    return lambda _: ready
+
+
+def trained(kind: str, folder: Path) -> Estimator:
+    """The model of a folder alone: a seq2seq one, or a cross-encoder.
+
+    Raises:
+        ModelError: it can't be loaded, or is another kind of model.
+    """
+    if kind == "seq2seq":
+        from assistant.judges.relevance.seq2seq import Seq2SeqEstimator  # noqa: PLC0415
+
+        return Seq2SeqEstimator(folder, _name(folder))
+    from assistant.judges.relevance.cross_encoder import CrossEncoderEstimator  # noqa: PLC0415
+
+    return CrossEncoderEstimator(folder, _name(folder))
+
+
+def _name(folder: Path) -> str:
+    if folder == SHIPPED:
+        return folder.name
+    from assistant.judges.relevance.blend import NAME  # noqa: PLC0415
+
+    return name_of(folder, NAME)
+
+
+def _blended(
+    judge: Estimator, folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress
+) -> Estimator:
+    from assistant.judges.relevance.blend import NAME, Blend, Blended  # noqa: PLC0415
+
+    if not (folder / NAME).exists():
+        return judge
+    blend = Blend.load(folder / NAME)
+    return Blended(judge, _embedder(blend.embedder, embedder, settings, progress), blend)
+
+
+def _embedder(name: str, given: Embedder | None, settings: Settings, progress: Progress) -> Embedder:
+    if given is not None and given.name == name:
+        return given
+    from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
+
+    mine = _folder(settings.embedder.model, settings, progress)
+    return SentenceEmbedder(mine if name_of(mine) == name else _blended_with(name, settings, progress))
+
+
+def _blended_with(name: str, settings: Settings, progress: Progress) -> Path:
+    try:
+        return _folder(name, settings, progress)
+    except ModelError as error:
+        raise ModelError(f"This estimator needs the embedder '{name}'; name it as embedder.model. ({error})") from error
+
+
+def _calibrated(estimator: Estimator, calibration: Path | None) -> Estimator:
+    return Calibrated(estimator, Calibration.load(calibration, estimator.name)) if calibration else estimator
+
+
+def _beside(folder: Path) -> Path | None:
+    path = folder / CALIBRATION
+    return path if path.exists() else None
+
+
+def _named(name: str, settings: Settings, progress: Progress) -> Path:
+    return _folder("" if name == SHIPPED.name else name, settings, progress)
+
+
+def _folder(name: str, settings: Settings, progress: Progress) -> Path:
+    if not name:
+        return SHIPPED
+    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
+
+    return Catalogue.load().resolve(name, settings, progress)

@@ -1,0 +1,1 @@
+"""What several loops have in common."""

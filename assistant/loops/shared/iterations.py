@@ -1,0 +1,88 @@
+"""ITRG: searching and writing in turns, so that each finds what the other needs (ITRG, section 2).
+
+The first round searches for the question, each later one for the question and the document written before. A loop says
+how its document is written; see `loops/itrg_refine.py` and `loops/itrg_refresh.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+from assistant.flow.timing import timed
+from assistant.prompting.budget import fit
+from assistant.protocols import Parts, Step
+from assistant.retrieve.search import look, sought
+from assistant.text.sentences import whole_sentences
+from assistant.types import (
+    Iteration,
+    Options,
+    Passage,
+    Query,
+    Turn,
+)
+
+
+def iterate(turn: Turn, parts: Parts, stop: Event, document: Step) -> Iterator[Turn]:
+    """Adds `iterations`, and `queries` and `passages` as of the last; `document` writes the document of each."""
+    knobs = parts.settings.turn
+    for _ in range(knobs.iterations):
+        turn = _searched(turn, parts)
+        yield turn
+        if knobs.early_stop and _unchanged(turn):
+            return
+        for turn in timed("document", document, turn, parts, stop):
+            yield turn
+        if stop.is_set():
+            return
+
+
+def new_passages(turn: Turn) -> tuple[Passage, ...]:
+    """What the current iteration found and the one before did not, best first: all of it in the first iteration."""
+    *earlier, current = turn.iterations
+    before = {passage.id for passage in earlier[-1].passages} if earlier else set()
+    return tuple(passage for passage in current.passages if passage.id not in before)
+
+
+def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
+    """The turn with the document of its current iteration written by `prompt`, greedily, as it grows."""
+    room = parts.settings.turn.document_tokens
+    messages, cuts = fit(prompt, parts.llm, room, facts=turn.used_facts, question=turn.question, **values)
+    turn = turn.grow(cuts=turn.cuts + cuts)
+    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+        if completion.read:
+            yield turn.reading(completion)
+            continue
+        text = completion.text.strip()
+        yield with_document(turn, whole_sentences(text) if completion.finish == "length" else text)
+
+
+def with_document(turn: Turn, document: str) -> Turn:
+    """The turn with this document in its current iteration."""
+    *earlier, current = turn.iterations
+    return turn.grow(iterations=(*earlier, replace(current, document=document)))
+
+
+def _searched(turn: Turn, parts: Parts) -> Turn:
+    """The turn with one more iteration: searched, and the document of the one before kept until another is written."""
+    again = turn.iterations and turn.document
+    query = Query("document", f"{turn.question} {turn.document}") if again else Query("question", sought(turn))
+    earlier = turn.iterations[-1].passages if turn.iterations else ()
+    turn = look(turn, parts, query)
+    passages = _found_again(turn.passages, earlier)
+    iteration = Iteration(query.text, passages, turn.document)
+    return turn.grow(passages=passages, iterations=(*turn.iterations, iteration))
+
+
+def _unchanged(turn: Turn) -> bool:
+    """Whether the current iteration found just what the one before did."""
+    found = [{passage.id for passage in one.passages} for one in turn.iterations[-2:]]
+    return len(found) == 2 and found[0] == found[1]
+
+
+def _found_again(passages: Sequence[Passage], earlier: Sequence[Passage]) -> tuple[Passage, ...]:
+    """The passages, those that were found before named by that query as well."""
+    names = {passage.id: passage.found_by for passage in earlier}
+    return tuple(replace(p, found_by=tuple(dict.fromkeys((*names.get(p.id, ()), *p.found_by)))) for p in passages)

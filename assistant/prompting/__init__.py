@@ -1,0 +1,1 @@
+"""From prompt files to messages that fit the model."""

@@ -1,0 +1,87 @@
+"""What "the 3rd one" names in the reply before it: small models take the first for the third."""
+
+from __future__ import annotations
+
+import re
+
+from assistant.text.sentences import quote, sentences, shorten
+from assistant.types import Exchange
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_THINGS = "tip|option|point|item|step|suggestion|idea|choice|recommendation"
+# "the third one", "the 3rd tip", "the last of these", "the second?", "option 2"; not "the second world war"
+_NAMED = re.compile(
+    rf"\bthe (?P<nth>{'|'.join(_ORDINALS)}|last|[1-9]\d?(?:st|nd|rd|th))"
+    rf"(?: (?:one|{_THINGS})\b| of (?:them|these|those)\b|(?=[?.!,]|$))"
+    rf"|\b(?:{_THINGS}|number(?= \d+(?:\W*$|[,?!]))) (?P<number>[1-9]\d?)\b",
+    re.IGNORECASE,
+)
+# A word with a capital that is not the first.
+_CAPITALISED = re.compile(r"\w\W+[A-Z]\w*\s$")
+_BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+(.+)$", re.MULTILINE)
+_INLINE = re.compile(r"(?:^|(?<=[\s.]))\(?(\d{1,2})[.)] ")
+_AND = re.compile(r"(?:[,;]| and| or)\s*$")
+_ENUMERATED = re.compile(r"(?::|\b(?:includes?|including|such as|like|are)) ([^.:;?!\n]+, [^.:;?!\n]+)")
+_COMMA = re.compile(r", (?:and |or )?| and | or ")
+# More words than this between two commas are a clause, and no item.
+_WORDS = 5
+# What asks for several things: only then is each sentence of the reply taken for one of them.
+_SEVERAL = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|[2-9]|10|some|any|several|a few) (?:\w+ ){0,2}"
+    r"(?:tips|ways|ideas|options|suggestions|recommendations|things|examples|reasons|steps)\b",
+    re.IGNORECASE,
+)
+_LONGEST = 160
+
+
+def spelt_out(utterance: str, last: Exchange) -> str:
+    """The utterance with the item of the last reply in quotes where it names one by its place; else as it is."""
+    named = _NAMED.search(utterance)
+    if named is None or _is_a_name(utterance, named):
+        return utterance
+    items, at = _items(last), _place(named)
+    if not -len(items) <= at < len(items):
+        return utterance
+    item = shorten(items[at].replace("**", ""), _LONGEST).strip(" .;,")
+    return f'{utterance[: named.start()]}"{item}"{utterance[named.end() :]}'
+
+
+def _is_a_name(utterance: str, named: re.Match[str]) -> bool:
+    """Whether the ordinal is a part of a name or a date: "Elizabeth the First", "June the 3rd"."""
+    return (named["nth"] or "")[:1].isupper() or bool(_CAPITALISED.search(utterance[: named.start()]))
+
+
+def _place(named: re.Match[str]) -> int:
+    """The index that is meant, -1 for the last."""
+    nth = (named["nth"] or named["number"]).lower()
+    if nth == "last":
+        return -1
+    return _ORDINALS.index(nth) if nth in _ORDINALS else int(re.sub(r"\D", "", nth)) - 1
+
+
+def _items(said: Exchange) -> list[str]:
+    """The items of the reply, where it is a list of more than one."""
+    several = _sentences(said.reply) if _SEVERAL.search(said.question) else []
+    lists = (_BULLET.findall(said.reply), _numbered(said.reply), _enumerated(said.reply), several)
+    return next((items for items in lists if len(items) > 1), [])
+
+
+def _numbered(reply: str) -> list[str]:
+    """Items numbered from 1 within the text: "1. swimming, 2. yoga and 3. walking"."""
+    starts: list[re.Match[str]] = []
+    for number in _INLINE.finditer(reply):
+        if int(number[1]) == len(starts) + 1:
+            starts.append(number)
+    ends = [*(number.start() for number in starts[1:]), len(reply)]
+    return [_AND.sub("", reply[start.end() : end].strip()) for start, end in zip(starts, ends, strict=False)]
+
+
+def _enumerated(reply: str) -> list[str]:
+    """Items with commas between them: "Its neighbours are Peru, Bolivia and Argentina"."""
+    lists = (_COMMA.split(found[1]) for found in _ENUMERATED.finditer(reply))
+    return next((items for items in lists if len(items) > 2 and all(len(i.split()) <= _WORDS for i in items)), [])
+
+
+def _sentences(reply: str) -> list[str]:
+    """What does not end with a colon, as an introduction does."""
+    return [text for span in sentences(reply) if not (text := quote(reply, span)).endswith(":")]

@@ -1,0 +1,449 @@
+"""Keeps conversations, their turns, feedback and each user's choices in a database.
+
+A turn is stored whole, as the JSON of `Turn.to_json`, so that an old turn shows all that it showed when it was new.
+A message that was answered again has several turns, versions of one reply, of which one is shown: the conversation goes
+on from that one, and the others are kept.
+Temporary conversations are held in memory, in no list, and go when they are left; at the latest, an hour after the last
+message and another one is begun, or with the program.
+Users see only their own things: every method takes the user, and an id of another's is "not found".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Row,
+    Select,
+    String,
+    Table,
+    Text,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from assistant.errors import StoreError
+from assistant.store import export as markdown
+from assistant.store.database import connect, create_tables
+from assistant.text.sentences import clean
+from assistant.types import Answer, Turn, new_id, now
+
+TITLE_CHARS = 60
+Feedback = Literal[-1, 0, 1]
+
+# A turn that is still "running" under another process's mark was left behind when that process was killed.
+_PROCESS = new_id()
+_METADATA = MetaData()
+_CONVERSATIONS = Table(
+    "conversations",
+    _METADATA,
+    Column("n", Integer, primary_key=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("user", String(200), nullable=False, index=True),
+    Column("title", String(200), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("changed", String(40), nullable=False),
+)
+_TURNS = Table(
+    "turns",
+    _METADATA,
+    Column("n", Integer, primary_key=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("conversation", ForeignKey(_CONVERSATIONS.c.id, ondelete="CASCADE"), nullable=False),
+    Column("process", String(32), nullable=False),
+    Column("utterance", Text, nullable=False),
+    Column("reply", Text, nullable=False),
+    Column("words", Text, nullable=False),  # utterance and reply in folded case, to search in
+    Column("feedback", Integer, nullable=False, default=0),
+    Column("turn", Text, nullable=False),
+    Index("turns_of", "conversation", "n"),
+)
+_VERSIONS = Table(
+    "versions",
+    _METADATA,
+    Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
+    # The turn that answered first; it is a version, too, and gives all of them their place.
+    Column("original", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), nullable=False, index=True),
+    Column("shown", Integer, nullable=False),
+    Column("side", Integer, nullable=False),
+)
+_VERSION_OF = _VERSIONS.c.turn == _TURNS.c.id
+_USES = Table(
+    "uses",
+    _METADATA,
+    Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("fact", String(32), primary_key=True, index=True),
+)
+_PREFERENCES = Table(
+    "preferences", _METADATA, Column("user", String(200), primary_key=True), Column("choices", Text, nullable=False)
+)
+
+
+# What the ids of temporary conversations begin with, and how long those are held that nobody goes on with.
+TEMPORARY = "temporary-"
+_HELD = timedelta(hours=1)
+
+
+def is_temporary(conversation_id: str) -> bool:
+    """Whether this is the id of a conversation that is not kept."""
+    return conversation_id.startswith(TEMPORARY)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A message in a conversation, as a link to it shows it."""
+
+    conversation: str
+    turn: str
+    utterance: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    """What a list of conversations shows of one. `turns` is their number."""
+
+    id: str
+    title: str
+    created: datetime
+    changed: datetime
+    turns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Says that a turn is another answer to the message of turn `of`; `side` is 1 or 2 while two are compared."""
+
+    of: str
+    side: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation with its turns, oldest first; `feedback` maps turn ids to 1 or -1, where there is any.
+
+    Of a reply with several versions `turns` holds the one that is shown. `versions` maps its id to the ids of all of
+    them, in the order in which they were written; `compared` to those that are being compared, at most two.
+    """
+
+    id: str
+    title: str
+    created: datetime
+    changed: datetime
+    turns: tuple[Turn, ...] = ()
+    feedback: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    compared: Mapping[str, tuple[Turn, ...]] = field(default_factory=dict)
+
+    def place(self, turn_id: str) -> int:
+        """Where the reply stands that this turn is, or is a version of: an index of `turns`, -1 for none."""
+        places = enumerate(self.turns)
+        return next((n for n, one in places if turn_id in (one.id, *self.versions.get(one.id, ()))), -1)
+
+
+class Conversations:
+    """All users' conversations. Safe to use from several threads.
+
+    Every method that takes an id raises `StoreError` where the user has no such conversation or turn.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._memory = engine, connect("sqlite://")
+        for one in (self._engine, self._memory):
+            create_tables(one, _METADATA)
+
+    def new(self, user: str, title: str = "", *, temporary: bool = False) -> Conversation:
+        """Begin a conversation. Without a title it takes one from its first utterance."""
+        moment = now()
+        made = Conversation(f"{TEMPORARY if temporary else ''}{new_id()}", _shortened(title), moment, moment)
+        with self._of(made.id).begin() as connection:
+            if temporary:
+                old = (_CONVERSATIONS.c.user == user) & (_CONVERSATIONS.c.changed < _stamp(moment - _HELD))
+                connection.execute(delete(_CONVERSATIONS).where(old))
+            times = {"created": _stamp(moment), "changed": _stamp(moment)}
+            connection.execute(insert(_CONVERSATIONS).values(id=made.id, user=user, title=made.title, **times))
+        return made
+
+    def list(self, user: str, search: str = "") -> list[ConversationSummary]:
+        """The user's conversations, the one changed last first; with `search`, those that have it in title or text."""
+        first = _VERSIONS.c.original.is_(None) | (_VERSIONS.c.original == _TURNS.c.id)
+        replies = select(func.count()).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).where(first)
+        count = replies.where(_TURNS.c.conversation == _CONVERSATIONS.c.id).scalar_subquery()
+        query = select(_CONVERSATIONS, count.label("turns")).where(_CONVERSATIONS.c.user == user)
+        wanted = clean(search).casefold()
+        with self._engine.connect() as connection:
+            rows = connection.execute(query.order_by(_CONVERSATIONS.c.changed.desc(), _CONVERSATIONS.c.n.desc())).all()
+            said = _mentioning(connection, user, wanted) if wanted else set()
+        return [_summary(row) for row in rows if not wanted or row.id in said or wanted in row.title.casefold()]
+
+    def get(self, user: str, conversation_id: str) -> Conversation:
+        """The conversation with its turns. Turns that a killed process left running are given as stopped."""
+        with self._of(conversation_id).connect() as connection:
+            row = _owned(connection, user, conversation_id)
+            columns = (_TURNS, _VERSIONS.c.original, _VERSIONS.c.shown, _VERSIONS.c.side)
+            query = select(*columns).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).order_by(_TURNS.c.n)
+            turns = connection.execute(query.where(_TURNS.c.conversation == conversation_id)).all()
+        return _conversation(row, turns)
+
+    def rename(self, user: str, conversation_id: str, title: str) -> None:
+        """Give the conversation another title, cut at 60 characters.
+
+        Raises:
+            StoreError: the title is empty.
+        """
+        shortened = _shortened(title)
+        if not shortened:
+            raise StoreError("The title is empty; write a few words.")
+        with self._of(conversation_id).begin() as connection:
+            renamed = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(title=shortened)
+            _expect(connection.execute(renamed).rowcount, "conversation")
+
+    def delete(self, user: str, conversation_id: str) -> None:
+        """Delete the conversation with all its turns."""
+        with self._of(conversation_id).begin() as connection:
+            gone = connection.execute(delete(_CONVERSATIONS).where(_mine(user, conversation_id)))
+            _expect(gone.rowcount, "conversation")
+
+    def save_turn(self, user: str, conversation_id: str, turn: Turn, version: Version | None = None) -> None:
+        """Store a turn, or put it in the place of the one with its id; the conversation becomes the newest.
+
+        As a `version` it is kept beside the turn that it answers again, which goes on being shown: see `choose`.
+        """
+        values = _values(turn)
+        with self._of(conversation_id).begin() as connection:
+            touched = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(changed=_stamp(now()))
+            _expect(connection.execute(touched).rowcount, "conversation")
+            _upsert(connection, conversation_id, turn.id, values)
+            _note_uses(connection, turn)
+            if version:
+                _note_version(connection, conversation_id, turn.id, version)
+            untitled = _mine(user, conversation_id) & (_CONVERSATIONS.c.title == "")
+            connection.execute(update(_CONVERSATIONS).where(untitled).values(title=_shortened(turn.utterance)))
+
+    def remove_turn(self, user: str, conversation_id: str, turn_id: str) -> None:
+        """Take a turn out of the conversation with all its versions, as undo does.
+
+        What gave an emptied conversation its title goes too: undone words stay neither in the list nor in an export.
+        """
+        original = select(_VERSIONS.c.original).where(_VERSIONS.c.turn == turn_id).scalar_subquery()
+        versions = select(_VERSIONS.c.turn).where(_VERSIONS.c.original == original)
+        here = _TURNS.c.conversation == conversation_id
+        these = here & ((_TURNS.c.id == turn_id) | _TURNS.c.id.in_(versions))
+        with self._of(conversation_id).begin() as connection:
+            _owned(connection, user, conversation_id)
+            titles = {_shortened(said) for said in connection.scalars(select(_TURNS.c.utterance).where(these))}
+            _expect(connection.execute(delete(_TURNS).where(these)).rowcount, "turn")
+            emptied = _mine(user, conversation_id) & ~select(_TURNS.c.n).where(here).exists()
+            named_so = emptied & _CONVERSATIONS.c.title.in_(titles)
+            connection.execute(update(_CONVERSATIONS).where(named_so).values(title=""))
+
+    def choose(self, user: str, conversation_id: str, turn_id: str) -> None:
+        """Show this version of a reply; if two were being compared, that is over, and those without a text go."""
+        with self._of(conversation_id).begin() as connection:
+            _owned(connection, user, conversation_id)
+            original = _original(connection, conversation_id, turn_id)
+            these = _VERSIONS.c.original == original
+            sides = select(_VERSIONS.c.turn).where(these, _VERSIONS.c.side > 0, _VERSIONS.c.turn != turn_id)
+            connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(sides), _TURNS.c.reply == ""))
+            shown = case((_VERSIONS.c.turn == turn_id, 1), else_=0)
+            connection.execute(update(_VERSIONS).where(these).values(shown=shown, side=0))
+
+    def discard(self, user: str, conversation_id: str, turn_id: str) -> None:
+        """Forget a version that came to nothing; one that is shown stays."""
+        hidden = select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == turn_id, _VERSIONS.c.shown == 0)
+        with self._of(conversation_id).begin() as connection:
+            _owned(connection, user, conversation_id)
+            of_this = _TURNS.c.conversation == conversation_id
+            connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(hidden), of_this))
+
+    def feedback(self, user: str, turn_id: str, value: Feedback) -> None:
+        """Keep what the user thinks of a turn: 1 good, -1 bad, 0 nothing."""
+        if value not in (-1, 0, 1):
+            raise StoreError("Feedback is 1 (good), -1 (bad) or 0 (none).")
+        own = select(_CONVERSATIONS.c.id).where(_CONVERSATIONS.c.user == user)
+        one = (_TURNS.c.id == turn_id) & _TURNS.c.conversation.in_(own)
+        with self._engine.begin() as connection:
+            _expect(connection.execute(update(_TURNS).where(one).values(feedback=value)).rowcount, "turn")
+
+    def spots(self, user: str, turn_ids: Iterable[str]) -> dict[str, Spot]:
+        """Where each of these turns was said, as far as it still is there."""
+        query = _spots(user).where(_TURNS.c.id.in_(set(turn_ids)))
+        with self._engine.connect() as connection:
+            return {row.id: Spot(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
+
+    def last_uses(self, user: str) -> dict[str, Spot]:
+        """For each fact that a reply depended on, by its id, the newest such turn."""
+        query = _spots(user).add_columns(_USES.c.fact).join(_USES, _USES.c.turn == _TURNS.c.id).order_by(_TURNS.c.n)
+        with self._engine.connect() as connection:
+            return {row.fact: Spot(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
+
+    def export_markdown(self, user: str, conversation_id: str) -> str:
+        """The conversation as Markdown: each utterance, its reply, and the numbered sources with what was quoted."""
+        conversation = self.get(user, conversation_id)
+        return markdown.document(conversation.title, conversation.turns)
+
+    def _of(self, conversation_id: str) -> Engine:
+        """Where a conversation is held."""
+        return self._memory if is_temporary(conversation_id) else self._engine
+
+    def preferences(self, user: str) -> dict[str, Any]:
+        """What the user chose on the page; empty where nothing was."""
+        with self._engine.connect() as connection:
+            kept = connection.scalar(select(_PREFERENCES.c.choices).where(_PREFERENCES.c.user == user))
+        return dict(json.loads(kept)) if kept else {}
+
+    def set_preferences(self, user: str, preferences: Mapping[str, Any]) -> None:
+        """Keep the user's choices, which must be fit for JSON, in the place of the earlier ones."""
+        choices = json.dumps(dict(preferences))
+        with self._engine.begin() as connection:
+            changed = update(_PREFERENCES).where(_PREFERENCES.c.user == user).values(choices=choices)
+            if connection.execute(changed).rowcount == 0:
+                connection.execute(insert(_PREFERENCES).values(user=user, choices=choices))
+
+
+def _upsert(connection: Connection, conversation_id: str, turn_id: str, values: dict[str, Any]) -> None:
+    one = (_TURNS.c.id == turn_id) & (_TURNS.c.conversation == conversation_id)
+    if connection.execute(update(_TURNS).where(one).values(values)).rowcount:
+        return
+    try:
+        connection.execute(insert(_TURNS).values(id=turn_id, conversation=conversation_id, **values))
+    except IntegrityError as error:
+        raise StoreError("This turn belongs to another conversation and was not saved again.") from error
+
+
+def _note_uses(connection: Connection, turn: Turn) -> None:
+    """Note which facts the reply of a turn that is done depends on."""
+    if turn.status != "done":
+        return
+    connection.execute(delete(_USES).where(_USES.c.turn == turn.id))
+    rows = [{"turn": turn.id, "fact": fact.id} for fact in turn.reasons]
+    if rows:
+        connection.execute(insert(_USES), rows)
+
+
+def _spots(user: str) -> Select[Any]:
+    """A query for a user's turns as links show them."""
+    columns = (_TURNS.c.id, _TURNS.c.conversation, _TURNS.c.utterance)
+    return select(*columns).join(_CONVERSATIONS).where(_CONVERSATIONS.c.user == user)
+
+
+def _note_version(connection: Connection, conversation_id: str, turn_id: str, version: Version) -> None:
+    """Make a turn a version of another, if it isn't one yet; the first version is shown until one is chosen."""
+    if connection.scalar(select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == turn_id)):
+        return
+    original = _original(connection, conversation_id, version.of)
+    if not connection.scalar(select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == original)):
+        connection.execute(insert(_VERSIONS).values(turn=original, original=original, shown=1, side=0))
+    connection.execute(insert(_VERSIONS).values(turn=turn_id, original=original, shown=0, side=version.side))
+
+
+def _original(connection: Connection, conversation_id: str, turn_id: str) -> str:
+    """The first version of a reply."""
+    original = func.coalesce(_VERSIONS.c.original, _TURNS.c.id)
+    query = select(original).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF))
+    found = connection.scalar(query.where(_TURNS.c.id == turn_id, _TURNS.c.conversation == conversation_id))
+    if found is None:
+        raise _missing("reply")
+    return str(found)
+
+
+def _conversation(row: Row[Any], turns: Sequence[Row[Any]]) -> Conversation:
+    """A conversation, from its row and those of its turns in their order. Versions that aren't shown are not parsed."""
+    replies: dict[str, list[Row[Any]]] = {}
+    for turn in turns:
+        replies.setdefault(turn.original or turn.id, []).append(turn)
+    shown = {next((one.id for one in group if one.shown), first): group for first, group in replies.items()}
+    sides = {turn: tuple(_turn(one) for one in group if one.side) for turn, group in shown.items()}
+    summary = _summary(row)
+    return Conversation(
+        summary.id,
+        summary.title,
+        summary.created,
+        summary.changed,
+        turns=tuple(_turn(one) for turn, group in shown.items() for one in group if one.id == turn),
+        feedback={turn.id: turn.feedback for turn in turns if turn.feedback},
+        versions={turn: tuple(one.id for one in group) for turn, group in shown.items() if len(group) > 1},
+        compared={turn: pair for turn, pair in sides.items() if pair},
+    )
+
+
+def _values(turn: Turn) -> dict[str, Any]:
+    try:
+        text = turn.to_json()
+    except PydanticSerializationError:  # a lone surrogate, which UTF-8 has no bytes for
+        turn = turn.grow(utterance=clean(turn.utterance), question=clean(turn.question), draft=clean(turn.draft))
+        text = turn.to_json()
+    reply = turn.answer.text if turn.answer else ""
+    words = f"{turn.utterance}\n{reply}".casefold()
+    return {"process": _PROCESS, "utterance": turn.utterance, "reply": reply, "words": words, "turn": text}
+
+
+def _turn(row: Row[Any]) -> Turn:
+    try:
+        turn = Turn.from_json(row.turn)
+    except ValidationError:
+        answer = Answer(row.reply) if row.reply else None
+        error = "The details of this turn can't be read; its text was kept."
+        return Turn(row.utterance, id=row.id, status="failed", answer=answer, error=error)
+    return turn.grow(status="stopped") if turn.status == "running" and row.process != _PROCESS else turn
+
+
+def _mentioning(connection: Connection, user: str, wanted: str) -> set[str]:
+    matches = _TURNS.c.words.contains(wanted[:1000], autoescape=True)
+    query = select(_TURNS.c.conversation).join(_CONVERSATIONS).where(_CONVERSATIONS.c.user == user, matches)
+    return set(connection.scalars(query))
+
+
+def _owned(connection: Connection, user: str, conversation_id: str) -> Row[Any]:
+    row = connection.execute(select(_CONVERSATIONS).where(_mine(user, conversation_id))).first()
+    if row is None:
+        raise _missing("conversation")
+    return row
+
+
+def _mine(user: str, conversation_id: str) -> ColumnElement[bool]:
+    return (_CONVERSATIONS.c.user == user) & (_CONVERSATIONS.c.id == conversation_id)
+
+
+def _expect(rows: int, what: str) -> None:
+    if not rows:
+        raise _missing(what)
+
+
+def _missing(what: str) -> StoreError:
+    return StoreError(f"The {what} was not found; it may have been deleted meanwhile.")
+
+
+def _summary(row: Row[Any]) -> ConversationSummary:
+    created, changed = datetime.fromisoformat(row.created), datetime.fromisoformat(row.changed)
+    return ConversationSummary(row.id, row.title, created, changed, getattr(row, "turns", 0))
+
+
+def _shortened(title: str) -> str:
+    plain = " ".join(clean(title).split())
+    if len(plain) <= TITLE_CHARS:
+        return plain
+    return plain[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _stamp(moment: datetime) -> str:
+    # Always with microseconds, so that the texts sort as the moments do.
+    return moment.isoformat(timespec="microseconds")

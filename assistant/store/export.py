@@ -1,0 +1,61 @@
+"""Writes a conversation as Markdown that what users, models and documents wrote can't break.
+
+Everything that was said stands in block quotes, which end whatever was left open in them (a code fence, a list, a
+table); HTML, images and links are disarmed. CommonMark 0.31, sections 2.4 and 5.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from assistant.types import Turn
+from assistant.wording.views import Source, sources
+
+_SPECIAL = str.maketrans({char: f"\\{char}" for char in r"\`*_{}[]()<>#+=-.!|~&"})
+# In a reply, lists, emphasis and code are meant; HTML, images, links and link definitions are not. Entities disarm
+# them, where a backslash would itself be undone by a backslash before it.
+_DISARMED = {"&": "&amp;", "<": "&lt;", "![": "&#33;[", "](": "]&#40;", "]:": "]&#58;"}
+_UNSAFE = re.compile("|".join(map(re.escape, _DISARMED)))
+
+
+def document(title: str, turns: Iterable[Turn]) -> str:
+    """The conversation: a heading, then for each turn the utterance, the reply, its sources, what they don't say."""
+    parts = [f"# {escaped(title) or 'Conversation'}", *(part for turn in turns for part in _turn(turn))]
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """`text` on one line, every character of it shown as it is."""
+    return " ".join(text.split()).translate(_SPECIAL)
+
+
+def quoted(text: str) -> str:
+    """`text` as a block quote."""
+    return "\n".join(f"> {line}" for line in re.split(r"\r\n|[\r\n\u2028\u2029]", text.strip()))
+
+
+def _turn(turn: Turn) -> Iterator[str]:
+    yield "**You**"
+    yield quoted("\n".join(escaped(line) + "  " for line in turn.utterance.splitlines()))
+    yield "**Sequitur**"
+    yield quoted(_tamed(turn.answer.text)) if turn.answer else f"*No reply ({escaped(turn.error or turn.status)})*"
+    if turn.citations:
+        yield "Sources"
+        yield "\n".join(map(_source, sources(turn)))
+    if unsaid := "\n".join(_not_found(turn)):
+        yield "Not found in the sources"
+        yield unsaid
+
+
+def _tamed(reply: str) -> str:
+    return _UNSAFE.sub(lambda match: _DISARMED[match[0]], reply)
+
+
+def _source(source: Source) -> str:
+    partly = ", says a part" if source.partly else ""
+    return f"- \\[{source.n}\\] {escaped(source.title)}{partly}: “{escaped(source.quote)}”"
+
+
+def _not_found(turn: Turn) -> Iterator[str]:
+    return (f"- {escaped(sentence.text)}" for sentence in turn.sentences if sentence.state == "not")

@@ -1,0 +1,122 @@
+"""Self-consistency around any strategy: sampled several times, the answers voted on (post-fusion, section 4.4).
+
+Where every sample's answer was voted out of passages asked one by one, the pools are put together, so that p samples of
+post-fusion over k passages vote with p x k answers; otherwise, also where answers were weighed and not counted, each
+sample votes with its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from threading import Event
+
+from assistant.flow.fallback import Fallback
+from assistant.grounding import citations
+from assistant.protocols import (
+    LLM,
+    Parts,
+    Scorer,
+    Step,
+)
+from assistant.strategies.shared.pool import elect, vote
+from assistant.types import (
+    Answer,
+    Candidate,
+    Choice,
+    Completion,
+    Messages,
+    Options,
+    Turn,
+)
+
+TEMPERATURE = 0.7
+
+
+def sampling(llm: LLM, seed: int) -> Sampler:
+    """A sampler around the model, which scores texts where the model does."""
+    return ScoringSampler(llm, seed) if isinstance(llm, Scorer) else Sampler(llm, seed)
+
+
+class Sampler:
+    """An LLM around an LLM that samples where greedy text was asked for. `choose` and `count` are left as they are."""
+
+    def __init__(self, llm: LLM, seed: int, temperature: float = TEMPERATURE) -> None:
+        self._llm = llm
+        self._seed, self._temperature = seed, temperature
+        self.name, self.context = llm.name, llm.context
+
+    def count(self, messages: Messages) -> int:
+        """As the model does it."""
+        return self._llm.count(messages)
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """As the model does it, at this sampler's temperature and seed."""
+        return self._llm.stream(messages, self._sampling(options), stop)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """As the model does it, at this sampler's temperature and seed."""
+        return self._llm.complete(batch, self._sampling(options), stop)
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """As the model does it."""
+        return self._llm.choose(batch, words, stop)
+
+    def _sampling(self, options: Options) -> Options:
+        return replace(options, temperature=self._temperature, seed=self._seed)
+
+
+class ScoringSampler(Sampler):
+    """A sampler around a model that is a `Scorer`, and so one itself."""
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the model does it, without a temperature."""
+        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `sampling`
+        return self._llm.score(batch, stop)
+
+
+def sampled(strategy: Step, samples: int, seed: int) -> Step:
+    """`strategy`, run `samples` times with seeds counting up from `seed`, and a vote over what it says.
+
+    Of a fallback each of the two is sampled, so that the second is asked where the first one's vote gave no answer.
+    """
+    if isinstance(strategy, Fallback):
+        first, second = (sampled(one, samples, seed) for one in (strategy.first, strategy.second))
+        return Fallback(first, second, strategy.told)
+
+    def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+        runs: list[Turn] = []
+        for n in range(samples):
+            latest = turn
+            for latest in strategy(turn, replace(parts, llm=sampling(parts.llm, seed + n)), stop):
+                yield latest
+            if stop.is_set():
+                return
+            runs.append(latest)
+        yield from _voted(turn, runs, parts, stop)
+
+    return run
+
+
+def _voted(turn: Turn, runs: Sequence[Turn], parts: Parts, stop: Event) -> Iterator[Turn]:
+    form = turn.choices.form
+    pooled = all(_by_votes(run) for run in runs)
+    candidates = [one for run in runs for one in run.pool] if pooled else [_candidate(run) for run in runs]
+    pool = vote(candidates, form, parts.embedder)
+    winner = elect(pool, form, parts.embedder)
+    if pooled or winner is None:
+        answer = Answer(winner.text if winner else "unknown", winner is None, "pool")
+        yield from citations.settle(turn.grow(pool=pool, answer=answer), parts, stop)
+    else:
+        # the run that gave the winning answer has its citations, too
+        yield runs[pool.index(winner)].grow(pool=pool)
+
+
+def _by_votes(run: Turn) -> bool:
+    by_pool = bool(run.pool) and run.answer is not None and run.answer.origin == "pool"
+    return by_pool and not any(one.weight for one in run.pool)
+
+
+def _candidate(run: Turn) -> Candidate:
+    answer = run.answer or Answer("", unknown=True)
+    return Candidate(answer.text, passage_id="", unknown=answer.unknown)

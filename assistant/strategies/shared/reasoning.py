@@ -1,0 +1,75 @@
+"""Answers that a chain of thought comes before: the model reasons, then writes "Answer:" and the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+from assistant.grounding import citations
+from assistant.prompting.budget import fit
+from assistant.prompting.render import render
+from assistant.prompting.unknown import says_unknown
+from assistant.protocols import Parts
+from assistant.strategies.concat import FACTOID_ROOM
+from assistant.text.sentences import CUT, finished
+from assistant.types import (
+    Answer,
+    Completion,
+    Message,
+    Options,
+    Turn,
+)
+
+# Tokens for the thought itself, on top of those for the answer, and for the prompt that asks for the answer alone.
+THOUGHT_ROOM = 160
+CONCLUDING_ROOM = 64
+_LABEL = re.compile(r"^\W*(?:final\s+)?answer\W*:\W*", re.IGNORECASE | re.MULTILINE)
+
+
+def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `reasoning`, then `answer` with its citations, as they grow; `prompt` is a file beside concat's.
+
+    A thought that ends without "Answer:", or has no room left for it, is followed by a prompt that asks for the answer
+    alone.
+    """
+    form = turn.choices.form
+    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
+    values = {"passages": turn.shown, "facts": turn.used_facts, "question": turn.question}
+    messages, cuts = fit(f"{form}/{prompt}", parts.llm, THOUGHT_ROOM + CONCLUDING_ROOM + 2 * room, **values)
+    turn = turn.grow(cuts=turn.cuts + cuts)
+    completion, answer = Completion(""), ""
+    for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_ROOM + room), stop):
+        if completion.read:
+            yield turn.reading(completion)
+            continue
+        reasoning, answer = split(completion.text)
+        answer = finished(replace(completion, text=answer), form)
+        turn = turn.grow(reasoning=reasoning, answer=Answer(answer) if answer else turn.answer)
+        yield turn
+    if not stop.is_set() and (not answer or answer.endswith(CUT)):
+        asked = (*messages, Message("assistant", completion.text), *render(f"{form}/conclude"))
+        for piece in parts.llm.stream(asked, Options(max_tokens=room), stop):
+            if piece.read:
+                yield turn.reading(piece)
+                continue
+            turn = turn.grow(answer=_concluded(piece, form))
+            yield turn
+    # stopped in the middle, there is no answer yet, or only a part of one
+    if not stop.is_set() and turn.answer:
+        answered = replace(turn.answer, unknown=says_unknown(turn.answer.text))
+        yield from citations.settle(turn.grow(answer=answered), parts, stop)
+
+
+def _concluded(completion: Completion, form: str) -> Answer:
+    said = split(completion.text)[1] or completion.text
+    return Answer(finished(replace(completion, text=said), form))
+
+
+def split(text: str) -> tuple[str, str]:
+    """The thought, and what follows the last "Answer:"; nothing follows while it has not been written."""
+    labels = list(_LABEL.finditer(text))
+    if not labels:
+        return text.strip(), ""
+    return text[: labels[-1].start()].strip(), text[labels[-1].end() :].strip()

@@ -1,0 +1,1 @@
+"""Plain functions over text: sentences, words that two texts share, markers, chunks."""

@@ -1,0 +1,84 @@
+"""Cuts documents into passages of about 100 words, at paragraphs where possible and never inside a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from textwrap import wrap
+
+from assistant.text.sentences import quote, sentences
+
+# A paragraph's end closes a chunk from this many words on; no sentence is added beyond the second number.
+ENOUGH_WORDS = 70
+MOST_WORDS = 120
+# What runs on for longer than this is no sentence but a table or a blob, and is cut between words.
+SENTENCE_WORDS = 240
+# Scripts without spaces have no words to count; this many characters count as one at least.
+WORD_CHARS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a document as a reader gives it: a paragraph, or a record that is a passage of its own.
+
+    `title` is the document's, with the heading that the paragraph stands under; `place` says where in the document it
+    is ("page 3"); `id` is the record's own.
+    """
+
+    text: str
+    title: str
+    place: str = ""
+    id: str = ""
+
+
+def count_words(text: str) -> int:
+    """How many words long `text` is, also in scripts that put no spaces between them."""
+    return max(len(text.split()), len(text) // WORD_CHARS)
+
+
+def chunk(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, joined and cut to 40-120 words where their sentences allow it.
+
+    Blocks of one title and id are cut together; the place of a chunk is where it begins. Paragraphs stay apart by a
+    line break. A record of up to 120 words comes out as it went in.
+    """
+    for _, group in groupby(blocks, key=lambda block: (block.title, block.id)):
+        paragraphs = [block for block in group if block.text.strip()]
+        if paragraphs:
+            yield from _chunks(paragraphs)
+
+
+def _chunks(paragraphs: list[Block]) -> Iterator[Block]:
+    if len(paragraphs) == 1 and count_words(paragraphs[0].text) <= MOST_WORDS:
+        yield replace(paragraphs[0], text=paragraphs[0].text.strip())
+        return
+    current, words = Block("", ""), 0
+    for paragraph in _lines(paragraphs):
+        for n, sentence in enumerate(_sentences(paragraph.text)):
+            more = count_words(sentence)
+            full = words + more > MOST_WORDS or (n == 0 and words >= ENOUGH_WORDS)
+            if words and full:
+                yield current
+                words = 0
+            glue = "\n" if n == 0 else " "
+            current = (
+                replace(current, text=current.text + glue + sentence) if words else replace(paragraph, text=sentence)
+            )
+            words += more
+    if words:
+        yield current
+
+
+def _lines(paragraphs: list[Block]) -> Iterator[Block]:
+    for paragraph in paragraphs:
+        yield from (replace(paragraph, text=line) for line in paragraph.text.split("\n") if line.strip())
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for span in sentences(text):
+        sentence = quote(text, span)
+        if count_words(sentence) <= SENTENCE_WORDS:
+            yield sentence
+        else:
+            yield from wrap(sentence, SENTENCE_WORDS * WORD_CHARS // 2, break_on_hyphens=False)

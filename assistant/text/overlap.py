@@ -1,0 +1,141 @@
+"""What two texts share in words, names and numbers; names and numbers are what embeddings and small models blur."""
+
+from __future__ import annotations
+
+import re
+
+from assistant.text.sentences import normalise
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+# Years, as far as can be seen: four digits alone. Those that end in two zeros may be other numbers, rounded.
+_YEAR = re.compile(r"(?<![\w.,])(?:1\d|20)(?!00)\d\d(?![\w]|[.,]\d)")
+# "1939-45"
+_SPAN = re.compile(r"(?<![\w.,-])(1\d|20)(\d\d)[-–/](\d\d)(?![\w-]|[.,]\d)")
+# A number may be rounded by this share, and counts up to this one need not be in the text.
+ROUNDING = 0.04
+COUNTED = 10
+_SCALE = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_WORDED = {
+    word: float(n)
+    for n, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty".split()
+    )
+} | {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0, "eighty": 80.0, "ninety": 90.0}
+_TENS = frozenset(range(20, 100, 10))
+_HUNG = re.compile(r"(?<=[^\W\d_]{2})(?:'|-[a-z]).*$")
+_COMMON = frozenset(
+    "a an the and or but of to in on at by for with from as is are was were be been being it its this that these those "
+    "you your i my we our they their he she his her can may might will would should could do does did has have had "
+    "not no also such so than then there here which who what when where how if into about up out more most some any "
+    "other one very much many each both while".split()
+)
+
+
+def coverage(sentence: str, text: str) -> float:
+    """The share, in [0, 1], of the sentence's words that the text has too, by how they begin; common words left out."""
+    said, there = _stems(sentence), _stems(text)
+    return len(said & there) / len(said) if said else 0.0
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:5] for word in _WORD.findall(text.lower()) if word not in _COMMON}
+
+
+def echoes(question: str, reply: str) -> bool:
+    """Whether a reply says the question again, and not a word more.
+
+    One that answers in some of the question's words ("High wages.") doesn't, nor does one with a yes or no before it.
+    """
+    asked, said = set(normalise(question).split()), set(normalise(reply).split())
+    return said <= asked and bool(said) and _stems(reply) == _stems(question)
+
+
+def contradiction(sentence: str, evidence: str, given: str = "") -> str:
+    """What the sentence names that neither the evidence nor what was given does, in words; "" for nothing."""
+    there = f"{evidence} {given}"
+    known = _numbers(there)
+    numbers = [number for number in _numbers(sentence) if not any(_is_about(number, one) for one in known)]
+    numbers += _years(sentence) - known
+    if numbers:
+        return f"number {min(numbers):g}"
+    return next((f"name {name}" for name in _names(sentence) if not _mentions(there, name)), "")
+
+
+def disagree(one: str, other: str) -> bool:
+    """Whether each of two sentences gives a number, or a name, that the other lacks."""
+    return all(_lacks(a, b) for a, b in ((one, other), (other, one))) or (_unnamed(one, other) and _unnamed(other, one))
+
+
+def _lacks(said: str, there: str) -> bool:
+    """Whether a text gives a number, or a year, that the other doesn't."""
+    known = _numbers(there, above=0)
+    strange = (not any(_is_about(n, one) or _is_about(one, n) for one in known) for n in _numbers(said, above=0))
+    return any(strange) or not _years(said) <= known
+
+
+def _unnamed(said: str, there: str) -> bool:
+    return any(not _mentions(there, name) for name in _names(said))
+
+
+def _numbers(text: str, above: float = COUNTED) -> set[float]:
+    """The numbers of a text, however written: "2,000,000", "2 million" and "two million" are one."""
+    # "two hundred and fifty" is one number
+    text = _SPAN.sub(r"\1\2 \1\3", text.lower().replace("hundred and ", "hundred ")).replace("-", " ")
+    found: set[float] = set()
+    number, before = None, ""
+    for word in re.findall(r"\d+(?:[.,]\d+)*|[a-z]+", text):
+        larger = _grown(number, before, word)
+        if larger is None:
+            if number is not None:
+                found.add(number)
+            larger = _value(word)
+        number, before = larger, word
+    if number is not None:
+        found.add(number)
+    # Small counts ("two prizes", "the 3 methods") sum up what a text lists without saying the number.
+    return {number for number in found if number > above}
+
+
+def _grown(number: float | None, before: str, word: str) -> float | None:
+    """The number that goes on with this word: "twenty" with "five", "two hundred" with "ten", "32" with "thousand"."""
+    if number is None:
+        return None
+    if word in _SCALE:
+        return number * _SCALE[word]
+    more = _WORDED.get(word, 0)
+    below = 100 if before == "hundred" else 10 if _WORDED.get(before) in _TENS else 0
+    return number + more if 0 < more < below else None
+
+
+def _is_about(said: float, known: float) -> bool:
+    """Whether `known` may be told as `said`: 5,509,733 is 5.5 million, 82.9 is more than 80."""
+    return abs(said - known) <= ROUNDING * abs(known)
+
+
+def _value(word: str) -> float | None:
+    if word[0].isdigit():
+        digits = word.replace(",", "")
+        return float(digits) if digits.count(".") <= 1 else None
+    return _WORDED.get(word)
+
+
+def _years(text: str) -> set[float]:
+    """The years of a text, which nobody rounds."""
+    return {float(year) for year in _YEAR.findall(_SPAN.sub(r"\1\2 \1\3", text))}
+
+
+def _names(sentence: str) -> list[str]:
+    """Capitalised words, but for the first word of the sentence and "I"."""
+    words = [match.group() for match in _WORD.finditer(sentence)]
+    return [word for word in words[1:] if word[0].isupper() and len(word) > 1 and word.lower() not in _COMMON]
+
+
+def _mentions(text: str, name: str) -> bool:
+    """Whether a word of the text begins as the name does: "Kenyan" and "Kenya's" are mentions of "Kenya"."""
+    return any(word.startswith(_bare(name)[:5]) for word in map(_bare, _WORD.findall(text)))
+
+
+def _bare(name: str) -> str:
+    """The name without what hangs on it: "Peru's", "UK-wide"."""
+    return _HUNG.sub("", name.replace("’", "'")).lower()

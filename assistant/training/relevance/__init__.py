@@ -1,0 +1,1 @@
+"""Trains relevance estimators."""

@@ -1,0 +1,318 @@
+"""Trains a cross-encoder as relevance estimator from what a generator makes of each passage (RE-RAG, section 2.3).
+
+No passage is labelled: the generator's log-likelihoods of the right answer say which passages help. The generator is
+frozen here, so that they are numbers given beforehand. A softmax over passages alone would leave open what a score of 0
+means; where the likelihood without any passage is known as well, it takes part with a score fixed at 0, so that a
+passage scores above 0 if it is better than none, and questions that no passage answers teach something too. This is our
+addition to the paper.
+
+After every epoch the model is saved if more of the development questions are answered rightly with its weights, as in
+the paper; among equals, and where the generator's own answers aren't known, if it weighs their passages better (L_gen).
+A killed training goes on where it last saved.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from math import inf, isfinite, sqrt
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import TypeAdapter
+from safetensors import SafetensorError
+from torch import Tensor
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import logging
+
+from assistant.errors import DataError, ModelError
+from assistant.judges.relevance import checkpoint
+from assistant.judges.relevance.cross_encoder import fastest, pair
+from assistant.judges.relevance.weights import best, marginal
+from assistant.protocols import Progress
+from assistant.text.sentences import normalise
+from assistant.training.relevance.losses import LEAST, generation_loss, loss
+from assistant.types import Passage
+
+MODEL, HISTORY = "model", "history.json"
+# Pairs that go through the model at once, of similar lengths so that little of it is padding.
+TOGETHER = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question, its retrieved passages, and F_j = log P_G(a|q,c_j) for each of them, in nats.
+
+    `without` is log P_G(a|q), the answer's likelihood without any passage; -inf where that is not known. Where there
+    are `answers`, they are what the generator writes after each passage, with its log-likelihood, and `accepted` what
+    is right.
+    """
+
+    question: str
+    passages: tuple[Passage, ...]
+    log_likelihoods: tuple[float, ...]
+    without: float = -inf
+    answers: tuple[tuple[str, float], ...] = ()
+    accepted: tuple[str, ...] = ()
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the generator holds the answer possible with any passage."""
+        return any(isfinite(one) and one > LEAST for one in self.log_likelihoods)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to train. `base` is a folder with a cross-encoder or any encoder, which then gets a head at random.
+
+    `batch` is in questions, `length` in tokens of question and passage together, `alpha` is a1 of equation 12. The rate
+    rises for `warm_up` steps and then falls with the square root of the steps, so that it needs no end to aim at.
+    `most` ends it after so many steps; what was begun of an epoch then counts as one. `frozen` leaves the word
+    embeddings as they are: half of a small encoder's weights, which few examples won't better.
+    """
+
+    base: str
+    epochs: int = 3
+    batch: int = 4
+    rate: float = 5e-5
+    decay: float = 0.01
+    alpha: float = 1.0
+    length: int = 256
+    seed: int = 0
+    warm_up: int = 0
+    frozen: bool = False
+    most: int | None = None
+    save_every: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What an epoch came to: the mean loss in training; on the development questions L_gen (lower is better) and EM.
+
+    `em` is None where the generator's answers aren't known.
+    """
+
+    number: int
+    loss: float
+    dev: float
+    best: bool
+    em: float | None = None
+
+    @property
+    def worth(self) -> tuple[float, float]:
+        """What epochs are compared by, the more the better."""
+        return self.em or 0.0, -self.dev
+
+
+class Trainer:
+    """One training, in a folder of its own: `model` is the best so far, `checkpoint.pt` where it goes on.
+
+    Raises:
+        DataError: there is nothing to learn from, or the folder holds a training by another plan.
+        ModelError: the base can't be loaded.
+    """
+
+    def __init__(self, folder: Path, plan: Plan, train: Sequence[Example], dev: Sequence[Example]) -> None:
+        self._folder, self._plan = folder, plan
+        self._train = [example for example in train if example.is_telling]
+        self._dev = [example for example in dev if example.is_telling]
+        if not self._train or not self._dev:
+            which = "development" if self._train else "training"
+            raise DataError(f"The generator holds no answer to any {which} question possible; take more questions.")
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._tokenizer, self._model = _base(plan)
+        self._model.to(self._device)
+        if plan.frozen:
+            self._model.get_input_embeddings().weight.requires_grad_(False)
+        learned = [weight for weight in self._model.parameters() if weight.requires_grad]
+        self._optimizer = torch.optim.AdamW(learned, lr=plan.rate, weight_decay=plan.decay)
+        self._step, self._sum, self._measured, self._history = 0, 0.0, 0, list[Epoch]()
+        self._resume()
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole training."""
+        every = self._plan.epochs * self._per_epoch
+        return every if self._plan.most is None else min(every, self._plan.most)
+
+    def run(self, progress: Progress) -> list[Epoch]:
+        """Train what is left, and say what every epoch came to."""
+        while self._step < self.steps:
+            progress(self._step, self.steps)
+            self._sum += self._learn(self._batch())
+            self._step += 1
+            if self._step % self._per_epoch == 0:
+                self._end_epoch()
+            if self._step % self._per_epoch == 0 or self._step % self._plan.save_every == 0:
+                self._save_checkpoint()
+        if self._measured < self._step:
+            self._end_epoch()
+            self._save_checkpoint()
+        progress(self.steps, self.steps)
+        return list(self._history)
+
+    def dev_loss(self) -> float:
+        """L_gen on the development questions, in nats: how unlikely the answers are, weighed by relevance."""
+        self._model.eval()
+        with torch.inference_mode():
+            losses = [generation_loss(*self._read([example])).item() for example in self._dev]
+        return sum(losses) / len(losses)
+
+    def dev_em(self) -> float | None:
+        """The share of development questions whose likeliest answer is right; None where no answers are known.
+
+        An answer has no probability after passages that gave another.
+        """
+        asked = [example for example in self._dev if example.answers]
+        self._model.eval()
+        with torch.inference_mode():
+            hits = [self._is_right(example) for example in asked]
+        return sum(hits) / len(hits) if hits else None
+
+    def _is_right(self, example: Example) -> bool:
+        scores = self._scores([pair(example.question, passage) for passage in example.passages]).tolist()
+        keys = [normalise(text) for text, _ in example.answers]
+        distinct = [key for key in dict.fromkeys(keys) if key]
+        own = [(key, min(log, 0.0)) for key, (_, log) in zip(keys, example.answers, strict=True)]
+        rows = [[log if key == answer else -inf for key, log in own] for answer in distinct]
+        found = best(marginal(scores, rows))
+        return found is not None and distinct[found] in set(map(normalise, example.accepted))
+
+    @property
+    def _per_epoch(self) -> int:
+        return -(-len(self._train) // self._plan.batch)
+
+    def _batch(self) -> list[Example]:
+        epoch, at = divmod(self._step, self._per_epoch)
+        order = list(range(len(self._train)))
+        random.Random(f"{self._plan.seed} {epoch}").shuffle(order)  # noqa: S311 - an experiment, not a secret
+        return [self._train[n] for n in order[at * self._plan.batch :][: self._plan.batch]]
+
+    def _learn(self, batch: Sequence[Example]) -> float:
+        # every step has a seed of its own, so that a training that was resumed drops out the same
+        torch.manual_seed(self._plan.seed * 1_000_003 + self._step)
+        self._model.train()
+        self._optimizer.param_groups[0]["lr"] = self._rate()
+        found = loss(*self._read(batch), self._plan.alpha)
+        self._optimizer.zero_grad()
+        found.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
+        self._optimizer.step()
+        return found.item()
+
+    def _rate(self) -> float:
+        done, warm = self._step + 1, self._plan.warm_up
+        return self._plan.rate * (min(done / warm, sqrt(warm / done)) if warm else 1.0)
+
+    def _read(self, batch: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores s_j, log-likelihoods F_j and presence, each (questions, contexts + 1); no passage is the last."""
+        pairs = [pair(example.question, passage) for example in batch for passage in example.passages]
+        there = _padded([torch.ones(len(example.passages), dtype=torch.bool) for example in batch]).to(self._device)
+        scores = torch.zeros(there.shape, device=self._device).masked_scatter(there, self._scores(pairs))
+        logs = _padded([torch.tensor(example.log_likelihoods) for example in batch]).to(self._device)
+        without = torch.tensor([[example.without] for example in batch], device=self._device)
+        return (
+            torch.cat([scores, torch.zeros_like(without)], 1),
+            torch.cat([logs, without], 1),
+            torch.cat([there, without.isfinite()], 1),
+        )
+
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        """One logit a pair, in their order."""
+        order = sorted(range(len(pairs)), key=lambda n: len(pairs[n][0]) + len(pairs[n][1]))
+        logits = [
+            self._logits([pairs[n] for n in order[start : start + TOGETHER]])
+            for start in range(0, len(order), TOGETHER)
+        ]
+        places = torch.tensor(order, device=self._device).argsort()
+        return torch.cat(logits)[places]
+
+    def _logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        questions, texts = zip(*pairs, strict=True)
+        inputs = self._tokenizer(list(questions), list(texts), padding=True, truncation=True, return_tensors="pt").to(
+            self._device
+        )
+        kind = fastest()
+        with torch.autocast(self._device.type, dtype=kind, enabled=kind != torch.float32):
+            logits: Tensor = self._model(**inputs).logits[:, 0].float()
+        return logits
+
+    # --- what is kept --------------------------------------------------------------------------------------------
+
+    def _end_epoch(self) -> None:
+        mean = self._sum / (self._step - self._measured)
+        epoch = Epoch(len(self._history) + 1, mean, self.dev_loss(), best=False, em=self.dev_em())
+        epoch = replace(epoch, best=all(epoch.worth > before.worth for before in self._history))
+        self._history.append(epoch)
+        self._sum, self._measured = 0.0, self._step
+        if epoch.best:
+            self._save_model()
+
+    def _save_model(self) -> None:
+        partial, final = self._folder / f"{MODEL}.partial", self._folder / MODEL
+        shutil.rmtree(partial, ignore_errors=True)
+        self._model.save_pretrained(partial)
+        self._tokenizer.save_pretrained(partial)
+        shutil.rmtree(final, ignore_errors=True)
+        partial.replace(final)
+
+    def _save_checkpoint(self) -> None:
+        state = {
+            "step": self._step,
+            "sum": self._sum,
+            "measured": self._measured,
+            "model": self._model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "history": [asdict(epoch) for epoch in self._history],
+        }
+        checkpoint.save(self._folder, self._claim(), state)
+        text = json.dumps(state["history"], indent=2)
+        (self._folder / HISTORY).write_text(text + "\n", encoding="utf-8")
+
+    def _resume(self) -> None:
+        state = checkpoint.load(self._folder, self._claim(), self._device)
+        if state is None:
+            return
+        self._model.load_state_dict(state["model"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._step, self._sum, self._measured = state["step"], state["sum"], state["measured"]
+        self._history = _EPOCHS.validate_python(state["history"])
+
+    def _claim(self) -> dict[str, Any]:
+        """What a training that goes on has to share. More epochs may be added, and it may be saved at other times."""
+        plan = {key: value for key, value in asdict(self._plan).items() if key not in ("epochs", "most", "save_every")}
+        return {**plan, "train": _digest(self._train), "dev": _digest(self._dev)}
+
+
+_EPOCHS: TypeAdapter[list[Epoch]] = TypeAdapter(list[Epoch])
+
+
+def _base(plan: Plan) -> tuple[Any, Any]:
+    torch.manual_seed(plan.seed)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(plan.base, local_files_only=True)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            plan.base, num_labels=1, local_files_only=True, dtype=torch.float32
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"{plan.base} holds no encoder that can be trained ({error}); give another.") from error
+    tokenizer.model_max_length = min(plan.length, model.config.max_position_embeddings)
+    return tokenizer, model
+
+
+def _digest(examples: Sequence[Example]) -> str:
+    facts = [
+        (one.question, [passage.id for passage in one.passages], one.log_likelihoods, one.without, one.answers)
+        for one in examples
+    ]
+    return sha256(repr(facts).encode("utf-8", "replace")).hexdigest()
+
+
+def _padded(rows: Sequence[Tensor]) -> Tensor:
+    return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True)

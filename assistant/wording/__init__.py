@@ -1,0 +1,1 @@
+"""What a turn says to people and to programs."""

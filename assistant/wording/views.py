@@ -1,0 +1,265 @@
+"""Views of a turn: as JSON for programs, whose keys are kept stable, and in a few words for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from assistant.types import Candidate, Turn
+
+QUOTE_CHARS = 90
+Instead = Literal["", "refused", "own", "asked"]
+
+# What a running step does, for a person who waits.
+DOING = {
+    "load": "Waiting until everything is ready",
+    "english": "Reading your message",
+    "facts": "Looking at your facts",
+    "intent": "Looking at your facts",
+    "glance": "Looking for first sources",
+    "question": "Working out the question",
+    "passages": "Searching the library",
+    "draft": "Thinking of what to look for",
+    "document": "Writing down what was found",
+    "relevance": "Asking which passages answer",
+    "quality": "Judging the passages",
+    "digests": "Reading the passages",
+    "in_play": "Looking at your facts",
+    "suited": "Leaving out what doesn't suit you",
+    "answer": "Writing the answer",
+    "fallback": "Asking each passage alone",
+    "citations": "Checking every sentence",
+    "addresses": "Looking at the reply again",
+    "quote": "Looking for a sentence that answers",
+    "admit": "Checking every sentence",
+    "suits": "Leaving out what doesn't suit you",
+    "own": "Asking what the model knows itself",
+    "because": "Checking every sentence",
+    "language": "Translating the reply",
+    "offers": "Checking every sentence",
+}
+
+
+# What each step is, beside what it cost.
+STEPS = {
+    "english": "Your message, in English",
+    "facts": "Your facts",
+    "intent": "Kind of message",
+    "glance": "First sources",
+    "question": "Question, to stand alone",
+    "passages": "Searching",
+    "draft": "Draft",
+    "document": "Documents",
+    "relevance": "Relevance of passages",
+    "quality": "Quality of passages",
+    "digests": "Best sentences",
+    "in_play": "Your facts, beside the passages",
+    "suited": "What suits you, of passages",
+    "answer": "Answer",
+    "fallback": "Each passage alone",
+    "citations": "Support of sentences",
+    "addresses": "Second look at the reply",
+    "quote": "A sentence that answers",
+    "admit": "Whether it is known",
+    "suits": "What suits you, of the reply",
+    "own": "The model's own knowledge",
+    "because": "Facts in the answer",
+    "language": "Reply, in your language",
+    "offers": "What to remember",
+}
+
+
+def as_json(turn: Turn) -> dict[str, Any]:
+    """The turn as plain values, in the order a person would read them. Offsets are into the passage's `text`."""
+    return {
+        "id": turn.id,
+        "utterance": turn.utterance,
+        "status": turn.status,
+        "error": turn.error,
+        "intent": turn.intent,
+        "asks": turn.asks,
+        "question": turn.question,
+        "rewritten": turn.rewritten,
+        "facts": [asdict(fact) for fact in turn.facts],
+        "draft": turn.draft,
+        "iterations": [asdict(iteration) for iteration in turn.iterations],
+        "queries": [asdict(query) for query in turn.queries],
+        "passages": [asdict(passage) for passage in turn.passages],
+        "reserve": [asdict(passage) for passage in turn.reserve],
+        "confidence": {**asdict(turn.confidence), "level": turn.confidence.level} if turn.confidence else None,
+        "dropped": [asdict(one) for one in turn.dropped],
+        "digests": [asdict(digest) for digest in turn.digests],
+        "left_out": [asdict(one) for one in turn.left_out],
+        "pool": [asdict(candidate) for candidate in turn.pool],
+        "answer": asdict(turn.answer) if turn.answer else {"text": "", "unknown": True, "origin": "passages"},
+        "own_answer": turn.own_answer,
+        "sentences": [asdict(sentence) for sentence in turn.sentences],
+        "citations": [asdict(citation) for citation in turn.citations],
+        "listed": [{"id": fact.id, "text": fact.text, "on": fact.on} for fact in turn.listed],
+        "offers": [asdict(offer) for offer in turn.offers],
+        "events": list(turn.events),
+        "cuts": list(turn.cuts),
+        "choices": asdict(turn.choices),
+        "model": turn.model,
+        "timings": dict(turn.timings),
+        "tokens": {
+            **asdict(turn.tokens),
+            "steps": {step: asdict(tokens) for step, tokens in turn.spent.items()},
+        },
+    }
+
+
+def headline(turn: Turn) -> str:
+    """One line on what a turn does, or did: "Read 4 passages, used 2 facts, 14 s"."""
+    if turn.status == "running":
+        return DOING.get(turn.step, "Thinking")
+    seconds = f"{turn.seconds:.0f} s" if turn.seconds >= 1 else f"{turn.seconds:.1f} s"
+    if turn.intent != "question":
+        return f"Answered without the library, {seconds}"
+    read, used = len(turn.passages), len(turn.used_facts)
+    stopped = "Stopped. " if turn.status == "stopped" else ""
+    looked = "Looked at" if passed_over(turn) else "Read"
+    return f"{stopped}{looked} {_count(read, 'passage')}, used {_count(used, 'fact')}, {seconds}"
+
+
+def waits(turn: Turn) -> str:
+    """How far what a running turn waits for is, such as "reads 640 of 1,216 tokens"; "" where nobody can tell."""
+    wait = turn.wait
+    if wait is None or turn.status != "running":
+        return ""
+    if wait.kind == "prompt":
+        return f"reads {wait.done:,} of {wait.total:,} tokens"
+    name = "your documents" if wait.kind == "documents" else wait.name
+    return f"{name}, {wait.done} %" if name and wait.total else name
+
+
+def instead(turn: Turn) -> Instead:
+    """What a reply is that rests on no passage, since none of them answers; "" of any other.
+
+    It is the model's own knowledge. Where no passage even seemed to answer, it may refuse, or ask what to do.
+    """
+    from assistant.steps.abstain import ASK  # noqa: PLC0415 - what a step imports is slow
+
+    if turn.answer and turn.answer.origin == "model" and not turn.answer.unknown and turn.answer.text != ASK:
+        return "own"
+    if turn.answer is None or not passed_over(turn):
+        return ""
+    return "refused" if turn.answer.unknown else "asked"
+
+
+def passed_over(turn: Turn) -> bool:
+    """Whether the passages were only looked at, and the reply was not to be made from them."""
+    from assistant.steps.abstain import why  # noqa: PLC0415 - as above
+
+    return turn.confidence is not None and why(turn) in turn.events
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in a passage that a reply cites; `partly` where no sentence was found in it in full."""
+
+    n: int
+    title: str
+    quote: str
+    partly: bool
+
+
+def sources(turn: Turn) -> list[Source]:
+    """The places that a reply cites, each once, by number."""
+    titles = {passage.id: passage.title for passage in turn.passages}
+    places: dict[tuple[int, int, str, str], bool] = {}
+    for one in turn.citations:
+        place = (one.n, one.start, one.passage_id, one.quote)
+        places[place] = one.partly and places.get(place, True)
+    return [Source(n, titles.get(id_) or id_, quote, partly) for (n, _, id_, quote), partly in sorted(places.items())]
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """An answer in the pool with the candidates that voted for it; `won` says whether the reply is this answer.
+
+    `share` is its share of all answers' probability, in [0, 1], where passages were weighed; 0 where they were counted.
+    """
+
+    text: str
+    voters: tuple[Candidate, ...]
+    won: bool
+    share: float
+
+
+def ballots(turn: Turn) -> list[Ballot]:
+    """The answers that passages gave when each was asked alone: the reply first, then those with most behind them."""
+    groups: dict[object, list[Candidate]] = {}
+    for candidate in turn.pool:
+        if not candidate.unknown:
+            # Turns of before groups were kept: equal texts are known to have voted for each other.
+            groups.setdefault(candidate.group if candidate.group >= 0 else candidate.text, []).append(candidate)
+    reply = _said(turn)
+    found = [_ballot(tuple(voters), reply) for voters in groups.values()]
+    return sorted(found, key=lambda ballot: (not ballot.won, -ballot.share, -len(ballot.voters)))
+
+
+def events(turn: Turn) -> list[str]:
+    """What happened in a turn that a person should know, and how the passages voted where they were asked alone.
+
+    Why it was not answered from the passages is left out: its confidence tells that.
+    """
+    from assistant.steps.abstain import why  # noqa: PLC0415 - as above
+    from assistant.strategies.concat_pf import FELL_BACK  # noqa: PLC0415
+
+    told = [event for event in turn.events if event != why(turn)]
+    if not turn.pool:
+        return told
+    told = [event for event in told if event != FELL_BACK]
+    asked = FELL_BACK if FELL_BACK in turn.events else "Each passage was asked alone."
+    return [*told, f"{asked.removesuffix('.')}: {_tally(turn)}."]
+
+
+def _tally(turn: Turn) -> str:
+    found, asked = ballots(turn), len(turn.pool)
+    if not found:
+        return "none of them gave an answer" if asked > 1 else "it gave no answer"
+    first, *others = found
+    votes, silent = len(first.voters), sum(candidate.unknown for candidate in turn.pool)
+    weighed = f" ({first.share:.0%} by relevance)" if first.share else ""
+    parts = [f"{votes} of {asked} {_verb(votes, 'say')} “{_short(first.text)}”{weighed}"]
+    if differ := sum(len(one.voters) for one in others):
+        parts.append(f"{differ} {_verb(differ, 'say')} something else")
+    if silent:
+        parts.append(f"{silent} gave no answer")
+    unbacked = turn.status == "done" and turn.answer is not None and (turn.answer.unknown or instead(turn) == "own")
+    return ", ".join(parts) + ("; but no sentence of a passage backs that" if unbacked else "")
+
+
+def _ballot(voters: tuple[Candidate, ...], reply: str) -> Ballot:
+    texts = [_plain(voter.text) for voter in voters]
+    won, share = reply in texts, max(voter.probability for voter in voters)
+    return Ballot(reply if won else texts[0], voters, won, share)
+
+
+def _said(turn: Turn) -> str:
+    """The reply as a candidate said it, "" where it is none of the pool's."""
+    from assistant.steps.abstain import said  # noqa: PLC0415 - as above
+
+    answer = turn.answer
+    return "" if answer is None or answer.unknown or answer.origin == "passages" else _plain(said(answer))
+
+
+def _plain(text: str) -> str:
+    """On one line, without markers."""
+    from assistant.text.markers import read  # noqa: PLC0415 - as above
+
+    return " ".join(read(text).text.split())
+
+
+def _verb(n: int, verb: str) -> str:
+    return f"{verb}s" if n == 1 else verb
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split()).rstrip(".")
+    return line if len(line) <= QUOTE_CHARS else line[: QUOTE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

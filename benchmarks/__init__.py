@@ -1,0 +1,1 @@
+"""What answers a question about speed or memory, beside the package."""

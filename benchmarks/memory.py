@@ -1,0 +1,70 @@
+"""How much memory the process holds after so many turns, asked as the page asks them: each a run of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count, cycle, islice
+from pathlib import Path
+from threading import Event
+
+from assistant.chat import Chat
+from assistant.errors import SequiturError
+from assistant.parts import Loader
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
+from assistant.types import Choices, Turn
+from assistant.web.runs import Runs
+from benchmarks.peak import held_bytes
+from benchmarks.turn import QUESTIONS
+from ptkb.store import Ptkb
+
+# Each of these about each country gives more questions than any run asks, no two alike.
+ASKED = (
+    "Which languages are spoken in {}?",
+    "What does {} export?",
+    "How many people live in {}?",
+    "What is the climate of {}?",
+)
+EACH = 10  # turns of a conversation
+USER = "me"
+
+
+def questions() -> Iterator[str]:
+    """Different questions, the twelve of `bench turn` first."""
+    from assistant.library.factbook import countries  # noqa: PLC0415 - reads the whole book
+
+    first = [question for question, _ in QUESTIONS]
+    yield from first
+    rest = (asked.format(country.name) for country in countries() for asked in ASKED)
+    yield from (question for question in rest if question not in first)
+
+
+def held_after(
+    turns: Sequence[int], loader: Loader, choices: Choices, folder: Path, each: Callable[[int, Turn], None]
+) -> dict[int, float]:
+    """GB (10^9 bytes) that this process holds after each of these numbers of turns.
+
+    Conversations are kept in `folder`; `each` sees every turn with its number.
+
+    Raises:
+        SequiturError: a turn failed.
+    """
+    database = connect(f"sqlite:///{folder / 'bench.sqlite3'}")
+    conversations, runs = Conversations(database), Runs()
+    chat, held = Chat(conversations, Ptkb(database), loader), dict[int, float]()
+    place = ""
+    for n, question in zip(count(1), islice(cycle(questions()), max(turns)), strict=False):
+        if n % EACH == 1:
+            place = conversations.new(USER).id
+
+        def answering(stop: Event, place: str = place, question: str = question) -> Iterator[Turn]:
+            return chat.ask(USER, place, question, choices, stop)
+
+        run = runs.start(USER, place, answering)
+        run.join()
+        if run.turn.error:
+            raise SequiturError(run.turn.error)
+        each(n, run.turn)
+        if n in turns:
+            held[n] = held_bytes() / 1e9
+    return held

@@ -1,0 +1,399 @@
+"""What searching costs as a library grows: index time, memory, latency and what is found, each in a process of its own.
+
+Passages are those of one corpus, those that hold the questions' answers first, and then pieces of other corpora. Dense
+vectors come from the encoder of the settings for as many passages as it can be waited for; beyond, from `word_pieces`,
+which are thousands of times cheaper and find less: what they show is how FAISS scales, on real texts.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import numpy as np
+import psutil
+
+from assistant.errors import DataError
+from assistant.experiment.datasets import Question, read_questions, sample
+from assistant.library.corpus import load_corpus
+from assistant.library.writer import writing
+from assistant.protocols import Progress, Retriever, silent
+from assistant.retrieve import jvm
+from assistant.retrieve.bm25 import Bm25, searchable
+from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense, read_manifest
+from assistant.retrieve.hybrid import Hybrid
+from assistant.retrieve.pieces import cut, pieces_of
+from assistant.settings import Settings
+from assistant.types import Passage
+from benchmarks.peak import peak_bytes
+from benchmarks.vectors import DEEP, MIB, WORD_PIECES, Kept, approximations, kept_as, query_encoder
+
+Kind = Literal["bm25", "dense, exact", "dense, approximate", "hybrid"]
+SHOWN = 10
+BATCH = 1000
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Passages in the order in which sizes take them, and questions whose gold passages come first."""
+
+    passages: list[Passage]
+    questions: list[Question]
+
+    def fingerprint(self) -> str:
+        """Tells these passages, in this order, from others."""
+        digest = sha256()
+        for one in self.passages:
+            digest.update(json.dumps([one.id, one.title, one.text]).encode())
+        return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way to search so many passages.
+
+    `index_seconds` leave out the encoding of vectors. `building_mib` and `memory_mib` are what the process grew by at
+    most while it indexed, and from before it opened the index until it had answered; `disk_mib` is the index alone.
+    Hybrid search makes no index of its own; its `disk_mib` are those of the two that it needs.
+    `p50` and `p95` are milliseconds for `SHOWN` passages, the encoding of the question included. `found` is the share
+    of questions with a gold passage among the first `SHOWN`, `found_deep` among the first `DEEP`.
+    """
+
+    retriever: str
+    encoder: str
+    passages: int
+    index_seconds: float | None
+    building_mib: float | None
+    disk_mib: float
+    memory_mib: float
+    p50: float
+    p95: float
+    found: float
+    found_deep: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Our BM25 beside Anserini's own searcher on the same index: medians over runs of the median milliseconds of a run.
+
+    `texts` is Anserini's searcher with each hit's id, score and text brought to Python, as ours brings them; `hits` has
+    no texts; `java` is the mean of its batch search in one thread, where nothing but the whole crosses to Python.
+    `ratio` is ours by `texts`, and `ratios` those of the runs; `cpu_ratio` that of the processor time of the process,
+    which other programs on the machine disturb less.
+    """
+
+    passages: int
+    k: int
+    ours: float
+    texts: float
+    hits: float
+    java: float
+    ratio: float
+    cpu_ratio: float
+    ratios: tuple[float, ...]
+
+
+def prepare(corpus: Path, questions: Path, more: Sequence[Path], words: int, limit: int, seed: int) -> Material:
+    """The material of a run.
+
+    Args:
+        corpus: passages that are taken whole.
+        questions: with `gold` ids in the corpus; those without are left out.
+        more: corpora that are cut into pieces of at most `words` words.
+        words: see there.
+        limit: how many questions to ask.
+        seed: decides which, and the order of the passages.
+
+    Raises:
+        DataError: no question has its gold passages in the corpus.
+        LibraryError: a corpus can't be read.
+    """
+    pool = load_corpus(corpus)
+    there = {one.id for one in pool}
+    asked = [one for one in read_questions(questions) if one.gold and there.issuperset(one.gold)]
+    if not asked:
+        raise DataError(
+            f"No question of {questions} has its gold passages in {corpus}; give those that belong together."
+        )
+    gold = {one for question in asked for one in question.gold}
+    first, rest = [one for one in pool if one.id in gold], [one for one in pool if one.id not in gold]
+    pieces = [piece for path in more for passage in load_corpus(path) for piece in _pieces(passage, words)]
+    for part in (rest, pieces):
+        random.Random(seed).shuffle(part)  # noqa: S311 - an experiment, not a secret
+    return Material(_distinct([*first, *rest, *pieces]), sample(asked, limit, seed))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured where. `encoded` is how many passages the encoder of the settings is given at most.
+
+    `data` is in the names of indexes, so that a run that goes on never searches those of a run on other passages.
+    """
+
+    material: Material
+    data: str
+    sizes: Sequence[int]
+    encoded: int
+    runs: int
+    folder: Path
+    settings: Settings
+
+    @staticmethod
+    def of(material: Material, sizes: Sequence[int], encoded: int, runs: int, settings: Settings) -> Plan:
+        """A plan that keeps indexes and vectors in the data folder; its settings can go to other processes."""
+        plain = Settings.model_validate(settings.model_dump())
+        return Plan(material, material.fingerprint(), sizes, encoded, runs, settings.data_dir / "bench", plain)
+
+    def encoders(self, size: int) -> list[str]:
+        """What so many passages are encoded with."""
+        own = Path(self.settings.retrieve.encoder or self.settings.embedder.model).name
+        return [*([own] if size <= self.encoded else []), WORD_PIECES]
+
+    def store(self, encoder: str) -> Path:
+        """Where the vectors of an encoder are kept, by their texts: runs on any passages share them."""
+        return self.folder / kept_as(encoder, self.settings)
+
+    def words(self, size: int) -> Path:
+        """Where the BM25 index of so many passages is."""
+        return self.folder / f"bm25-{size}-{self.data}"
+
+    def vectors(self, encoder: str, size: int, exact: bool) -> Path:
+        """Where the index of the vectors of so many passages is."""
+        kind = "exact" if exact else "approximate"
+        return self.folder / f"{kind}-{kept_as(encoder, self.settings)}-{size}-{self.data}"
+
+    def tasks(self, progress: Progress) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+        """Everything to measure, each by its key, in an order in which it can be done."""
+        for encoder in self.encoders(min(self.sizes)):
+            sizes = [size for size in self.sizes if encoder in self.encoders(size)]
+            yield f"encode {encoder}", partial(self._encode, encoder, max(sizes), progress)
+        for size in self.sizes:
+            yield f"bm25 {size}", partial(self._bm25, size)
+            yield from ((f"beside {size} {k}", partial(self._beside, size, k)) for k in (SHOWN, DEEP))
+            for encoder in self.encoders(size):
+                for kind in ("dense, exact", "dense, approximate", "hybrid"):
+                    yield f"{kind} {encoder} {size}", partial(self._dense, kind, encoder, size)
+                yield f"approximations {encoder} {size}", partial(self._approximations, encoder, size)
+
+    def _encode(self, encoder: str, size: int, progress: Progress) -> dict[str, Any]:
+        speed = encode(self.material.passages[:size], self.store(encoder), encoder, self.settings, progress)
+        return {"key": f"encode {encoder}", "encoder": encoder, "passages": size, "per_second": speed}
+
+    def _bm25(self, size: int) -> dict[str, Any]:
+        folder = self.words(size)
+        seconds, building = alone(index_words, folder, self.material.passages[:size])
+        found = alone(search, "bm25", folder, folder, "", self.material.questions, self.runs, self.settings)
+        row = Row("bm25", "", size, seconds, building, disk_mib(folder), **found)
+        return {"key": f"bm25 {size}", **asdict(row)}
+
+    def _beside(self, size: int, k: int) -> dict[str, Any]:
+        found = alone(beside_anserini, self.words(size), self.material.questions, k, self.runs, self.settings)
+        return {"key": f"beside {size} {k}", **asdict(found)}
+
+    def _dense(self, kind: Kind, encoder: str, size: int) -> dict[str, Any]:
+        exact = kind == "dense, exact" or (kind == "hybrid" and self._few(encoder, size))
+        folder = self.vectors(encoder, size, exact)
+        passages, store = self.material.passages[:size], self.store(encoder)
+        seconds = building = None
+        disk = disk_mib(self.words(size)) if kind == "hybrid" else 0.0
+        if kind != "hybrid":
+            seconds, building = alone(index_vectors, folder, passages, store, encoder, exact, self.settings)
+        found = alone(
+            search, kind, self.words(size), folder, encoder, self.material.questions, self.runs, self.settings
+        )
+        row = Row(kind, encoder, size, seconds, building, disk + disk_mib(folder, "*.faiss"), **found)
+        return {"key": f"{kind} {encoder} {size}", **asdict(row)}
+
+    def _few(self, encoder: str, size: int) -> bool:
+        """Whether so many passages have vectors few enough to be searched exactly by default."""
+        return len(read_manifest(self.vectors(encoder, size, exact=True)).ids) <= EXACT
+
+    def _approximations(self, encoder: str, size: int) -> dict[str, Any]:
+        passages, store = self.material.passages[:size], self.store(encoder)
+        found = alone(approximations, store, passages, self.material.questions, encoder, self.settings)
+        return {"key": f"approximations {encoder} {size}", "indexes": [asdict(one) for one in found]}
+
+
+def alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a function of a module in a new process, so that nothing else is in its memory.
+
+    Settings have to be of their own class, not of the one that reads files.
+    """
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(partial(work, *args, **kwargs)).result()
+
+
+def index_words(folder: Path, passages: Sequence[Passage]) -> tuple[float, float]:
+    """Index for BM25; seconds, and the MiB that the process grew by at most, Java included."""
+    before = _rss()
+    folder.mkdir(parents=True, exist_ok=True)
+    since = perf_counter()
+    with writing(folder) as writer:
+        writer.clear()
+        for start in range(0, len(passages), BATCH):
+            writer.add("corpus", passages[start : start + BATCH])
+        writer.commit({"passages": len(passages)})
+    return perf_counter() - since, _peak() - before
+
+
+def encode(texts_of: Sequence[Passage], store: Path, encoder: str, settings: Settings, progress: Progress) -> float:
+    """Encode what `store` lacks of these passages; passages a second, of those that were encoded now (0 if none).
+
+    Raises:
+        ModelError: the encoder can't be had or loaded.
+        LibraryError: the store is of another encoder.
+    """
+    kept = Kept(store, query_encoder(encoder, settings))
+    missing = [one for one in texts_of if any(not kept.holds(text) for text in pieces_of(one, kept.window, kept.count))]
+    since = perf_counter()
+    kept.add([text for one in missing for text in pieces_of(one, kept.window, kept.count)], progress)
+    return len(missing) / (perf_counter() - since) if missing else 0.0
+
+
+def index_vectors(
+    folder: Path, passages: Sequence[Passage], store: Path, encoder: str, exact: bool, settings: Settings
+) -> tuple[float, float]:
+    """Index vectors that `store` holds; seconds, and the MiB that the process grew by at most."""
+    import faiss  # noqa: F401, PLC0415 - its own size doesn't count
+
+    kept = Kept(store, query_encoder(encoder, settings))
+    before = _rss()
+    since = perf_counter()
+    build_dense(folder, passages, kept, silent, exact=DEEP * len(passages) if exact else 0)
+    return perf_counter() - since, _peak() - before
+
+
+def search(
+    kind: Kind, words: Path, vectors: Path, encoder: str, questions: Sequence[Question], runs: int, settings: Settings
+) -> dict[str, float]:
+    """The measures of a `Row` that searching gives."""
+    loaded = None if kind == "bm25" else query_encoder(encoder, settings)
+    if loaded:
+        loaded.encode_queries(["The first call prepares what later ones use."])
+    before = _rss()
+    retriever = _open(kind, words, vectors, loaded, settings)
+    retriever.search(questions[0].text, SHOWN)
+    milliseconds = [_milliseconds(retriever, one.text) for _ in range(runs) for one in questions]
+    memory = _rss() - before
+    rankings = [[one.id for one in retriever.search(question.text, DEEP)] for question in questions]
+    golds = [set(question.gold) for question in questions]
+    return {
+        "memory_mib": memory,
+        "p50": median(milliseconds),
+        "p95": float(np.quantile(milliseconds, 0.95)),
+        "found": _share(not gold.isdisjoint(one[:SHOWN]) for gold, one in zip(golds, rankings, strict=True)),
+        "found_deep": _share(not gold.isdisjoint(one) for gold, one in zip(golds, rankings, strict=True)),
+    }
+
+
+def beside_anserini(folder: Path, questions: Sequence[Question], k: int, runs: int, settings: Settings) -> Beside:
+    """Time our BM25 and Anserini's searcher in turns, question by question."""
+    passages = Bm25(folder, k1=settings.retrieve.k1, b=settings.retrieve.b)
+    plain = jvm.call(_anserini, folder, settings)
+    texts = [searchable(one.text) for one in questions]
+    ways: dict[str, Callable[[str], object]] = {
+        "ours": lambda text: passages.search(text, k),
+        "texts": lambda text: jvm.call(_hits, plain, text, k, True),
+    }
+    without = {"hits": lambda text: jvm.call(_hits, plain, text, k, False)}
+    # The first run warms up.
+    timed = [_run(ways, texts, n) | _run(without, texts, n) for n in range(runs + 1)][1:]
+    java = [jvm.call(_batch, plain, texts, k) for _ in range(runs + 1)][1:]
+    ratios = tuple(one["ours"][0] / one["texts"][0] for one in timed)
+    of_cpu = median(one["ours"][1] / one["texts"][1] for one in timed)
+    medians = {name: median(one[name][0] for one in timed) for name in (*ways, *without)}
+    return Beside(len(passages), k, **medians, java=median(java), ratio=median(ratios), cpu_ratio=of_cpu, ratios=ratios)
+
+
+def _pieces(passage: Passage, words: int) -> list[Passage]:
+    texts = cut(passage.text, words)
+    return [Passage(f"{passage.source} {passage.id} {n}", passage.title, text) for n, text in enumerate(texts, 1)]
+
+
+def _distinct(passages: Iterable[Passage]) -> list[Passage]:
+    """The first passage of each text."""
+    return list({passage.text: passage for passage in reversed(list(passages)) if passage.text.strip()}.values())[::-1]
+
+
+def _open(kind: Kind, words: Path, vectors: Path, encoder: Encoder | None, settings: Settings) -> Retriever:
+    passages = Bm25(words, k1=settings.retrieve.k1, b=settings.retrieve.b)
+    if encoder is None:
+        return passages
+    dense = Dense(vectors, encoder, passages.get)
+    return Hybrid({"bm25": passages, "dense": dense}, constant=settings.retrieve.rrf) if kind == "hybrid" else dense
+
+
+def _milliseconds(retriever: Retriever, query: str) -> float:
+    since = perf_counter()
+    retriever.search(query, SHOWN)
+    return (perf_counter() - since) * 1000
+
+
+def _share(hits: Iterable[bool]) -> float:
+    return float(np.mean(list(hits)))
+
+
+# --- Anserini ----------------------------------------------------------------------------------------------------
+
+
+def _anserini(folder: Path, settings: Settings) -> Any:
+    searcher = jvm.java("io.anserini.search.SimpleSearcher")(str(folder))
+    searcher.set_bm25(settings.retrieve.k1, settings.retrieve.b)
+    return searcher
+
+
+def _hits(searcher: Any, query: str, k: int, texts: bool) -> list[tuple[str, float, str]]:
+    return [
+        (hit.docid, hit.score, hit.lucene_document.get("raw") if texts else "") for hit in searcher.search(query, k)
+    ]
+
+
+def _batch(searcher: Any, queries: Sequence[str], k: int) -> float:
+    """Milliseconds a query of Anserini's batch search, on one thread."""
+    texts, ids = jvm.java("java.util.ArrayList")(), jvm.java("java.util.ArrayList")()
+    for n, query in enumerate(queries):
+        texts.add(query)
+        ids.add(str(n))
+    since = perf_counter()
+    searcher.batch_search(texts, ids, k, 1)
+    return (perf_counter() - since) * 1000 / len(queries)
+
+
+def _run(
+    ways: Mapping[str, Callable[[str], object]], queries: Sequence[str], turn: int
+) -> dict[str, tuple[float, float]]:
+    """The median milliseconds of each way, by the clock and of the processor; an order that turns is kept to."""
+    names = list(ways)
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for n, query in enumerate(queries):
+        for way in range(len(names)):
+            name = names[(way + n + turn) % len(names)]
+            since, cpu = perf_counter(), process_time()
+            ways[name](query)
+            times[name].append(((perf_counter() - since) * 1000, (process_time() - cpu) * 1000))
+    return {name: (median(wall for wall, _ in of), median(cpu for _, cpu in of)) for name, of in times.items()}
+
+
+def disk_mib(folder: Path, pattern: str = "*") -> float:
+    """What the files of a folder take."""
+    return sum(file.stat().st_size for file in folder.glob(pattern)) / MIB
+
+
+def _rss() -> float:
+    return float(psutil.Process().memory_info().rss / MIB)
+
+
+def _peak() -> float:
+    return peak_bytes() / MIB
