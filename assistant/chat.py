@@ -129,7 +129,7 @@ class Chat:
         fresh, found = self._new(Place(user, conversation), asked.utterance, earlier, choices), None
         for side, strategy in enumerate(strategies, start=1):
             where, way = Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
-            turn = (found or fresh).grow(id=new_id(), created=now(), choices=way)
+            turn = replace((found or fresh), id=new_id(), created=now(), choices=way)
             for turn in self._run(where, turn, stop):
                 if turn.step == "answer" and not found:
                     found = turn
@@ -152,7 +152,7 @@ class Chat:
 
     def _knowing(self, user: str, turn: Turn) -> Turn:
         """The turn with the user's facts, of which a temporary one reads none."""
-        return turn if turn.temporary else turn.grow(known=tuple(self._ptkb.facts(user)))
+        return turn if turn.temporary else replace(turn, known=tuple(self._ptkb.facts(user)))
 
     def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
         saved_at = None
@@ -165,16 +165,16 @@ class Chat:
         except SequiturError as error:
             if saved_at is None:
                 raise
-            turn = turn.grow(status="failed", step="", wait=None, error=str(error))
+            turn = replace(turn, status="failed", step="", wait=None, error=str(error))
             self._save(place, turn)
             yield turn
         except GeneratorExit:
             stop.set()
-            self._save(place, turn.grow(status="stopped", step="", wait=None))
+            self._save(place, replace(turn, status="stopped", step="", wait=None))
             raise
         except Exception:  # noqa: BLE001 - the conversation outlives any bug, and the log tells of it
             _LOG.exception("turn %s failed", turn.id)
-            turn = turn.grow(status="failed", step="", wait=None, error=BROKEN)
+            turn = replace(turn, status="failed", step="", wait=None, error=BROKEN)
             self._save(place, turn)
             yield turn
 
@@ -184,12 +184,12 @@ class Chat:
         for wait in self._waits(user, stop):
             if not waited:
                 accepted = flow.accepted(turn.utterance, self._source.settings.turn.utterance_chars)
-                turn, waited = turn.grow(utterance=accepted, step="load"), True
-            yield turn.grow(wait=wait)
+                turn, waited = replace(turn, utterance=accepted, step="load"), True
+            yield replace(turn, wait=wait)
         if waited:
-            turn = self._knowing(user, turn.grow(step=""))
+            turn = self._knowing(user, replace(turn, step=""))
             if stop.is_set():
-                yield turn.grow(status="stopped")
+                yield replace(turn, status="stopped")
                 return
         yield from self._answered(user, turn.told(NOT_YET) if self.arrivals.wait(user) else turn, stop)
 
@@ -210,7 +210,7 @@ class Chat:
 
     def _save(self, place: Place, turn: Turn) -> None:
         # what was said before is stored with the turns before: in each turn it would grow with their square
-        self._conversations.save_turn(place.user, place.conversation, turn.grow(history=()), place.version)
+        self._conversations.save_turn(place.user, place.conversation, replace(turn, history=()), place.version)
 
 
 def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:

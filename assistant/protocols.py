@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.settings import Settings
-from assistant.types import Choice, Completion, Messages, Options, Passage, Relevance, State, Turn
+from assistant.types import Choice, Claim, Completion, Messages, Options, Passage, Relevance, Turn, Verdict
 
 
 class LLM(Protocol):
@@ -105,31 +105,6 @@ class Estimator(Protocol):
 
 # One that asks a language model is given the turn's own, which counts its tokens.
 EstimatorOf = Callable[[LLM], Estimator]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence of an answer, the passages that may support it together, and the question; "" where there is none.
-
-    `given` are other texts that may name what the sentence names, such as the user's facts; they support nothing.
-    """
-
-    sentence: str
-    evidence: tuple[Passage, ...]
-    question: str = ""
-    given: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How likely the evidence says all of a claim, in [0, 1], and what that counts as.
-
-    `veto` says which number or name the evidence lacks, "" for none; the claim then doesn't count as supported.
-    """
-
-    probability: float
-    state: State
-    veto: str = ""
 
 
 class SupportJudge(Protocol):

@@ -102,9 +102,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         for turn in _through(MEMORY if turn.asks else flows.get(turn.intent, TALK), turn, parts, stop):
             yield turn
     except SequiturError as error:
-        yield turn.grow(status="failed", error=str(error), step="", wait=None)
+        yield replace(turn, status="failed", error=str(error), step="", wait=None)
         return
-    yield turn.grow(status="stopped" if stop.is_set() else "done", step="", wait=None)
+    yield replace(turn, status="stopped" if stop.is_set() else "done", step="", wait=None)
 
 
 def accept(turn: Turn, parts: Parts) -> Turn:
@@ -114,7 +114,7 @@ def accept(turn: Turn, parts: Parts) -> Turn:
         UtteranceError: the utterance is empty or too long.
     """
     utterance = accepted(turn.utterance, parts.settings.turn.utterance_chars)
-    return turn.grow(utterance=utterance, model=parts.llm.name)
+    return replace(turn, utterance=utterance, model=parts.llm.name)
 
 
 def accepted(utterance: str, most: int) -> str:

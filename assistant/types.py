@@ -1,4 +1,4 @@
-"""The nouns of Sequitur, and the Protocols its parts implement.
+"""The nouns of Sequitur.
 
 A turn is a value that grows: every step takes the frozen `Turn` and returns a richer one. The page, the command line,
 the store and the evaluation read the same snapshots.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import exp, log
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import uuid4
 
 from pydantic import BeforeValidator, Field, TypeAdapter
@@ -348,6 +348,31 @@ def _with_state(stored: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of an answer, the passages that may support it together, and the question; "" where there is none.
+
+    `given` are other texts that may name what the sentence names, such as the user's facts; they support nothing.
+    """
+
+    sentence: str
+    evidence: tuple[Passage, ...]
+    question: str = ""
+    given: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How likely the evidence says all of a claim, in [0, 1], and what that counts as.
+
+    `veto` says which number or name the evidence lacks, "" for none; the claim then doesn't count as supported.
+    """
+
+    probability: float
+    state: State
+    veto: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The reply. `text` carries [n] markers once citations are settled.
 
@@ -408,13 +433,11 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """One utterance and all that was made of it. Steps add to it with `grow`; nothing is ever changed in place.
+class Asked:
+    """What a turn begins with, and what kind of message it is.
 
-    `english` is what was said where it is in another language, "" where it was left alone. `reserve` are the next best
-    passages after `passages`, which weighted answers use as well. `wait` is for those who watch, and is never stored.
-    A `temporary` one knows no facts and offers none. One that `asks` something of what is known has the facts that its
-    answer lists in `listed`, and in `about` the id of the turn that it explains.
+    `english` is what was said where it is in another language, "" where it was left alone. A `temporary` turn knows no
+    facts and offers none. `asks` is what the message wants with what is known of the person.
     """
 
     utterance: str
@@ -423,13 +446,24 @@ class Turn:
     choices: Choices = Choices()
     id: str = field(default_factory=new_id)
     created: datetime = field(default_factory=now)
-    status: Status = "running"
-    step: str = ""
-    wait: Annotated[Wait | None, Field(exclude=True)] = None
     temporary: bool = False
     intent: Intent = "question"
     english: str = ""
     asks: Asks = ""
+
+    @property
+    def said(self) -> str:
+        """What was said, in English where it was put into English."""
+        return self.english or self.utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved(Asked):
+    """What was looked for, and what was found: facts and passages, and what of them the model is shown.
+
+    `reserve` are the next best passages after `passages`, which weighted answers use as well.
+    """
+
     question: str = ""
     rewritten: bool = False
     facts: tuple[RankedFact, ...] = ()
@@ -442,48 +476,11 @@ class Turn:
     dropped: tuple[Dropped, ...] = ()
     digests: tuple[Digest, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    answer: Answer | None = None
-    own_answer: str = ""
-    pool: tuple[Candidate, ...] = ()
-    reasoning: str = ""
-    sentences: tuple[Annotated[Sentence, BeforeValidator(_with_state)], ...] = ()
-    citations: tuple[Citation, ...] = ()
-    listed: tuple[Fact, ...] = ()
-    about: str = ""
-    offers: tuple[FactOffer, ...] = ()
-    events: tuple[str, ...] = ()
-    cuts: tuple[str, ...] = ()
-    error: str = ""
-    timings: Mapping[str, float] = field(default_factory=dict)
-    spent: Mapping[str, Tokens] = field(default_factory=dict)
-    model: str = ""
-
-    def grow(self, **changes: Any) -> Turn:
-        """A copy with these fields set."""
-        return replace(self, **changes)
-
-    def reading(self, piece: Completion) -> Turn:
-        """A copy to show while the model reads its prompt."""
-        return self.grow(wait=Wait("prompt", done=piece.read, total=piece.prompt_tokens))
-
-    def told(self, event: str) -> Turn:
-        """A copy with this event, said once however often it happens."""
-        return self if event in self.events else self.grow(events=(*self.events, event))
-
-    @property
-    def said(self) -> str:
-        """What was said, in English where it was put into English."""
-        return self.english or self.utterance
 
     @property
     def used_facts(self) -> tuple[str, ...]:
         """The texts of the facts that this turn was given, most relevant first."""
         return tuple(fact.text for fact in self.facts if fact.used)
-
-    @property
-    def reasons(self) -> tuple[RankedFact, ...]:
-        """The facts that the answer depends on, most relevant first."""
-        return tuple(fact for fact in self.facts if fact.shows)
 
     @property
     def contextual(self) -> str:
@@ -500,6 +497,62 @@ class Turn:
         """The passages as the model reads them: each with its digest for a text, if that has any."""
         digests = {digest.passage_id: digest.text for digest in self.digests}
         return tuple(replace(one, text=text) for one in self.passages if (text := digests.get(one.id, one.text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Retrieved):
+    """The reply, and what it was chosen from.
+
+    `own_answer` is what the model said by itself where the library has no answer. A reply about what is known has the
+    facts that it lists in `listed`, and in `about` the id of the turn that it explains.
+    """
+
+    answer: Answer | None = None
+    own_answer: str = ""
+    pool: tuple[Candidate, ...] = ()
+    reasoning: str = ""
+    listed: tuple[Fact, ...] = ()
+    about: str = ""
+    offers: tuple[FactOffer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grounded(Answered):
+    """Which sentences of the reply have support, and by which places in the passages."""
+
+    sentences: tuple[Annotated[Sentence, BeforeValidator(_with_state)], ...] = ()
+    citations: tuple[Citation, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[RankedFact, ...]:
+        """The facts that the answer depends on, most relevant first."""
+        return tuple(fact for fact in self.facts if fact.shows)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Grounded):
+    """One utterance and all that was made of it; steps give back a copy with more in it (`dataclasses.replace`).
+
+    What it has of its own is how it runs and what it cost. `wait` is for those who watch, and is never stored.
+    """
+
+    status: Status = "running"
+    step: str = ""
+    wait: Annotated[Wait | None, Field(exclude=True)] = None
+    events: tuple[str, ...] = ()
+    cuts: tuple[str, ...] = ()
+    error: str = ""
+    timings: Mapping[str, float] = field(default_factory=dict)
+    spent: Mapping[str, Tokens] = field(default_factory=dict)
+    model: str = ""
+
+    def reading(self, piece: Completion) -> Turn:
+        """A copy to show while the model reads its prompt."""
+        return replace(self, wait=Wait("prompt", done=piece.read, total=piece.prompt_tokens))
+
+    def told(self, event: str) -> Turn:
+        """A copy with this event, said once however often it happens."""
+        return self if event in self.events else replace(self, events=(*self.events, event))
 
     @property
     def tokens(self) -> Tokens:

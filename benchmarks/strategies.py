@@ -61,11 +61,11 @@ def measure(
 
 def _unread(turn: Turn, mark: str) -> Turn:
     """The turn with passages that begin like none that the model has read so far."""
-    return turn.grow(passages=tuple(replace(one, title=f"{mark}: {one.title}") for one in turn.passages))
+    return replace(turn, passages=tuple(replace(one, title=f"{mark}: {one.title}") for one in turn.passages))
 
 
 def _cost(name: str, n: int, turn: Turn, parts: Parts) -> Cost:
-    turn = turn.grow(choices=Choices(name, k=len(turn.passages), form="factoid"))
+    turn = replace(turn, choices=Choices(name, k=len(turn.passages), form="factoid"))
     step, since = variants.step("strategies", name), perf_counter()
     *_, turn = step(turn, parts, Event())
     return Cost(name, n, turn.question, perf_counter() - since, bool(turn.events))

@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 
 from assistant.library.shelves import library_folder
 from assistant.library.writer import writing
-from assistant.protocols import Claim, Verdict
 from assistant.settings import Settings
 from assistant.text.overlap import coverage
 from assistant.types import (
     Choice,
+    Claim,
     Completion,
     Messages,
     Options,
     Passage,
     State,
+    Verdict,
 )
 
 

@@ -12,7 +12,7 @@ from assistant import turn as flow
 from assistant.errors import ModelError
 from assistant.grounding.citations import NOT_LOOKED_AT, SET_ASIDE, settle
 from assistant.judges.addresses import ANY, Addresses
-from assistant.protocols import Claim, Parts, Verdict
+from assistant.protocols import Parts
 from assistant.steps.abstain import OWN
 from assistant.steps.admit import NOT_HELD, UNANSWERED, UNSUPPORTED
 from assistant.strategies.concat_pf import FELL_BACK
@@ -20,9 +20,11 @@ from assistant.types import (
     Answer,
     Choice,
     Choices,
+    Claim,
     Messages,
     Passage,
     Turn,
+    Verdict,
 )
 from tests.scripted import ScriptedLLM
 

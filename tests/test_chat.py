@@ -61,7 +61,7 @@ def test_the_second_question_knows_the_first(start: Start) -> None:
     assert turn.question == "Which lentils hold much protein?"
     assert [one.utterance for one in turn.history] == ["What is a good diet?"]
     # a stored turn doesn't hold those before it once more
-    assert conversations.get("me", conversation).turns[-1] == turn.grow(history=())
+    assert conversations.get("me", conversation).turns[-1] == replace(turn, history=())
 
 
 def test_a_tab_that_closes_keeps_what_was_written(start: Start) -> None:

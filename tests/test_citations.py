@@ -18,18 +18,15 @@ from assistant.judges import support as trained
 from assistant.judges.by_llm import ByLLM
 from assistant.judges.relevance.packed import WEIGHTS
 from assistant.parts import load_support
-from assistant.protocols import (
-    Claim,
-    Parts,
-    SupportJudge,
-    Verdict,
-)
+from assistant.protocols import Parts, SupportJudge
 from assistant.settings import Settings, TurnSettings
 from assistant.types import (
     Answer,
     Choices,
+    Claim,
     Passage,
     Turn,
+    Verdict,
 )
 from assistant.web.reply import html
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge

@@ -55,7 +55,7 @@ def test_a_turn_comes_back_whole(store: Conversations) -> None:
 def test_saving_again_replaces_the_turn_in_its_place(store: Conversations) -> None:
     made = store.new("me")
     first, second = said("one"), said("two")
-    for turn in (first, second, first.grow(answer=Answer("reply"))):
+    for turn in (first, second, replace(first, answer=Answer("reply"))):
         store.save_turn("me", made.id, turn)
     read = store.get("me", made.id).turns
     assert [turn.utterance for turn in read] == ["one", "two"]
@@ -134,7 +134,7 @@ def test_undo_delete_and_feedback(store: Conversations, engine: Engine) -> None:
     for turn in turns:
         store.save_turn("me", made.id, turn)
     store.feedback("me", turns[0].id, -1)
-    store.save_turn("me", made.id, turns[0].grow(step="late"))
+    store.save_turn("me", made.id, replace(turns[0], step="late"))
     assert store.get("me", made.id).feedback == {turns[0].id: -1}
     store.feedback("me", turns[0].id, 0)
     store.remove_turn("me", made.id, turns[1].id)
@@ -151,7 +151,7 @@ def test_undo_delete_and_feedback(store: Conversations, engine: Engine) -> None:
 def test_undoing_the_only_message_takes_the_title_that_it_gave(store: Conversations, utterance: str) -> None:
     made, turn, later = store.new("me"), said(utterance), said("And then?")
     store.save_turn("me", made.id, turn)
-    store.save_turn("me", made.id, turn.grow(id="again"), Version(turn.id))
+    store.save_turn("me", made.id, replace(turn, id="again"), Version(turn.id))
     store.save_turn("me", made.id, later)
     store.remove_turn("me", made.id, later.id)
     assert store.get("me", made.id).title.startswith("my")

@@ -199,7 +199,7 @@ def test_a_document_that_does_not_answer_is_admitted(parts: Parts) -> None:
 def test_without_a_document_the_strategy_reads_the_passages(parts: Parts) -> None:
     llm = ScriptedLLM(["18 grams"])
     turn = Turn("how much", question="how much", passages=(Passage("p", "Lentils", "18 grams."),))
-    turn = turn.grow(choices=Choices(form="factoid"))
+    turn = replace(turn, choices=Choices(form="factoid"))
     *_, turn = variants.step("strategies", "document")(turn, replace(parts, llm=llm), Event())
     assert turn.answer
     assert turn.answer.text == "18 grams"

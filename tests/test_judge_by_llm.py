@@ -6,8 +6,7 @@ from threading import Event
 import pytest
 
 from assistant.judges.by_llm import ByLLM
-from assistant.protocols import Claim, Verdict
-from assistant.types import Passage
+from assistant.types import Claim, Passage, Verdict
 from tests.scripted import WORDS, ScriptedLLM
 
 LENTILS = Passage("p", "Lentils", "Lentils are cheap. They cook in 20 minutes. A cup of lentils holds much protein.")

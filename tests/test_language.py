@@ -76,7 +76,8 @@ def test_a_translation_that_found_no_end_is_not_used(parts: Parts) -> None:
 def test_the_reply_is_translated_sentence_by_sentence_and_keeps_its_citations(parts: Parts) -> None:
     text = "The rent is 1,240 euros. It is due on the first."
     cited = Citation(1, "lease", 0, 10, "The rent is 1,240 euros.", "The rent", 0.9)
-    turn = Turn(RENT, english="How much is the rent?").grow(
+    turn = replace(
+        Turn(RENT, english="How much is the rent?"),
         answer=Answer("The rent is 1,240 euros. [1] It is due on the first."),
         sentences=(
             Sentence("The rent is 1,240 euros.", "supported", 0.9, (1,)),

@@ -140,7 +140,7 @@ def test_no_more_than_the_depth_is_looked_at(parts: Parts, path: Path) -> None:
 
 
 def test_nothing_found_is_no_event(parts: Parts, path: Path) -> None:
-    turn = asked(judging(parts, path), ASKED.grow(choices=replace(ASKED.choices, below="refuse")))
+    turn = asked(judging(parts, path), replace(ASKED, choices=replace(ASKED.choices, below="refuse")))
     assert (turn.passages, turn.dropped, turn.events) == ((), (), ())
 
 
@@ -196,11 +196,13 @@ def test_what_was_left_out_is_shown_stored_and_in_the_json(parts: Parts, path: P
     assert Turn.from_json(turn.to_json()) == turn
     [one] = as_json(turn)["dropped"]
     assert (one["label"], one["passage"]["text"]) == ("unreliable", CHAT.text)
-    page = render.answering("c", turn.grow(dropped=(Dropped(CHAT, "unreliable", 0.934), Dropped(SPAM, "junk", 0.5))))
+    page = render.answering(
+        "c", replace(turn, dropped=(Dropped(CHAT, "unreliable", 0.934), Dropped(SPAM, "junk", 0.5)))
+    )
     assert 'Left out as unreliable: <span dir="auto">The unreliable page</span> (0.93)' in page
     assert 'Left out as junk: <span dir="auto">The junk page</span> (0.50)' in page
-    assert "Left out as" not in render.answering("c", turn.grow(dropped=()))
-    assert headline(turn.grow(status="running", step="quality")) == "Judging the passages"
+    assert "Left out as" not in render.answering("c", replace(turn, dropped=()))
+    assert headline(replace(turn, status="running", step="quality")) == "Judging the passages"
 
 
 def test_what_was_left_out_is_not_ranked_for_the_track(parts: Parts) -> None:

@@ -476,7 +476,7 @@ def test_a_passage_that_nobody_estimated_weighs_as_the_least_of_the_others(parts
     best, second, unjudged = parts.retriever.search(QUESTION, 3)
     passages = (replace(best, confidence=0.2), replace(second, confidence=0.1), unjudged)
     turn = Turn(QUESTION, question=QUESTION, passages=passages, choices=choices(form="factoid", k=3))
-    confident = turn.grow(confidence=Confidence(0.2, 0.1, "sure", ""))
+    confident = replace(turn, confidence=Confidence(0.2, 0.1, "sure", ""))
     *_, last = re_rag.run(confident, sure(parts, Sure({}), "milk", "milk", "oat drink"), Event())
     weights = {one.passage_id: one.weight for one in last.pool}
     assert weights["p3"] == pytest.approx(weights["p2"])

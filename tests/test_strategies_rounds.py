@@ -282,8 +282,8 @@ def test_where_answers_are_weighed_the_samples_vote_and_not_their_pools(parts: P
     turn = turn_of(parts)
     confidences = (0.9, 0.2, 0.2)
     judged = tuple(replace(p, confidence=c) for p, c in zip(turn.passages, confidences, strict=False))
-    turn = turn.grow(
-        passages=judged, choices=replace(turn.choices, form="factoid"), confidence=Confidence(0.9, 0.2, "sure")
+    turn = replace(
+        turn, passages=judged, choices=replace(turn.choices, form="factoid"), confidence=Confidence(0.9, 0.2, "sure")
     )
     *_, last = sampled(variants.step("strategies", "re_rag"), 2, seed=0)(turn, weighing, Event())
     assert last.answer

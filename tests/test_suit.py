@@ -185,13 +185,13 @@ def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:
     turn = Turn("What?", facts=told(ALLERGY), answer=Answer(f"{OWN}\n\nEat apples. Eat peanuts.", origin="model"))
     [after] = suit.reply(turn, own, Event())
     assert after.answer == Answer(f"{OWN}\n\nEat apples.", origin="model")
-    [nothing] = suit.reply(turn.grow(answer=Answer("Eat peanuts.", origin="model")), own, Event())
+    [nothing] = suit.reply(replace(turn, answer=Answer("Eat peanuts.", origin="model")), own, Event())
     assert nothing.answer == Answer(NOTHING_SUITS)
 
 
 def test_what_no_source_says_any_more_is_the_models_own(parts: Parts) -> None:
     turn = Turn("What?", facts=told(ALLERGY), passages=(Passage("p", "Food", "Peanuts."),))
-    turn = turn.grow(answer=Answer("Eat plums daily. Eat peanuts."))
+    turn = replace(turn, answer=Answer("Eat plums daily. Eat peanuts."))
     *_, after = suit.reply(turn, replace(parts, suitability=Named()), Event())
     assert after.answer == Answer(f"{OWN}\n\nEat plums daily.", origin="model")
     assert after.events == (UNSUPPORTED,)

@@ -183,7 +183,7 @@ def test_an_earlier_reply_is_answered_again_in_its_place_and_what_follows_stays(
     first, second = asked(chat, made), asked(chat, made, "Which ones have much of it?")
     *_, new = chat.again("me", made, first.id, Choices("concat"), Event())
     read = store.get("me", made)
-    second = second.grow(history=())  # which the turns before tell
+    second = replace(second, history=())  # which the turns before tell
     assert read.turns == (new, second)
     assert (new.history, new.choices.strategy) == ((), "concat")
     assert read.versions == {new.id: (first.id, new.id)}
@@ -320,7 +320,7 @@ def test_a_comparison_that_a_killed_process_left_has_stopped(
     made = talk(store, old)
     store.save_turn("me", made, half, Version(old.id, 1))
     monkeypatch.setattr(module, "_PROCESS", "another")
-    assert store.get("me", made).compared == {old.id: (half.grow(status="stopped"),)}
+    assert store.get("me", made).compared == {old.id: (replace(half, status="stopped"),)}
 
 
 # --- the votes, for people ---------------------------------------------------------------------------------------
@@ -338,11 +338,11 @@ def test_the_fallback_is_told_as_an_event() -> None:
     turn = Turn("?", pool=POOL, answer=Answer("Lyon. [1]", origin="pool"), events=("Noted.", FELL_BACK), status="done")
     told = "2 of 4 say “Lyon”, 1 says something else, 1 gave no answer."
     assert events(turn) == ["Noted.", f"The passages together gave no answer, so each was asked alone: {told}"]
-    assert events(turn.grow(events=())) == [f"Each passage was asked alone: {told}"]
-    assert events(turn.grow(pool=())) == ["Noted.", FELL_BACK]
-    lost = turn.grow(events=(), answer=Answer("Not held.", unknown=True, origin="pool"))
+    assert events(replace(turn, events=())) == [f"Each passage was asked alone: {told}"]
+    assert events(replace(turn, pool=())) == ["Noted.", FELL_BACK]
+    lost = replace(turn, events=(), answer=Answer("Not held.", unknown=True, origin="pool"))
     assert events(lost)[0].endswith("1 gave no answer; but no sentence of a passage backs that.")
-    nothing = turn.grow(events=(), pool=POOL[3:] * 2)
+    nothing = replace(turn, events=(), pool=POOL[3:] * 2)
     assert events(nothing) == ["Each passage was asked alone: none of them gave an answer."]
 
 
@@ -352,7 +352,7 @@ def test_each_answer_of_the_pool_has_the_passages_that_voted_for_it() -> None:
         ("It is Lyon.", ["p1", "p3"], True),
         ("Paris.", ["p2"], False),
     ]
-    overruled = turn.grow(answer=Answer("Paris.", origin="pool"))  # the winner had no support
+    overruled = replace(turn, answer=Answer("Paris.", origin="pool"))  # the winner had no support
     assert [one.text for one in ballots(overruled) if one.won] == ["Paris."]
     assert ballots(overruled)[0].text == "Paris."
 
@@ -360,7 +360,7 @@ def test_each_answer_of_the_pool_has_the_passages_that_voted_for_it() -> None:
 def test_where_passages_are_weighed_their_shares_are_told_and_decide_the_order() -> None:
     pool = (replace(POOL[0], probability=0.3), replace(POOL[1], weight=0.6, probability=0.7), POOL[2], POOL[3])
     turn = Turn("?", pool=pool, answer=Answer("Paris.", origin="pool"), status="done")
-    assert [(one.text, one.share) for one in ballots(turn.grow(answer=None))] == [("Paris.", 0.7), ("Lyon.", 0.3)]
+    assert [(one.text, one.share) for one in ballots(replace(turn, answer=None))] == [("Paris.", 0.7), ("Lyon.", 0.3)]
     assert "1 of 4 says “Paris” (70% by relevance), 2 say something else" in events(turn)[0]
 
 

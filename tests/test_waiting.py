@@ -95,7 +95,7 @@ def test_a_prompt_that_was_not_read_to_the_end_is_not_counted(parts: Parts) -> N
 def test_the_line_says_how_far_it_is(wait: Wait | None, line: str) -> None:
     turn = Turn("Hi", step="load", wait=wait, answer=Answer("Hello"))
     assert waits(turn) == line
-    assert waits(turn.grow(status="done")) == ""
+    assert waits(replace(turn, status="done")) == ""
 
 
 class TestArrivals:

@@ -31,7 +31,7 @@ from tests.sources import Given
 
 OLD = Turn("Why?", id="old", status="done", answer=Answer("Because."), offers=(FactOffer("I like oats."),))
 HALF = Turn("How?", id="half", answer=Answer("Half"), choices=Choices("concat"))
-WRITTEN = HALF.grow(answer=Answer("All of it"))
+WRITTEN = replace(HALF, answer=Answer("All of it"))
 Write = Callable[..., Run]
 
 
@@ -66,7 +66,7 @@ def write(view: View, tab: Tab) -> Iterator[Write]:
         def writing(stop: Event) -> Iterator[Turn]:
             yield WRITTEN
             stop.wait(5)
-            view.conversations.save_turn("me", tab.conversation, stopped := WRITTEN.grow(status="stopped"))
+            view.conversations.save_turn("me", tab.conversation, stopped := replace(WRITTEN, status="stopped"))
             yield stopped
 
         return view.runs.start("me", tab.conversation, writing, place)
@@ -112,7 +112,7 @@ def ended(view: View, talk: Talk, tab: Tab, *turns: Turn, error: str = "") -> Up
 
 
 def test_a_reply_that_is_stored_moves_to_the_others(view: View, talk: Talk, tab: Tab) -> None:
-    done = WRITTEN.grow(status="done")
+    done = replace(WRITTEN, status="done")
     view.conversations.save_turn("me", tab.conversation, done)
     last = ended(view, talk, tab, WRITTEN, done)
     assert "All of it" in last["transcript"]
@@ -176,7 +176,7 @@ def test_no_version_is_chosen_of_a_reply_that_is_being_written(view: View, talk:
 
 
 def test_versions_of_other_replies_are_chosen_meanwhile(view: View, talk: Talk, tab: Tab, write: Write) -> None:
-    view.conversations.save_turn("me", tab.conversation, OLD.grow(id="new", answer=Answer("So.")), Version("old"))
+    view.conversations.save_turn("me", tab.conversation, replace(OLD, id="new", answer=Answer("So.")), Version("old"))
     write()
     assert "So." in talk.choose(told(tab, turn="new"))["transcript"]
 
@@ -197,7 +197,7 @@ def offered(view: View, tab: Tab) -> Fact:
     """A fact that a reply offers to replace."""
     fact = view.ptkb.add("me", "I live in Porto.")
     moved = Turn("I've moved.", id="moved", known=(fact,), offers=(FactOffer("I live in Lisbon.", fact.id),))
-    view.conversations.save_turn("me", tab.conversation, moved.grow(status="done"))
+    view.conversations.save_turn("me", tab.conversation, replace(moved, status="done"))
     return fact
 
 

@@ -52,20 +52,20 @@ def test_the_set_is_told_in_words(value: float, words: str) -> None:
 
 
 def test_a_reply_without_an_answer_is_not_called_supported() -> None:
-    lost = judged(0.9).grow(answer=Answer("Not held.", unknown=True, origin="pool"))
+    lost = replace(judged(0.9), answer=Answer("Not held.", unknown=True, origin="pool"))
     assert verdict(lost) == "Relevant passages, but no answer"
-    assert verdict(lost.grow(confidence=Confidence(0.1, 0.5, "e"))) == "Not in the library"
+    assert verdict(replace(lost, confidence=Confidence(0.1, 0.5, "e"))) == "Not in the library"
 
 
 def test_a_reply_whose_sentences_were_found_is_in_the_library_whatever_was_expected() -> None:
     cited = judged(0.1, citations=(Citation(1, "p", 0, 21, "A.", "Lentils hold protein.", 0.9),))
     assert verdict(cited) == "Weakly supported"
     assert "found in the passages all the same" in " ".join(about_set(cited))
-    assert verdict(cited.grow(citations=())) == "Not in the library"
+    assert verdict(replace(cited, citations=())) == "Not in the library"
 
 
 def test_turns_that_nobody_judged_look_as_before() -> None:
-    turn = judged(0.9).grow(confidence=None, passages=(Passage("p", "Lentils", "Lentils."),))
+    turn = replace(judged(0.9), confidence=None, passages=(Passage("p", "Lentils", "Lentils."),))
     assert verdict(turn) == ""
     assert list(about_set(turn)) == []
     assert "tooltip" not in shown(turn) + render.render("sources", turn=turn)
@@ -145,7 +145,7 @@ def test_what_a_user_chose_happens_and_is_labelled(parts: Parts, below: str, kin
 
 
 def test_what_was_read_and_gave_no_answer_is_folded_and_labelled_as_well() -> None:
-    turn = judged(0.9).grow(answer=Answer(f"{OWN}\n\nA.", origin="model"))
+    turn = replace(judged(0.9), answer=Answer(f"{OWN}\n\nA.", origin="model"))
     assert (verdict(turn), instead(turn)) == ("Relevant passages, but no answer", "own")
     html, panel = shown(turn), render.render("sources", turn=turn)
     assert "Model's own knowledge" in html.replace("&#39;", "'")

@@ -120,7 +120,7 @@ def test_no_template_lets_html_through() -> None:
             used={"f": Spot("c", "t", EVIL)},
             outdated={"g": fact(EVIL)},
         ),
-        *(shown(turn.grow(asks=asks, listed=turn.known), facts=turn.known) for asks in ("recall", "forget", "why")),
+        *(shown(replace(turn, asks=asks, listed=turn.known), facts=turn.known) for asks in ("recall", "forget", "why")),
         shown(turn, facts=[replace(fact(EVIL), source=turn.id)]),
         render.render("conversations", items=[summary], current="i", search=EVIL, temporary=True),
         render.render("conversations", items=[], current="", search=EVIL, temporary=False),
@@ -246,9 +246,9 @@ def test_only_the_last_message_can_be_taken_back_and_only_while_nothing_is_writt
 def test_what_is_compared_shows_answers_sources_votes_and_costs() -> None:
     passages = (Passage("p", "Lentils", "Lentils hold protein."), Passage("q", "Tofu", "Tofu."))
     one = Turn("?", id="one", status="done", choices=Choices("concat"), answer=Answer("A. [1]"), passages=passages)
-    one = one.grow(citations=(at(0, 7),), timings={"answer": 2.5}, spent={"answer": Tokens(1200, 30)})
+    one = replace(one, citations=(at(0, 7),), timings={"answer": 2.5}, spent={"answer": Tokens(1200, 30)})
     pool = (Candidate("B.", "p", 2, group=0), Candidate("B!", "q", 2, group=0))
-    other = one.grow(id="other", choices=Choices("post_fusion"), pool=pool, citations=(), answer=Answer("B."))
+    other = replace(one, id="other", choices=Choices("post_fusion"), pool=pool, citations=(), answer=Answer("B."))
     html = " ".join(shown(Turn("?", id="t", status="done"), compared={"t": (one, other)}).split())
     assert html.count('class="solid keep"') == 2
     assert html.index("All together") < html.index("One by one, by vote")
@@ -256,7 +256,7 @@ def test_what_is_compared_shows_answers_sources_votes_and_costs() -> None:
     assert html.count("<dd>2.5 s</dd>") == html.count("<dd>1,200</dd>") == 2
     assert html.count('<div class="ballots">') == 1
     assert '<li dir="auto">Tofu: “B!”</li>' in html
-    alone = shown(Turn("?", id="t", status="done"), compared={"t": (one.grow(answer=None, error="No memory."),)})
+    alone = shown(Turn("?", id="t", status="done"), compared={"t": (replace(one, answer=None, error="No memory."),)})
     assert "stopped before there was a second reply" in alone
     assert "No memory." in alone
     assert "solid keep" not in alone

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 
 import pytest
@@ -18,11 +19,11 @@ from assistant.web.runs import MOST_TABS, PAUSE, Place, Run, Runs, Watchers, wat
 def growing(count: int, go: Event | None = None, pause: float = 0.0) -> Iterator[Turn]:
     turn = Turn("?")
     for n in range(count):
-        yield turn.grow(draft=str(n))
+        yield replace(turn, draft=str(n))
         time.sleep(pause)
         if go:
             go.wait(5)
-    yield turn.grow(status="done")
+    yield replace(turn, status="done")
 
 
 def seen(run: Run) -> list[Turn]:
@@ -69,7 +70,7 @@ def test_one_that_is_about_to_begin_counts() -> None:
 
 def test_a_run_of_two_turns_keeps_the_newest_of_each() -> None:
     one, two = Turn("?", id="one"), Turn("?", id="two")
-    turns = iter([one, one.grow(draft="1"), two, two.grow(draft="2")])
+    turns = iter([one, replace(one, draft="1"), two, replace(two, draft="2")])
     run = Runs().start("me", "c", lambda _: turns, Place("old", ("concat", "summary")))
     run.join(5)
     assert [(turn.id, turn.draft) for turn in run.turns.values()] == [("one", "1"), ("two", "2")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 from types import SimpleNamespace
 
@@ -31,7 +32,7 @@ def tab(view: View) -> Tab:
     """A conversation with one reply, and half a comparison that was saved last in the middle of an answer."""
     made = view.conversations.new("me").id
     view.conversations.save_turn("me", made, OLD)
-    view.conversations.save_turn("me", made, HALF.grow(answer=Answer("Half")), Version("old", 1))
+    view.conversations.save_turn("me", made, replace(HALF, answer=Answer("Half")), Version("old", 1))
     return Tab("me", "session", made)
 
 
@@ -63,7 +64,7 @@ def test_what_is_being_written_is_shown_once_in_its_place(view: View, tab: Tab) 
     go = Event()
 
     def writing(_stop: Event) -> Iterator[Turn]:
-        yield HALF.grow(answer=Answer("Half of it"), choices=Choices("concat"))
+        yield replace(HALF, answer=Answer("Half of it"), choices=Choices("concat"))
         go.wait(5)
 
     run = view.runs.start("me", tab.conversation, writing, Place("old", ("concat", "summary")))

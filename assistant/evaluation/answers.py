@@ -298,7 +298,7 @@ class Passages:
     def turn(self, setting: Setting, question: Question, loop: str) -> Turn:
         """The turn as the loop leaves it, with its cost and these passages."""
         turn = self._finder.turn(loop, question.text, setting.k)
-        return turn.grow(passages=self.of(setting, question, loop))
+        return replace(turn, passages=self.of(setting, question, loop))
 
 
 class _Asker:
@@ -332,13 +332,13 @@ class _Asker:
         try:
             if strategy not in WITHOUT_PASSAGES:
                 turn = self._passages.turn(setting, question, loop)
-            turn = turn.grow(choices=Choices(strategy, loop, setting.k, form="factoid"))
+            turn = replace(turn, choices=Choices(strategy, loop, setting.k, form="factoid"))
             saved = self._memo.saved
             *_, turn = timed("answer", self._step(strategy, setting), turn, self._answering(setting), self.stop)
             turn = charged(turn, "answer", self._memo.saved - saved)
         except UtteranceError as error:
             # a question too long for the model must not end the run each time it is resumed; it counts as wrong
-            return turn.grow(answer=None, pool=()), str(error)
+            return replace(turn, answer=None, pool=()), str(error)
         return turn, ""
 
     def _step(self, strategy: str, setting: Setting) -> Step:

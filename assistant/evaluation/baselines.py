@@ -36,11 +36,11 @@ def retrieve_then_read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def generate(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds one iteration whose document the model writes from its own knowledge, and `queries` with that document."""
-    turn = turn.grow(iterations=(Iteration("", ()),))
+    turn = replace(turn, iterations=(Iteration("", ()),))
     for snapshot in write("generate", turn, parts, stop):
         turn = snapshot
         yield turn
-    yield turn.grow(queries=(Query("document", f"{turn.question} {turn.document}"),))
+    yield replace(turn, queries=(Query("document", f"{turn.question} {turn.document}"),))
 
 
 BASELINES: Mapping[str, Step] = {
@@ -56,4 +56,4 @@ THINKING = ("chain_of_thought", "pruning", "summary")
 
 
 def _own(turn: Turn) -> Turn:
-    return turn.grow(answer=replace(turn.answer, origin="model")) if turn.answer else turn
+    return replace(turn, answer=replace(turn.answer, origin="model")) if turn.answer else turn

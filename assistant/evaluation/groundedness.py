@@ -28,13 +28,8 @@ from assistant.experiment.runs import Row, Run
 from assistant.grounding.citations import is_claim
 from assistant.ikat.play import searching
 from assistant.judges.by_llm import ByLLM
-from assistant.protocols import (
-    Claim,
-    Parts,
-    Progress,
-    SupportJudge,
-)
-from assistant.types import Choices, Passage, Turn
+from assistant.protocols import Parts, Progress, SupportJudge
+from assistant.types import Choices, Claim, Passage, Turn
 
 # "This passage is about ...", "The text explains ...", "According to the article, ...": talk about the text itself.
 _META = re.compile(

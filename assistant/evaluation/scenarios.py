@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from statistics import median
@@ -175,7 +175,7 @@ def _run(turn: Turn, source: Source, user: str) -> Turn:
     try:
         *_, turn = flow.run(turn, source.parts(user, turn.choices), Event())
     except SequiturError as error:
-        return turn.grow(status="failed", error=str(error))
+        return replace(turn, status="failed", error=str(error))
     return turn
 
 

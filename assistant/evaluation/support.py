@@ -22,8 +22,8 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from assistant.errors import DataError
 from assistant.experiment.datasets import records
-from assistant.protocols import Claim, SupportJudge
-from assistant.types import Passage
+from assistant.protocols import SupportJudge
+from assistant.types import Claim, Passage
 
 Label = Literal["supported", "partially_supported", "not_supported"]
 # Gives each pair's support, in [0, 1].

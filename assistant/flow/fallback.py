@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant.flow.timing import timed
@@ -25,5 +25,5 @@ class Fallback:
             yield turn
         if turn.answer and turn.answer.unknown and not stop.is_set():
             # An answer that says nothing is none to be shown meanwhile, or kept where this is stopped.
-            turn = turn.told(self.told).grow(answer=None, sentences=(), citations=())
+            turn = replace(turn.told(self.told), answer=None, sentences=(), citations=())
             yield from timed("fallback", self.second, turn, parts, stop)

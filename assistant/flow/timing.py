@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 from time import perf_counter
 
@@ -16,7 +17,7 @@ def timed(name: str, step: Step, turn: Turn, parts: Parts, stop: Event) -> Itera
 
     Tokens are read off the `Meter` that `parts.llm` is; without one only seconds are noted.
     """
-    turn = turn.grow(step=name)
+    turn = replace(turn, step=name)
     yield turn
     seconds, tokens = perf_counter() - turn.seconds, _read(parts) - turn.tokens
     for snapshot in step(turn, parts, stop):
@@ -24,7 +25,8 @@ def timed(name: str, step: Step, turn: Turn, parts: Parts, stop: Event) -> Itera
         yield turn
     spent = perf_counter() - seconds - turn.seconds
     read = _read(parts) - tokens - turn.tokens
-    yield turn.grow(
+    yield replace(
+        turn,
         wait=None,
         timings={**turn.timings, name: turn.timings.get(name, 0.0) + spent},
         spent={**turn.spent, name: turn.spent.get(name, Tokens()) + read} if read != Tokens() else turn.spent,
@@ -33,7 +35,7 @@ def timed(name: str, step: Step, turn: Turn, parts: Parts, stop: Event) -> Itera
 
 def charged(turn: Turn, name: str, seconds: float) -> Turn:
     """The turn with more seconds noted for a step than it took just now."""
-    return turn.grow(timings={**turn.timings, name: turn.timings.get(name, 0.0) + seconds})
+    return replace(turn, timings={**turn.timings, name: turn.timings.get(name, 0.0) + seconds})
 
 
 def _read(parts: Parts) -> Tokens:

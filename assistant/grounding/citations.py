@@ -20,23 +20,19 @@ from numpy.typing import NDArray
 from assistant.errors import ModelError, SequiturError
 from assistant.flow.timing import timed
 from assistant.judges.addresses import addressed
-from assistant.protocols import (
-    Claim,
-    Embedder,
-    Parts,
-    SupportJudge,
-    Verdict,
-)
+from assistant.protocols import Embedder, Parts, SupportJudge
 from assistant.text.markers import Marked, read
 from assistant.text.overlap import coverage
 from assistant.text.sentences import around, quote, sentences
 from assistant.types import (
     Answer,
     Citation,
+    Claim,
     Passage,
     Sentence,
     Span,
     Turn,
+    Verdict,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -99,7 +95,7 @@ def _look_again(reply: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[T
         yield turn.told(f"{NOT_LOOKED_AT}{error}")
         return
     if turn.answer and not passed and not stop.is_set():
-        turn = turn.told(SET_ASIDE).grow(answer=replace(turn.answer, unknown=True))
+        turn = replace(turn.told(SET_ASIDE), answer=replace(turn.answer, unknown=True))
     yield turn
 
 
@@ -116,7 +112,7 @@ def _cite(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         return
     if not stop.is_set():
         turn = _written(turn, marked.text, spans, found)
-        turn = turn.grow(answer=replace(turn.answer or Answer(""), unknown=not turn.citations))
+        turn = replace(turn, answer=replace(turn.answer or Answer(""), unknown=not turn.citations))
     yield turn
 
 
@@ -263,7 +259,7 @@ def _written(turn: Turn, text: str, spans: Sequence[Span], found: Sequence[Findi
         markers = "".join(f" [{citation.n}]" for citation in here)
         pieces.append(text[before:last] + (_beneath(markers) if _BLOCK.match(sentence) else markers))
     answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[last:])
-    return turn.grow(answer=answer, sentences=tuple(result), citations=tuple(cited))
+    return replace(turn, answer=answer, sentences=tuple(result), citations=tuple(cited))
 
 
 def _sentence(text: str, finding: Finding | None, cited: Sequence[Citation]) -> Sentence:

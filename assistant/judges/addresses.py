@@ -14,20 +14,16 @@ from math import exp, log
 from threading import Event
 
 from assistant.prompting.render import render
-from assistant.protocols import (
-    LLM,
-    Claim,
-    Parts,
-    SupportJudge,
-    Verdict,
-)
+from assistant.protocols import LLM, Parts, SupportJudge
 from assistant.text.overlap import echoes
 from assistant.text.sentences import around, quote
 from assistant.types import (
     Citation,
+    Claim,
     Passage,
     Span,
     Turn,
+    Verdict,
 )
 
 # Words of each cited passage that are shown around what was quoted from it, and passages at most.

@@ -13,14 +13,9 @@ from threading import Event
 
 from assistant.judges.support import lacking
 from assistant.prompting.render import render
-from assistant.protocols import (
-    LLM,
-    Claim,
-    Embedder,
-    Verdict,
-)
+from assistant.protocols import LLM, Embedder
 from assistant.text.sentences import quote, sentences
-from assistant.types import Passage
+from assistant.types import Claim, Passage, Verdict
 
 # Sentences shown of each passage.
 SHOWN = 2

@@ -14,10 +14,9 @@ from threading import Event
 
 from assistant.errors import ModelError
 from assistant.judges._model import PairModel
-from assistant.protocols import Claim, Verdict
 from assistant.text.overlap import contradiction
 from assistant.text.sentences import quote, sentences
-from assistant.types import Passage
+from assistant.types import Claim, Passage, Verdict
 
 SHIPPED = Path(__file__).parent / "shipped" / "support"
 # Tokens read of claim and evidence together: two windows.

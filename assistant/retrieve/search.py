@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from string import punctuation
 
 from assistant.protocols import Parts
@@ -26,4 +27,4 @@ def look(turn: Turn, parts: Parts, *queries: Query) -> Turn:
     """The turn with these `queries`, and the `passages` that they found together, the best first."""
     knobs = parts.settings.retrieve
     rankings = {query.name: parts.retriever.search(query.text, knobs.depth) for query in queries}
-    return turn.grow(queries=queries, passages=tuple(fuse(rankings, turn.choices.k, knobs.rrf)))
+    return replace(turn, queries=queries, passages=tuple(fuse(rankings, turn.choices.k, knobs.rrf)))

@@ -7,6 +7,7 @@ The confidence of the set is that of its best passage; under the threshold the l
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.prompting.budget import fit
@@ -32,7 +33,7 @@ def unless_supported(strategy: Step) -> Step:
     def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         """Adds what the strategy adds, or an `answer` without sources, and an event that says why."""
         if turn.left_out and not turn.shown:
-            yield turn.grow(answer=Answer(NOTHING_SUITS))
+            yield replace(turn, answer=Answer(NOTHING_SUITS))
         elif supported(turn, parts):
             yield from strategy(turn, parts, stop)
         else:
@@ -64,14 +65,14 @@ def own(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     form = turn.choices.form
     room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
     messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.used_facts, question=turn.question)
-    turn = turn.grow(cuts=turn.cuts + cuts)
+    turn = replace(turn, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
         if completion.read:
             yield turn.reading(completion)
             continue
         text = finished(completion, form)
         lost = bool(completion.finish) and says_unknown(text)
-        yield turn.grow(answer=Answer(text, lost, "model") if lost or form == "factoid" else unbacked(text))
+        yield replace(turn, answer=Answer(text, lost, "model") if lost or form == "factoid" else unbacked(text))
 
 
 def unbacked(text: str) -> Answer:
@@ -88,6 +89,6 @@ def _instead(below: Below, turn: Turn, parts: Parts, stop: Event) -> Iterator[Tu
     if below == "own":
         yield from own(turn, parts, stop)
     elif below == "ask" and turn.choices.form == "chat":
-        yield turn.grow(answer=Answer(ASK, origin="model"))
+        yield replace(turn, answer=Answer(ASK, origin="model"))
     else:
-        yield turn.grow(answer=Answer("unknown", unknown=True))
+        yield replace(turn, answer=Answer("unknown", unknown=True))

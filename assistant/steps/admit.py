@@ -31,9 +31,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     elif answer.origin == "model" or below in {"refuse", "ask"}:
         yield _not_held(turn)
     elif _of_own_documents(turn):
-        yield _not_held(turn).grow(own_answer="")
+        yield replace(_not_held(turn), own_answer="")
     elif not says_unknown(answer.text) and not turn.citations:
-        yield turn.told(UNSUPPORTED).grow(answer=unbacked(answer.text), citations=())
+        yield replace(turn.told(UNSUPPORTED), answer=unbacked(answer.text), citations=())
     elif below == "answer":
         yield _not_held(turn)
     else:
@@ -47,9 +47,9 @@ def _of_own_documents(turn: Turn) -> bool:
 
 def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds the draft as the `answer` where it came to its end, else what the model says when it is asked once more."""
-    turn = turn.grow(answer=None, sentences=(), citations=())
+    turn = replace(turn, answer=None, sentences=(), citations=())
     if ended(turn.draft) and not says_unknown(turn.draft):
-        yield turn.grow(answer=unbacked(turn.draft))
+        yield replace(turn, answer=unbacked(turn.draft))
         return
     for turn in timed("own", own, turn, parts, stop):
         yield turn
@@ -61,4 +61,4 @@ def _not_held(turn: Turn) -> Turn:
     """The turn that admits it; the draft is kept apart, unless the model was asked since and can't tell."""
     answer = turn.answer or Answer("")
     draft = "" if answer.origin == "model" else whole_sentences(turn.draft)
-    return turn.grow(answer=replace(answer, text=NOT_HELD), sentences=(), citations=(), own_answer=draft)
+    return replace(turn, answer=replace(answer, text=NOT_HELD), sentences=(), citations=(), own_answer=draft)

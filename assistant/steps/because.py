@@ -34,7 +34,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         ruled = {one.fact for one in turn.left_out}
         gained = gains(turn.used_facts, asked, read(turn.answer.text).text, parts.embedder)
         shows = dict(zip(turn.used_facts, (gained >= GAIN).tolist(), strict=True)) | dict.fromkeys(ruled, True)
-        turn = turn.grow(facts=tuple(replace(fact, shows=shows.get(fact.text)) for fact in turn.facts))
+        turn = replace(turn, facts=tuple(replace(fact, shows=shows.get(fact.text)) for fact in turn.facts))
     yield turn
 
 

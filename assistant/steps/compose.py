@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.prompting.budget import fit
@@ -18,9 +19,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, written with the facts that matter here and the last exchanges in view."""
     history = recent(turn.history, exchanges=4, chars=1200)
     messages, cuts = fit("write", parts.llm, _ROOM, history=history, facts=turn.used_facts, utterance=turn.utterance)
-    turn = turn.grow(question=turn.utterance, cuts=turn.cuts + cuts)
+    turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
         if completion.read:
             yield turn.reading(completion)
         else:
-            yield turn.grow(answer=Answer(finished(completion, "chat"), origin="model"))
+            yield replace(turn, answer=Answer(finished(completion, "chat"), origin="model"))

@@ -7,6 +7,7 @@ model gives advice that no source backs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.prompting.budget import fit
@@ -24,14 +25,14 @@ _MOST = 20
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`. The facts nearest to the utterance are told, since the talk may be about them."""
     if only_tells(turn.said, parts.embedder):
-        yield turn.grow(question=turn.utterance, answer=Answer(TOLD, origin="conversation"))
+        yield replace(turn, question=turn.utterance, answer=Answer(TOLD, origin="conversation"))
         return
     facts = tuple(fact.text for fact in turn.facts[:_MOST])
     history = recent(turn.history, exchanges=4, chars=600)
     messages, cuts = fit("converse", parts.llm, _ROOM, history=history, facts=facts, utterance=turn.utterance)
-    turn = turn.grow(question=turn.utterance, cuts=turn.cuts + cuts)
+    turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
         if completion.read:
             yield turn.reading(completion)
             continue
-        yield turn.grow(answer=Answer(finished(completion, "chat"), origin="conversation"))
+        yield replace(turn, answer=Answer(finished(completion, "chat"), origin="conversation"))

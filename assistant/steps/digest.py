@@ -47,7 +47,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             digests = _replaced(digests, _by_seq2seq(short, parts.settings, stop))
         except ModelError as error:
             turn = turn.told(NOT_SUMMED_UP + str(error))
-    yield turn.grow(digests=digests)
+    yield replace(turn, digests=digests)
 
 
 def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:

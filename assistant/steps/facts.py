@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Parts
@@ -18,6 +19,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     """
     knobs, old = parts.settings.facts, outdated(turn.known)
     known = [fact for fact in turn.known if fact.id not in old]
-    yield turn.grow(
+    yield replace(
+        turn,
         facts=rank(known, turn.said, turn.history, parts.embedder, knobs.threshold, knobs.most, knobs.few),
     )

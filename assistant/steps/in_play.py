@@ -32,4 +32,4 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         return
     clashing = {fact for fact, row in zip(idle, rows, strict=True) if max(row, default=0.0) >= judge.threshold}
-    yield turn.grow(facts=tuple(replace(fact, used=fact.used or fact.text in clashing) for fact in turn.facts))
+    yield replace(turn, facts=tuple(replace(fact, used=fact.used or fact.text in clashing) for fact in turn.facts))

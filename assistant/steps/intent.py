@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Event
 
@@ -49,11 +49,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `intent` and `asks`; talk that the library surely answers is a question."""
     asks = asks_of(turn.said, parts.embedder, parts.settings.turn)
     if asks:
-        yield turn.grow(intent="conversation", asks=asks)
+        yield replace(turn, intent="conversation", asks=asks)
         return
     intent = intent_of(turn.said, parts.embedder, parts.settings.turn)
     intent = "question" if intent in TALK and _looked_up(turn, parts, stop) else intent
-    yield turn.grow(intent=intent)
+    yield replace(turn, intent=intent)
 
 
 def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent:

@@ -45,9 +45,9 @@ def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         return
     room = _room(turn.utterance)
     messages, cuts = fit("english", parts.llm, room, utterance=turn.utterance)
-    turn = turn.grow(cuts=turn.cuts + cuts)
+    turn = replace(turn, cuts=turn.cuts + cuts)
     [completion] = parts.llm.complete([messages], _options(room), stop)
-    yield turn.grow(english=_finished(completion))
+    yield replace(turn, english=_finished(completion))
 
 
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -63,7 +63,8 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     body = answer.text.removeprefix(OWN)
     said = [one.text for one in turn.sentences] or [quote(body, span) for span in sentences(body)]
     words = dict(zip(said, _translated(said, turn, parts, stop), strict=True))
-    yield turn.grow(
+    yield replace(
+        turn,
         answer=replace(answer, text=head + _put_in(body, words)),
         sentences=tuple(replace(one, text=words[one.text]) for one in turn.sentences),
         citations=tuple(replace(one, sentence=words.get(one.sentence, one.sentence)) for one in turn.citations),

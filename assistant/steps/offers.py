@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Parts
@@ -12,4 +13,4 @@ from ptkb.extract import offers
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `offers`; in a temporary chat there are none."""
-    yield turn if turn.temporary else turn.grow(offers=offers(turn.said, turn.known, parts.embedder))
+    yield turn if turn.temporary else replace(turn, offers=offers(turn.said, turn.known, parts.embedder))

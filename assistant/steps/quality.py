@@ -60,12 +60,12 @@ def _sifted(turn: Turn, found: Classifier, parts: Parts) -> Turn:
     dropped = [Dropped(one, said.label, said.probability) for one, said in judged[:end] if said.label != "reliable"]
     if dropped and not kept:
         turn, kept, dropped = turn.told(NONE_RELIABLE), ranked[:1], dropped[1:]
-    return turn.grow(passages=tuple(kept), reserve=tuple(reserve), dropped=tuple(dropped))
+    return replace(turn, passages=tuple(kept), reserve=tuple(reserve), dropped=tuple(dropped))
 
 
 def _ranked(turn: Turn, parts: Parts) -> list[Passage]:
     """The turn's passages, its reserve, then what else its queries find."""
     deeper = replace(turn.choices, k=parts.settings.retrieve.depth)
     seen = {passage.id for passage in (*turn.passages, *turn.reserve)}
-    found = look(turn.grow(choices=deeper), parts, *turn.queries).passages
+    found = look(replace(turn, choices=deeper), parts, *turn.queries).passages
     return [*turn.passages, *turn.reserve, *(passage for passage in found if passage.id not in seen)]

@@ -27,7 +27,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not sentence:
         yield turn
         return
-    *_, quoted = citations.settle(turn.grow(answer=Answer(sentence), sentences=(), citations=()), parts, stop)
+    *_, quoted = citations.settle(replace(turn, answer=Answer(sentence), sentences=(), citations=()), parts, stop)
     found = quoted.answer is not None and not quoted.answer.unknown and not stop.is_set()
     yield quoted.told(QUOTED) if found else turn
 

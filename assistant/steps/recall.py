@@ -7,6 +7,7 @@ the reply before rests on. The page has buttons beside each; elsewhere the text 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Embedder, Parts
@@ -26,7 +27,7 @@ NO_REPLY = "There is no reply before this one that I could explain."
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `answer`, the facts that it is about as `listed`, and to `about` the turn that it explains."""
-    turn = turn.grow(question=turn.utterance)
+    turn = replace(turn, question=turn.utterance)
     if turn.asks == "why":
         yield _grounds(turn)
     elif not turn.known:
@@ -78,7 +79,7 @@ def _grounds(turn: Turn) -> Turn:
     paragraphs = list(_sources(last))
     if facts:
         paragraphs += ["It depends on what you told me:", _list(facts)]
-    return _said(turn, "\n\n".join(paragraphs), facts).grow(about=last.turn if last.quotes or facts else "")
+    return replace(_said(turn, "\n\n".join(paragraphs), facts), about=last.turn if last.quotes or facts else "")
 
 
 def _sources(last: Exchange) -> Iterator[str]:
@@ -92,7 +93,7 @@ def _sources(last: Exchange) -> Iterator[str]:
 
 
 def _said(turn: Turn, text: str, facts: Sequence[Fact] = ()) -> Turn:
-    return turn.grow(answer=Answer(text, origin="conversation"), listed=tuple(facts))
+    return replace(turn, answer=Answer(text, origin="conversation"), listed=tuple(facts))
 
 
 def _list(facts: Sequence[Fact]) -> str:

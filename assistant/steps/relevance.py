@@ -73,7 +73,7 @@ def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, par
     least = knobs.least if turn.choices.form == "chat" else 0.0
     kept = likely([passage.confidence or 0.0 for passage in judged], least, k)
     shown, reserve = (tuple(compress(judged[part], kept[part])) for part in (slice(k), slice(k, None)))
-    return turn.grow(passages=shown, reserve=reserve, confidence=confidence)
+    return replace(turn, passages=shown, reserve=reserve, confidence=confidence)
 
 
 def _candidates(turn: Turn, parts: Parts) -> list[Passage]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.prompting.budget import fit
@@ -40,7 +41,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     utterance = spelt_out(turn.said, turn.history[-1]) if named else turn.said
     if not history and not facts:
         question = in_full(turn.said)
-        yield turn.grow(question=question, rewritten=question != turn.utterance)
+        yield replace(turn, question=question, rewritten=question != turn.utterance)
         return
     # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
     said = SAME_AGAIN.sub("And", " ".join(utterance.split()))
@@ -48,7 +49,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     [completion] = parts.llm.complete([messages], Options(max_tokens=_ROOM, stop=("\n",)), stop)
     # what has no room is cut off, and a question would lose its end
     question = in_full(utterance if completion.finish == "length" else _question(completion.text, utterance, turn))
-    yield turn.grow(question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
+    yield replace(turn, question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
 def _facts(turn: Turn) -> tuple[str, ...]:

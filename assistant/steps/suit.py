@@ -43,7 +43,7 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         return
     digests = tuple(replace(digest, text=text) if out else digest for digest, text, out in cut)
     left = tuple(replace(one, passage_id=digest.passage_id) for digest, _, out in cut for one in out)
-    yield turn.grow(digests=digests, left_out=left)
+    yield replace(turn, digests=digests, left_out=left)
 
 
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -58,19 +58,19 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     except SequiturError as error:
         yield turn.told(f"{NOT_ASKED}{error}")
         return
-    turn = turn.grow(left_out=(*turn.left_out, *out))
+    turn = replace(turn, left_out=(*turn.left_out, *out))
     if not out:
         yield turn
     elif not text:
-        yield turn.grow(answer=Answer(NOTHING_SUITS), sentences=(), citations=())
+        yield replace(turn, answer=Answer(NOTHING_SUITS), sentences=(), citations=())
     elif answer.origin == "model":
-        yield turn.grow(answer=unbacked(text))
+        yield replace(turn, answer=unbacked(text))
     else:
-        turn = turn.grow(answer=replace(answer, text=text), sentences=(), citations=())
+        turn = replace(turn, answer=replace(answer, text=text), sentences=(), citations=())
         for turn in citations.settle(turn, parts, stop):
             yield turn
         if turn.answer and turn.answer.unknown:
-            yield turn.told(UNSUPPORTED).grow(answer=unbacked(text), sentences=(), citations=())
+            yield replace(turn.told(UNSUPPORTED), answer=unbacked(text), sentences=(), citations=())
 
 
 def _listed(sentence: str) -> tuple[str, list[str], str]:

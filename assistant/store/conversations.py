@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -389,7 +389,7 @@ def _values(turn: Turn) -> dict[str, Any]:
     try:
         text = turn.to_json()
     except PydanticSerializationError:  # a lone surrogate, which UTF-8 has no bytes for
-        turn = turn.grow(utterance=clean(turn.utterance), question=clean(turn.question), draft=clean(turn.draft))
+        turn = replace(turn, utterance=clean(turn.utterance), question=clean(turn.question), draft=clean(turn.draft))
         text = turn.to_json()
     reply = turn.answer.text if turn.answer else ""
     words = f"{turn.utterance}\n{reply}".casefold()
@@ -403,7 +403,7 @@ def _turn(row: Row[Any]) -> Turn:
         answer = Answer(row.reply) if row.reply else None
         error = "The details of this turn can't be read; its text was kept."
         return Turn(row.utterance, id=row.id, status="failed", answer=answer, error=error)
-    return turn.grow(status="stopped") if turn.status == "running" and row.process != _PROCESS else turn
+    return replace(turn, status="stopped") if turn.status == "running" and row.process != _PROCESS else turn
 
 
 def _mentioning(connection: Connection, user: str, wanted: str) -> set[str]:

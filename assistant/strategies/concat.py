@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -33,14 +34,14 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> It
     form = turn.choices.form
     room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
     messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, facts=turn.used_facts, question=turn.question, **given)
-    turn = turn.grow(cuts=turn.cuts + cuts)
+    turn = replace(turn, cuts=turn.cuts + cuts)
     completion = Completion("")
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
         if completion.read:
             yield turn.reading(completion)
             continue
-        turn = turn.grow(answer=Answer(without_title(finished(completion, form), turn.shown)))
+        turn = replace(turn, answer=Answer(without_title(finished(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:
         [lost] = unknown([Asked(messages, completion, turn.passages)], turn.choices.form, parts, stop)
-        yield from citations.settle(turn.grow(answer=Answer(turn.answer.text, unknown=lost)), parts, stop)
+        yield from citations.settle(replace(turn, answer=Answer(turn.answer.text, unknown=lost)), parts, stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Parts
@@ -24,7 +25,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     kept = {passage.id for passage in turn.passages}
     for grown in concat.read("document", _with_origins(turn), parts, stop, document=turn.document):
         wanted = kept | {citation.passage_id for citation in grown.citations}
-        yield grown.grow(passages=tuple(passage for passage in grown.passages if passage.id in wanted))
+        yield replace(grown, passages=tuple(passage for passage in grown.passages if passage.id in wanted))
 
 
 def _with_origins(turn: Turn) -> Turn:
@@ -35,4 +36,4 @@ def _with_origins(turn: Turn) -> Turn:
     for passage in found:
         if passage.id not in dropped:
             passages.setdefault(passage.id, passage)
-    return turn.grow(passages=tuple(passages.values()))
+    return replace(turn, passages=tuple(passages.values()))

@@ -7,6 +7,7 @@ as the distiller").
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Parts
@@ -22,12 +23,12 @@ SUMMARY = "Asks each passage alone, sets aside those without an answer, and read
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `pool`, with its votes, and `answer` with its citations."""
-    turn = turn.grow(pool=vote(ask_each(turn, parts, stop), turn.choices.form, parts.embedder))
+    turn = replace(turn, pool=vote(ask_each(turn, parts, stop), turn.choices.form, parts.embedder))
     yield turn
     if stop.is_set():
         return
     if all(candidate.unknown for candidate in turn.pool):
-        yield turn.grow(answer=Answer("unknown", unknown=True, origin="pool"))
+        yield replace(turn, answer=Answer("unknown", unknown=True, origin="pool"))
     else:
         yield from _distil(turn, parts, stop)
 

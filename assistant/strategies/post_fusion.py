@@ -6,6 +6,7 @@ The k prompts go to the model as one batch (post-fusion, section 3).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from threading import Event
 
 from assistant.grounding import citations
@@ -32,16 +33,16 @@ SPEAKERS = 2
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `pool`, with its votes, and `answer`."""
-    turn = turn.grow(pool=vote(ask_each(turn, parts, stop), turn.choices.form, parts.embedder))
+    turn = replace(turn, pool=vote(ask_each(turn, parts, stop), turn.choices.form, parts.embedder))
     if stop.is_set():
         yield turn
         return
     winner = elect(turn.pool, turn.choices.form, parts.embedder)
     if winner is None:
-        yield turn.grow(answer=Answer("unknown", unknown=True, origin="pool"))
+        yield replace(turn, answer=Answer("unknown", unknown=True, origin="pool"))
         return
     for candidate in _candidates(winner, turn.pool):
-        turn = turn.grow(answer=Answer(candidate.text, origin="pool"))
+        turn = replace(turn, answer=Answer(candidate.text, origin="pool"))
         yield turn
         for turn in citations.settle(turn, parts, stop):
             yield turn

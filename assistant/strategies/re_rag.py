@@ -45,13 +45,13 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if turn.confidence is None:
         turn = estimated(turn, turn.passages, parts, stop)
     passages = _weighed(turn, parts)
-    turn = turn.grow(digests=(*turn.digests, *_digests(turn, passages[len(turn.passages) :], parts)))
+    turn = replace(turn, digests=(*turn.digests, *_digests(turn, passages[len(turn.passages) :], parts)))
     if not passages:
-        yield turn.grow(answer=Answer("unknown", unknown=True, origin="pool"))
+        yield replace(turn, answer=Answer("unknown", unknown=True, origin="pool"))
         return
     asked: list[tuple[Candidate, Asked]] = []
     for start in range(0, len(passages), BATCH):
-        batch = turn.grow(passages=passages[start : start + BATCH])
+        batch = replace(turn, passages=passages[start : start + BATCH])
         asked += replies(batch, parts, stop)
         turn = _pooled(turn, passages, asked, parts)
         yield turn
@@ -124,7 +124,7 @@ def _shares(
 def _decided(turn: Turn, pool: tuple[Candidate, ...]) -> Turn:
     best = _speakers(pool)
     answer = Answer(best[0].text, origin="pool") if best else Answer("unknown", unknown=True, origin="pool")
-    return turn.grow(pool=pool, answer=answer)
+    return replace(turn, pool=pool, answer=answer)
 
 
 def _speakers(pool: Sequence[Candidate]) -> list[Candidate]:
@@ -139,7 +139,7 @@ def _said(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not speakers:
         yield turn
     for candidate in speakers[:SPEAKERS]:
-        turn = _showing(turn, candidate).grow(answer=Answer(candidate.text, origin="pool"))
+        turn = replace(_showing(turn, candidate), answer=Answer(candidate.text, origin="pool"))
         for turn in citations.settle(turn, parts, stop):
             yield turn
         if stop.is_set() or (turn.answer and not turn.answer.unknown):
@@ -150,7 +150,7 @@ def _showing(turn: Turn, speaker: Candidate) -> Turn:
     """The turn with the passage that the speaker has it from among the sources, where it was in reserve."""
     found = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
     rest = tuple(passage for passage in turn.reserve if passage.id != speaker.passage_id)
-    return turn.grow(passages=(*turn.passages, *found), reserve=rest)
+    return replace(turn, passages=(*turn.passages, *found), reserve=rest)
 
 
 def _likelihood(completion: Completion, form: str) -> float:

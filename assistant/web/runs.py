@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 
 from assistant.chat import BROKEN
@@ -79,10 +79,10 @@ class Run:
             for turn in self._turns:
                 self._show(turn)
         except SequiturError as error:
-            self._show(self.turn.grow(status="failed", step="", error=str(error)))
+            self._show(replace(self.turn, status="failed", step="", error=str(error)))
         except Exception:  # noqa: BLE001 - the page must be told, and the log has the details
             _LOG.exception("turn %s failed", self.turn.id)
-            self._show(self.turn.grow(status="failed", step="", error=BROKEN))
+            self._show(replace(self.turn, status="failed", step="", error=BROKEN))
         finally:
             give_back()
             self._after()

@@ -166,7 +166,7 @@ def _settled(conversation: Conversation, run: Run | None) -> Conversation:
 
     def settled(turns: Iterable[Turn]) -> tuple[Turn, ...]:
         kept = (turn for turn in turns if turn.id not in written)
-        return tuple(turn.grow(status="stopped") if turn.status == "running" else turn for turn in kept)
+        return tuple(replace(turn, status="stopped") if turn.status == "running" else turn for turn in kept)
 
     compared = {turn: settled(sides) for turn, sides in conversation.compared.items()}
     versions = {turn: tuple(one for one in ids if one not in written) for turn, ids in conversation.versions.items()}

@@ -155,7 +155,7 @@ class ScriptedChat(Chat):
             raise UtteranceError("The message is empty; type a question first.")
         if len(utterance) > 20_000:
             raise UtteranceError("The message has too many characters; shorten it.")
-        yield from scripted(turn.grow(utterance=utterance, model="scripted"), self.script, stop)
+        yield from scripted(replace(turn, utterance=utterance, model="scripted"), self.script, stop)
 
 
 def scripted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
@@ -166,34 +166,37 @@ def scripted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
         yield turn
         if stop.is_set():
             break
-    yield turn.grow(status="failed" if turn.error else "stopped" if stop.is_set() else "done", step="")
+    yield replace(turn, status="failed" if turn.error else "stopped" if stop.is_set() else "done", step="")
 
 
 def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     said = turn.utterance.lower()
     if said in ASKS:
         asking = Parts(Settings(), ScriptedLLM(), WORDS, FixedRetriever([]))
-        yield from recall.run(turn.grow(step="answer", intent="conversation", asks=ASKS[said]), asking, stop)
+        yield from recall.run(replace(turn, step="answer", intent="conversation", asks=ASKS[said]), asking, stop)
         return
-    yield (turn := turn.grow(step="facts", facts=_ranked(turn.known), timings={"facts": 0.04}))
+    yield (turn := replace(turn, step="facts", facts=_ranked(turn.known), timings={"facts": 0.04}))
     if said.startswith(("hello", "i've just")):
         offers = _offers(turn) if said.startswith("i've") else ()
         text = "Thanks for telling me." if offers else "Hello! What would you like to know?"
-        yield from _written(turn.grow(step="answer", intent="small_talk"), text, "conversation", script, stop)
-        yield turn.grow(step="offers", intent="small_talk", answer=Answer(text, origin="conversation"), offers=offers)
+        yield from _written(replace(turn, step="answer", intent="small_talk"), text, "conversation", script, stop)
+        yield replace(
+            turn, step="offers", intent="small_talk", answer=Answer(text, origin="conversation"), offers=offers
+        )
         return
-    yield (turn := turn.grow(step="glance", passages=PASSAGES[:2], timings={"facts": 0.04, "glance": 0.2}))
+    yield (turn := replace(turn, step="glance", passages=PASSAGES[:2], timings={"facts": 0.04, "glance": 0.2}))
     question = turn.utterance if not turn.history else f"{turn.utterance} (about {turn.history[-1].utterance})"
-    yield (turn := turn.grow(step="question", question=question, rewritten=bool(turn.history)))
-    yield (turn := turn.grow(step="draft", draft=DRAFT))
+    yield (turn := replace(turn, step="question", question=question, rewritten=bool(turn.history)))
+    yield (turn := replace(turn, step="draft", draft=DRAFT))
     queries = (Query("question", question), Query("draft", DRAFT))
-    turn = turn.grow(queries=queries, passages=PASSAGES[: turn.choices.k])
+    turn = replace(turn, queries=queries, passages=PASSAGES[: turn.choices.k])
     if "unjudged" not in said:
         yield (turn := _judged(turn, 0.1 if "atlantis" in said else 0.45 if "weakly" in said else 1.0))
     digests = tuple(Digest(passage.id, passage.text) for passage in PASSAGES)
     spent = {"draft": Tokens(212, 48), "answer": Tokens(811, 92)}
     timings = {"facts": 0.04, "glance": 0.2, "draft": 3.1, "digests": 0.1, "answer": 9.8}
-    turn = turn.grow(
+    turn = replace(
+        turn,
         step="digests",
         digests=digests,
         timings=timings,
@@ -201,29 +204,29 @@ def _flow(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     )
     yield turn
     while not script.go.wait(0.05) and not stop.is_set():
-        yield turn.grow(step="answer", wait=script.wait)
+        yield replace(turn, step="answer", wait=script.wait)
     yield from _answered(turn, said, script, stop)
 
 
 def _answered(turn: Turn, said: str, script: Script, stop: Event) -> Iterator[Turn]:
     if script.broken:
-        yield turn.grow(step="answer", error=script.broken)
+        yield replace(turn, step="answer", error=script.broken)
     elif "fail" in said:
-        yield turn.grow(
-            step="answer", error="The model ran out of memory; close other programs or choose a smaller one."
+        yield replace(
+            turn, step="answer", error="The model ran out of memory; close other programs or choose a smaller one."
         )
     elif turn.confidence and turn.confidence.level == "none" and turn.choices.below not in {"", "answer"}:
-        yield from _instead(turn.grow(events=(why(turn),)), script, stop)
+        yield from _instead(replace(turn, events=(why(turn),)), script, stop)
     elif "unknown" in said:
         yield from _unknown(turn, script, stop)
     elif "fall back" in said:
-        yield from _voted(turn.grow(step="fallback", events=(FELL_BACK,)), script, stop)
+        yield from _voted(replace(turn, step="fallback", events=(FELL_BACK,)), script, stop)
     elif turn.choices.strategy == "post_fusion":
         yield from _voted(turn, script, stop)
     elif "hostile" in said:
         passage = replace(PASSAGES[0], title=HOSTILE, text=HOSTILE, source=HOSTILE)
-        turn = turn.grow(passages=(passage,), draft=HOSTILE, events=(HOSTILE,), own_answer=HOSTILE)
-        yield turn.grow(step="answer", answer=Answer(HOSTILE), sentences=(Sentence(HOSTILE, state="not"),))
+        turn = replace(turn, passages=(passage,), draft=HOSTILE, events=(HOSTILE,), own_answer=HOSTILE)
+        yield replace(turn, step="answer", answer=Answer(HOSTILE), sentences=(Sentence(HOSTILE, state="not"),))
     else:
         yield from _cited(turn, script, stop)
 
@@ -234,7 +237,7 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
         yield turn
     if stop.is_set():
         return
-    yield turn.grow(step="citations")
+    yield replace(turn, step="citations")
     numbers: dict[str, int] = {}
     cited, sentences, text = [], [], ""
     for sentence, place, quote, support in SENTENCES:
@@ -250,17 +253,22 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
         sentences.append(Sentence(sentence, "partly" if partly else "supported", support, (n,)))
         text += f" [{n}]"
     answer = Answer(text.strip())
-    yield turn.grow(
-        step="offers", answer=answer, citations=tuple(cited), sentences=tuple(sentences), offers=_offers(turn)
+    yield replace(
+        turn, step="offers", answer=answer, citations=tuple(cited), sentences=tuple(sentences), offers=_offers(turn)
     )
 
 
 def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
-    yield turn.grow(step="fallback", events=(FELL_BACK,))
+    yield replace(turn, step="fallback", events=(FELL_BACK,))
     pool = tuple(Candidate("Perhaps 42." if n == 0 else "unknown", p.id, n == 0, n > 0) for n, p in enumerate(PASSAGES))
     answer = Answer("The library doesn't hold an answer to this.", unknown=True, origin="pool")
-    yield turn.grow(
-        step="admit", events=(FELL_BACK,), pool=pool, answer=answer, own_answer="It may be **42**, as far as I recall."
+    yield replace(
+        turn,
+        step="admit",
+        events=(FELL_BACK,),
+        pool=pool,
+        answer=answer,
+        own_answer="It may be **42**, as far as I recall.",
     )
 
 
@@ -268,14 +276,14 @@ def _judged(turn: Turn, share: float) -> Turn:
     """The passages with their confidences, and the best of these as that of them all."""
     passages = tuple(replace(one, confidence=sure * share) for one, sure in zip(turn.passages, SURE, strict=False))
     found = Confidence(SURE[0] * share, 0.3, "cross-encoder:shipped", "isotonic, on 3,080 passages of NQ and SQuAD")
-    return turn.grow(step="relevance", passages=passages, confidence=found)
+    return replace(turn, step="relevance", passages=passages, confidence=found)
 
 
 def _instead(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     """What is said where no passage answers, as steps/abstain.py and steps/admit.py say it."""
     if turn.choices.below == "refuse":
         answer = Answer(NOT_HELD, unknown=True)
-        yield turn.grow(step="admit", answer=answer, own_answer="It may be **Poseidonis**, as far as I recall.")
+        yield replace(turn, step="admit", answer=answer, own_answer="It may be **Poseidonis**, as far as I recall.")
         return
     own = f"{OWN}\n\nIt may be **Poseidonis**, as far as I recall."
     yield from _written(turn, ASK if turn.choices.below == "ask" else own, "model", script, stop)
@@ -287,12 +295,13 @@ def _voted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     like, other = "Beans, lentils, tofu and eggs hold protein.", "Fibre slows digestion."
     texts = ((said, 2, 0), (like, 2, 0), (other, 1, 1), ("unknown", 0, -1))
     pool = tuple(Candidate(t, p.id, v, g < 0, g) for (t, v, g), p in zip(texts, PASSAGES, strict=True))
-    for turn in _written(turn.grow(pool=pool), said, "pool", script, stop):
+    for turn in _written(replace(turn, pool=pool), said, "pool", script, stop):
         yield turn
     if stop.is_set():
         return
     start = PASSAGES[0].text.index(said)
-    yield turn.grow(
+    yield replace(
+        turn,
         step="offers",
         answer=Answer(f"{said} [1]", origin="pool"),
         citations=(Citation(1, PASSAGES[0].id, start, start + len(said), said, said, 0.97),),
@@ -307,7 +316,7 @@ def _written(turn: Turn, text: str, origin: str, script: Script, stop: Event) ->
     for n in range(1, len(words) + 1):
         if stop.is_set():
             return
-        yield turn.grow(step="answer", answer=Answer(" ".join(words[:n]), origin=origin))
+        yield replace(turn, step="answer", answer=Answer(" ".join(words[:n]), origin=origin))
         time.sleep(script.pause)
 
 

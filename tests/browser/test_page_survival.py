@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,9 @@ def test_a_tab_that_comes_back_to_the_front_keeps_the_citation_that_was_read(pag
     page.locator("#transcript .chip").nth(1).click()
     expect(page.locator("#sources .card.current")).to_contain_text("Living without lactose")
     conversation = site.house.conversations.get("me", page.url.partition("#")[2])
-    site.house.conversations.save_turn("me", conversation.id, conversation.turns[0].grow(utterance="And elsewhere?"))
+    site.house.conversations.save_turn(
+        "me", conversation.id, replace(conversation.turns[0], utterance="And elsewhere?")
+    )
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     expect(page.locator("#sources")).to_contain_text("For “And elsewhere?”")
     expect(page.locator("#sources .card.current")).to_contain_text("Living without lactose")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 
 from assistant.prompting.budget import fit
@@ -26,9 +27,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         facts=turn.used_facts,
         question=turn.question,
     )
-    turn = turn.grow(cuts=turn.cuts + cuts)
+    turn = replace(turn, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
         if completion.read:
             yield turn.reading(completion)
             continue
-        yield turn.grow(draft=completion.text.strip())
+        yield replace(turn, draft=completion.text.strip())

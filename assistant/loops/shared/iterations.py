@@ -50,7 +50,7 @@ def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> 
     """The turn with the document of its current iteration written by `prompt`, greedily, as it grows."""
     room = parts.settings.turn.document_tokens
     messages, cuts = fit(prompt, parts.llm, room, facts=turn.used_facts, question=turn.question, **values)
-    turn = turn.grow(cuts=turn.cuts + cuts)
+    turn = replace(turn, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
         if completion.read:
             yield turn.reading(completion)
@@ -62,7 +62,7 @@ def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> 
 def with_document(turn: Turn, document: str) -> Turn:
     """The turn with this document in its current iteration."""
     *earlier, current = turn.iterations
-    return turn.grow(iterations=(*earlier, replace(current, document=document)))
+    return replace(turn, iterations=(*earlier, replace(current, document=document)))
 
 
 def _searched(turn: Turn, parts: Parts) -> Turn:
@@ -73,7 +73,7 @@ def _searched(turn: Turn, parts: Parts) -> Turn:
     turn = look(turn, parts, query)
     passages = _found_again(turn.passages, earlier)
     iteration = Iteration(query.text, passages, turn.document)
-    return turn.grow(passages=passages, iterations=(*turn.iterations, iteration))
+    return replace(turn, passages=passages, iterations=(*turn.iterations, iteration))
 
 
 def _unchanged(turn: Turn) -> bool:

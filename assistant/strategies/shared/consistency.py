@@ -106,10 +106,10 @@ def _voted(turn: Turn, runs: Sequence[Turn], parts: Parts, stop: Event) -> Itera
     winner = elect(pool, form, parts.embedder)
     if pooled or winner is None:
         answer = Answer(winner.text if winner else "unknown", winner is None, "pool")
-        yield from citations.settle(turn.grow(pool=pool, answer=answer), parts, stop)
+        yield from citations.settle(replace(turn, pool=pool, answer=answer), parts, stop)
     else:
         # the run that gave the winning answer has its citations, too
-        yield runs[pool.index(winner)].grow(pool=pool)
+        yield replace(runs[pool.index(winner)], pool=pool)
 
 
 def _by_votes(run: Turn) -> bool:

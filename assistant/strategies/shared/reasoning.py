@@ -38,7 +38,7 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
     values = {"passages": turn.shown, "facts": turn.used_facts, "question": turn.question}
     messages, cuts = fit(f"{form}/{prompt}", parts.llm, THOUGHT_ROOM + CONCLUDING_ROOM + 2 * room, **values)
-    turn = turn.grow(cuts=turn.cuts + cuts)
+    turn = replace(turn, cuts=turn.cuts + cuts)
     completion, answer = Completion(""), ""
     for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_ROOM + room), stop):
         if completion.read:
@@ -46,7 +46,7 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             continue
         reasoning, answer = split(completion.text)
         answer = finished(replace(completion, text=answer), form)
-        turn = turn.grow(reasoning=reasoning, answer=Answer(answer) if answer else turn.answer)
+        turn = replace(turn, reasoning=reasoning, answer=Answer(answer) if answer else turn.answer)
         yield turn
     if not stop.is_set() and (not answer or answer.endswith(CUT)):
         asked = (*messages, Message("assistant", completion.text), *render(f"{form}/conclude"))
@@ -54,12 +54,12 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             if piece.read:
                 yield turn.reading(piece)
                 continue
-            turn = turn.grow(answer=_concluded(piece, form))
+            turn = replace(turn, answer=_concluded(piece, form))
             yield turn
     # stopped in the middle, there is no answer yet, or only a part of one
     if not stop.is_set() and turn.answer:
         answered = replace(turn.answer, unknown=says_unknown(turn.answer.text))
-        yield from citations.settle(turn.grow(answer=answered), parts, stop)
+        yield from citations.settle(replace(turn, answer=answered), parts, stop)
 
 
 def _concluded(completion: Completion, form: str) -> Answer:

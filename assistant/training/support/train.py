@@ -19,13 +19,13 @@ from assistant.evaluation.support import Pair, read_pairs
 from assistant.experiment.datasets import sample
 from assistant.judges._model import Curve
 from assistant.judges.support import Support
-from assistant.protocols import Claim, Progress
+from assistant.protocols import Progress
 from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.written import NAMES, written
 from assistant.training.support.written import pairs as written_pairs
 from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
-from assistant.types import Passage
+from assistant.types import Claim, Passage
 
 PAIRS, MISSES = "pairs.json", "near_misses.jsonl"
 SPANS = Path("wice", "non_supported_tokens_train.jsonl.gz")
