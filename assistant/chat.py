@@ -11,12 +11,11 @@ from typing import Protocol
 
 from assistant import turn as flow
 from assistant.errors import SequiturError, SettingsError
-from assistant.flow import variants
 from assistant.library.arrivals import Arrivals
 from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.steps.abstain import said
 from assistant.store.conversations import Conversation, Conversations, Version, is_temporary
+from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.markers import read
 from assistant.types import (
     Choices,
@@ -33,8 +32,6 @@ _LOG = logging.getLogger(__name__)
 PAUSE = 0.1  # seconds between looks at whether what a message waits for is there
 PATIENCE = 30.0  # seconds that a message waits for documents that are being added
 BROKEN = "Something went wrong inside Sequitur; the log has the details. Nothing you wrote is lost: try again."
-
-NOT_YET = "Documents of yours are still being added and were not searched; ask again once they are listed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +188,7 @@ class Chat:
             if stop.is_set():
                 yield replace(turn, status="stopped")
                 return
-        yield from self._answered(user, turn.told(NOT_YET) if self.arrivals.wait(user) else turn, stop)
+        yield from self._answered(user, turn.told("documents_missing") if self.arrivals.wait(user) else turn, stop)
 
     def _waits(self, user: str, stop: Event) -> Iterator[Wait]:
         """What a message of this user waits for, each time that this changes, until it need not wait any longer."""
@@ -219,7 +216,7 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
         Exchange(
             turn.utterance,
             turn.question or turn.utterance,
-            read(said(turn.answer), most=0).text,
+            read(turn.answer.text, most=0).text,
             turn.id,
             turn.answer.origin,
             tuple(fact.id for fact in turn.reasons),
@@ -236,6 +233,6 @@ def _written(turn: Turn) -> bool:
 
 def _check(strategies: Sequence[str]) -> None:
     for name in strategies:
-        variants.step("strategies", name)
+        strategy_named(name)
     if len(set(strategies)) != 2:
         raise SettingsError("Choose two different ways to answer to compare them.")

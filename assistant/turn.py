@@ -1,9 +1,5 @@
 """One turn, from an utterance to an answer with its sources. Read this file first.
 
-    english -> facts -> intent -> glance -> question -> passages (draft inside) -> relevance (if set) -> quality (if
-    set) -> digests -> in_play (facts) -> suited (to the person) -> answer (citations and a second look inside) -> quote
-    (if there is no answer) -> admit -> suits -> because -> language (if set) -> offers
-
 A turn is a frozen value that grows. Each step is one small file; it takes the turn and the parts, and yields the turn
 with what it adds. The page, the command line, the store and the evaluation all read this one stream of snapshots.
 """
@@ -16,18 +12,21 @@ from threading import Event
 
 from assistant.errors import SequiturError, UtteranceError
 from assistant.flow import variants
+from assistant.flow.stage import Flow, Stage
 from assistant.flow.timing import timed
 from assistant.llm.meter import metered
 from assistant.llm.rounds import straight
-from assistant.protocols import Parts, Step
+from assistant.protocols import Parts
 from assistant.steps import (
-    abstain,
     admit,
+    answer,
     because,
+    cite,
     compose,
     converse,
     digest,
     facts,
+    fallback,
     glance,
     in_play,
     intent,
@@ -40,38 +39,44 @@ from assistant.steps import (
     rewrite,
     suit,
 )
+from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.sentences import clean
-from assistant.types import Intent, Turn
+from assistant.types import Choices, Turn
 
-Flow = tuple[tuple[str, Step], ...]
+# What any message begins with, and what becomes of it if it is talk, about what is known of the person, or a wish for a
+# piece of writing. Questions have `question_flow`.
+BEFORE: Flow = (Stage("english", language.message), Stage("facts", facts.run), Stage("intent", intent.run))
+TALK: Flow = (Stage("answer", converse.run), Stage("because", because.run), Stage("offers", offers.run))
+MEMORY: Flow = (Stage("answer", recall.run), Stage("offers", offers.run))
+WRITING: Flow = (Stage("answer", compose.run), Stage("because", because.run))
 
-BEFORE: Flow = (("english", language.message), ("facts", facts.run), ("intent", intent.run))
-TALK: Flow = (("answer", converse.run), ("because", because.run), ("offers", offers.run))
-MEMORY: Flow = (("answer", recall.run), ("offers", offers.run))
-WRITING: Flow = (("answer", compose.run), ("because", because.run))
 
-
-def asked(turn: Turn, *, estimated: bool = False, judged: bool = False, translated: bool = False) -> Flow:
-    """The flow of a question: the loop finds passages, and the strategy answers from them.
-
-    In between their relevance may be `estimated`, and their quality `judged`; at last the reply may be `translated`.
-    """
+def question_flow(turn: Turn, parts: Parts) -> Flow:
+    """How a question is answered: find passages, choose and cut them, answer, cite, and admit what isn't known."""
+    knobs = parts.settings.turn
+    judged = (Stage("relevance", relevance.run),) if parts.estimator else ()
+    sifted = (Stage("quality", quality.run),) if knobs.quality else ()
+    translated = (Stage("language", language.reply),) if knobs.translate else ()
+    second_look = (Stage("addresses", cite.second_look, cite.is_cited),) if knobs.addresses_threshold else ()
     return (
-        ("glance", glance.run),
-        ("question", rewrite.run),
-        ("passages", variants.step("loops", turn.choices.loop)),
-        *((("relevance", relevance.run),) if estimated else ()),
-        *((("quality", quality.run),) if judged else ()),
-        ("digests", digest.run),
-        ("in_play", in_play.run),
-        ("suited", suit.passages),
-        ("answer", abstain.unless_supported(variants.step("strategies", turn.choices.strategy))),
-        ("quote", quote.run),
-        ("admit", admit.run),
-        ("suits", suit.reply),
-        ("because", because.run),
-        *((("language", language.reply),) if translated else ()),
-        ("offers", offers.run),
+        Stage("glance", glance.run),
+        Stage("question", rewrite.run),
+        Stage("passages", variants.step("loops", turn.choices.loop)),
+        *judged,
+        *sifted,
+        Stage("digests", digest.run),
+        Stage("in_play", in_play.run),
+        Stage("suited", suit.passages),
+        Stage("answer", answer.run),
+        Stage("citations", cite.citations, cite.is_due),
+        *second_look,
+        Stage("fallback", fallback.run, fallback.is_due),
+        Stage("quote", quote.run),
+        Stage("admit", admit.run),
+        Stage("suits", suit.reply),
+        Stage("because", because.run),
+        *translated,
+        Stage("offers", offers.run),
     )
 
 
@@ -87,24 +92,27 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         SettingsError: there is no such loop or strategy; nothing was yielded.
     """
     turn = accept(turn, parts)
+    check(turn.choices)
     parts = replace(parts, llm=metered(straight(parts.llm)))
-    knobs = parts.settings.turn
-    question = asked(
-        turn,
-        estimated=parts.estimator is not None,
-        judged=bool(knobs.quality),
-        translated=knobs.translate,
-    )
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn
-        flows: dict[Intent, Flow] = {"question": question, "writing": WRITING}
-        for turn in _through(MEMORY if turn.asks else flows.get(turn.intent, TALK), turn, parts, stop):
+        for turn in _through(_flow_of(turn, parts), turn, parts, stop):
             yield turn
     except SequiturError as error:
         yield replace(turn, status="failed", error=str(error), step="", wait=None)
         return
     yield replace(turn, status="stopped" if stop.is_set() else "done", step="", wait=None)
+
+
+def check(choices: Choices) -> None:
+    """See that there are such a loop and such a strategy.
+
+    Raises:
+        SettingsError: there is no such one; the message lists those there are.
+    """
+    variants.step("loops", choices.loop)
+    strategy_named(choices.strategy)
 
 
 def accept(turn: Turn, parts: Parts) -> Turn:
@@ -134,13 +142,21 @@ def accepted(utterance: str, most: int) -> str:
     return utterance
 
 
+def _flow_of(turn: Turn, parts: Parts) -> Flow:
+    if turn.asks:
+        return MEMORY
+    if turn.intent == "question":
+        return question_flow(turn, parts)
+    return WRITING if turn.intent == "writing" else TALK
+
+
 def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     # a step may run others inside it, which name themselves, too: they are to run here all the same
     done = set(turn.timings)
-    for name, step in flow:
-        if name in done:
+    for stage in flow:
+        if stage.name in done or not stage.is_due(turn):
             continue
         if stop.is_set():
             return
-        for turn in timed(name, step, turn, parts, stop):
+        for turn in timed(stage.name, stage.step, turn, parts, stop):
             yield turn

@@ -24,6 +24,16 @@ Intent = Literal["question", "small_talk", "conversation", "writing"]
 Asks = Literal["", "recall", "forget", "why"]
 Form = Literal["chat", "factoid"]
 Origin = Literal["passages", "pool", "model", "conversation"]
+# What a reply is: what was written; the model's own knowledge, for want of a source; or, in fixed words, why nothing
+# was written: nobody was asked (withheld), the library doesn't hold it, what was found doesn't suit the person, the
+# person is asked what to do, or was only telling something.
+Outcome = Literal["written", "own", "withheld", "not_held", "unsuited", "ask", "acknowledged"]
+# What may happen in a turn that a person should know; `wording.events` says it in words.
+Code = Literal[
+    "documents_missing", "none_relevant", "relevance_failed", "quality_failed", "none_reliable", "summary_failed",
+    "suitability_failed", "not_checked", "second_look_failed", "set_aside", "fell_back", "quoted", "unsupported",
+    "own_knowledge", "other",
+]  # fmt: skip
 Support = Literal["well", "weak", "none"]
 # Whether passages say what a sentence says.
 State = Literal["supported", "partly", "not"]
@@ -377,12 +387,26 @@ class Answer:
     """The reply. `text` carries [n] markers once citations are settled.
 
     `origin` says where it came from: the passages together, the pool of post-fusion, the model's own knowledge, or the
-    conversation itself.
+    conversation itself. `outcome` says what kind of reply it is.
     """
 
     text: str
     unknown: bool = False
     origin: Origin = "passages"
+    outcome: Outcome = "written"
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something that happened in a turn: a code, and what an error or a number adds to it."""
+
+    code: Code
+    detail: str = ""
+
+
+def _with_code(stored: object) -> object:
+    """What happened, as it was stored before there were codes: a sentence."""
+    return {"code": "other", "detail": stored} if isinstance(stored, str) else stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,7 +563,7 @@ class Turn(Grounded):
     status: Status = "running"
     step: str = ""
     wait: Annotated[Wait | None, Field(exclude=True)] = None
-    events: tuple[str, ...] = ()
+    events: tuple[Annotated[Happened, BeforeValidator(_with_code)], ...] = ()
     cuts: tuple[str, ...] = ()
     error: str = ""
     timings: Mapping[str, float] = field(default_factory=dict)
@@ -550,9 +574,14 @@ class Turn(Grounded):
         """A copy to show while the model reads its prompt."""
         return replace(self, wait=Wait("prompt", done=piece.read, total=piece.prompt_tokens))
 
-    def told(self, event: str) -> Turn:
-        """A copy with this event, said once however often it happens."""
+    def told(self, code: Code, detail: object = "") -> Turn:
+        """A copy with this event, told once however often it happens."""
+        event = Happened(code, str(detail))
         return self if event in self.events else replace(self, events=(*self.events, event))
+
+    def had(self, code: Code) -> bool:
+        """Whether this has happened."""
+        return any(event.code == code for event in self.events)
 
     @property
     def tokens(self) -> Tokens:

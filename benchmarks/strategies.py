@@ -13,8 +13,8 @@ from threading import Event
 from time import perf_counter
 
 from assistant.evaluation.answers import Experiment, Material, Passages
-from assistant.flow import variants
 from assistant.protocols import Parts
+from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import Choices, Turn
 
 BASE = "concat"
@@ -66,9 +66,9 @@ def _unread(turn: Turn, mark: str) -> Turn:
 
 def _cost(name: str, n: int, turn: Turn, parts: Parts) -> Cost:
     turn = replace(turn, choices=Choices(name, k=len(turn.passages), form="factoid"))
-    step, since = variants.step("strategies", name), perf_counter()
+    step, since = in_full(strategy_named(name)), perf_counter()
     *_, turn = step(turn, parts, Event())
-    return Cost(name, n, turn.question, perf_counter() - since, bool(turn.events))
+    return Cost(name, n, turn.question, perf_counter() - since, turn.had("fell_back"))
 
 
 def ratios(costs: Sequence[Cost]) -> dict[str, Ratio]:

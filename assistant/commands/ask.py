@@ -23,6 +23,7 @@ from assistant.parts import Loader
 from assistant.settings import Below, Settings
 from assistant.store.database import connect
 from assistant.types import Choices, Fact, Turn, new_id, now
+from assistant.wording.replies import reply
 from assistant.wording.views import as_json, events, headline, instead, passed_over, sources
 from ptkb.store import Ptkb, key, validated
 
@@ -114,7 +115,7 @@ def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | N
         retriever=usual.retrieve.retriever,
         below=below or "",
     )
-    flow.asked(Turn("", choices=choices))
+    flow.check(choices)
     return choices
 
 
@@ -142,7 +143,7 @@ def _answered(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
     with _stopping(stop), Live(console=talk if quiet else out, refresh_per_second=8, transient=quiet) as live:
         parts = loader.parts("me", turn.choices)
         for turn in flow.run(turn, parts, stop):
-            text = turn.answer.text if turn.answer else ""
+            text = reply(turn.answer)
             live.update(Markdown(text) if text and not quiet else headline(turn))
     return turn
 

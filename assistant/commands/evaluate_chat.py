@@ -25,7 +25,6 @@ from assistant.commands.experiment import (
     with_models,
 )
 from assistant.experiment.conditions import model_of
-from assistant.types import Turn
 
 
 def chat(  # noqa: PLR0913 - the experiment's knobs
@@ -54,7 +53,7 @@ def chat(  # noqa: PLR0913 - the experiment's knobs
     asked = sample(read_questions(questions), limit, seed, skip)
     knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
     choices = usual_choices(knobs)
-    flow.asked(Turn("", choices=choices))
+    flow.check(choices)
     other = rows_of(beside) if beside else None
     run = measured.open_run(into, corpus, questions, choices, knobs, model_of(knobs))
     if any(one.id not in run.rows for one in asked):

@@ -15,7 +15,7 @@ from assistant.commands.experiment import AsJson, Limit, Out, Questions, Seed, c
 from assistant.experiment.conditions import model_of
 from assistant.protocols import Retriever
 from assistant.settings import Settings
-from assistant.types import Choices, Turn
+from assistant.types import Choices
 
 
 def groundedness(  # noqa: PLR0913 - the experiment's knobs
@@ -63,7 +63,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
         loops=loops,
         below=knobs.relevance.below_for("factoid"),
     )
-    flow.asked(Turn("", choices=choices))
+    flow.check(choices)
     plan = measured.Plan(questions, choices.library, choices, _digest(knobs), knobs.turn.support_threshold)
     run = measured.open_run(into, plan, model_of(knobs))
     if any(one.id not in run.rows for one in asked):

@@ -15,7 +15,7 @@ from assistant.commands.experiment import AsJson, Limit, Out, Seed, command_line
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import sample
 from assistant.settings import Settings
-from assistant.types import Choices, Turn
+from assistant.types import Choices
 
 
 def scenarios(  # noqa: PLR0913 - the experiment's knobs
@@ -56,5 +56,5 @@ def _choices(knobs: Settings) -> Choices:
     choices = Choices(
         knobs.turn.strategy, loop, knobs.retrieve.k_for(loop), knobs.library, retriever=knobs.retrieve.retriever
     )
-    flow.asked(Turn("", choices=choices))
+    flow.check(choices)
     return choices

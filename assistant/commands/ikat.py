@@ -20,7 +20,7 @@ from assistant.ikat.validate import Problem
 from assistant.judges.quality import Classifier
 from assistant.protocols import Retriever
 from assistant.settings import Settings
-from assistant.types import Choices, Turn
+from assistant.types import Choices
 
 # How many problems of a kind are shown; the rest is counted.
 SHOWN = 10
@@ -73,7 +73,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         loops=loops,
         below=knobs.relevance.below_for("factoid"),
     )
-    flow.asked(Turn("", choices=choices))
+    flow.check(choices)
     if index and library:
         raise LibraryError("--library and --index both name what is searched; give one of them.")
     retriever = _searched(knobs, index, choices.library)

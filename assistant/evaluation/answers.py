@@ -40,13 +40,13 @@ from assistant.experiment.datasets import (
 from assistant.experiment.gather import side_by_side
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.experiment.runs import Row, Run
-from assistant.flow import variants
 from assistant.flow.timing import charged, timed
 from assistant.judges.uncertainty import UNKNOWN, WORD
 from assistant.llm.meter import metered
 from assistant.llm.rounds import straight
 from assistant.protocols import Parts, Progress, Step
 from assistant.strategies.shared.consistency import sampled
+from assistant.strategies.shared.strategy import Strategy, in_full, strategy_named
 from assistant.types import (
     Choices,
     Iteration,
@@ -204,8 +204,8 @@ def _key_of_row(row: Row) -> Key:
     return row["strategy"], row["k"], row["placement"], row["samples"], row.get("shots", 0), row["id"]
 
 
-def _strategy(name: str) -> Step:
-    return BASELINES[name] if name in BASELINES else variants.step("strategies", name)
+def _strategy(name: str) -> Strategy:
+    return Strategy(BASELINES[name]) if name in BASELINES else strategy_named(name)
 
 
 def _check(experiment: Experiment, questions: Sequence[Question], corpus: Corpus) -> None:
@@ -342,8 +342,8 @@ class _Asker:
         return turn, ""
 
     def _step(self, strategy: str, setting: Setting) -> Step:
-        step = _strategy(strategy)
-        return sampled(step, setting.samples, self._experiment.seed) if setting.samples > 1 else step
+        found = _strategy(strategy)
+        return in_full(sampled(found, setting.samples, self._experiment.seed) if setting.samples > 1 else found)
 
     def _answering(self, setting: Setting) -> Parts:
         shown = self._material.demonstrations[: setting.shots]

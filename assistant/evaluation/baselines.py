@@ -12,7 +12,7 @@ from threading import Event
 
 from assistant.loops.shared.iterations import write
 from assistant.protocols import Parts, Step
-from assistant.strategies.concat import read
+from assistant.strategies.shared.reading import read
 from assistant.strategies.shared.reasoning import think
 from assistant.types import Iteration, Query, Turn
 

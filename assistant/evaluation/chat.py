@@ -24,11 +24,9 @@ from assistant.experiment.datasets import Question, fingerprint
 from assistant.experiment.grid import grid
 from assistant.experiment.measures import answer_recall, paired_difference, share
 from assistant.experiment.runs import Row, Run
-from assistant.grounding.citations import SET_ASIDE
 from assistant.ikat.play import searching
 from assistant.protocols import Parts, Progress
 from assistant.settings import Settings
-from assistant.steps.quote import QUOTED
 from assistant.text.markers import read
 from assistant.types import Choices, Turn
 
@@ -125,9 +123,9 @@ def row_of(question: Question, turn: Turn) -> Row:
         "right_source": any(citation.passage_id in question.gold for citation in turn.citations),
         "own": own,
         "looked_again": "addresses" in turn.timings,
-        "set_aside": SET_ASIDE in turn.events,
+        "set_aside": turn.had("set_aside"),
         "fallback": "fallback" in turn.timings,
-        "quoted": QUOTED in turn.events,
+        "quoted": turn.had("quoted"),
         "prompt_tokens": turn.tokens.prompt,
         "completion_tokens": turn.tokens.completion,
         "seconds": round(turn.seconds, 3),

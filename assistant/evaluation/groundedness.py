@@ -25,7 +25,7 @@ from assistant.errors import DataError, SequiturError
 from assistant.experiment.datasets import Question, fingerprint, records, sample
 from assistant.experiment.measures import mean, ratio
 from assistant.experiment.runs import Row, Run
-from assistant.grounding.citations import is_claim
+from assistant.grounding.claims import is_claim
 from assistant.ikat.play import searching
 from assistant.judges.by_llm import ByLLM
 from assistant.protocols import Parts, Progress, SupportJudge

@@ -21,11 +21,11 @@ from assistant.evaluation.answers import Experiment, Material, Passages, claim
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import Estimate, Floats, exact_match
 from assistant.experiment.runs import Row, Run
+from assistant.judges.relevance.ranked import estimated
 from assistant.judges.uncertainty import WAYS, Asked, confidences
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts, Progress
-from assistant.steps.relevance import estimated
-from assistant.strategies.concat import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.types import (
     Choices,
     Options,

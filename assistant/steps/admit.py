@@ -9,21 +9,21 @@ from threading import Event
 from assistant.flow.timing import timed
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
-from assistant.steps.abstain import below_of, own, unbacked
+from assistant.steps import _own
+from assistant.steps._own import unbacked
+from assistant.steps.answer import below_of
 from assistant.text.sentences import ended, whole_sentences
 from assistant.types import Answer, Turn
-
-NOT_HELD = "The library doesn't hold an answer to this."
-UNSUPPORTED = "This was written with passages at hand, but none of them says it."
-UNANSWERED = "The library gave no answer, so the model was asked what it knows itself."
+from assistant.wording.replies import FIXED
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Replaces a chat answer from passages that is unknown, by what `relevance.below` says.
 
     What was written and no passage says stays, as the model's own; where it was nothing, or was set aside, the model's
-    own knowledge is asked. Where the model doesn't know either, or is not to be asked, that is `NOT_HELD`; of the
-    person's own documents it knows nothing, so where one of them was most likely to answer, it isn't asked.
+    own knowledge is asked. Where the model doesn't know either, or is not to be asked, the reply is that the library
+    doesn't hold an answer; of the person's own documents the model knows nothing, so where one of them was most likely
+    to answer, it isn't asked.
     """
     answer, below = turn.answer, below_of(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
@@ -33,11 +33,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     elif _of_own_documents(turn):
         yield replace(_not_held(turn), own_answer="")
     elif not says_unknown(answer.text) and not turn.citations:
-        yield replace(turn.told(UNSUPPORTED), answer=unbacked(answer.text), citations=())
+        yield replace(turn.told("unsupported"), answer=unbacked(answer.text), citations=())
     elif below == "answer":
         yield _not_held(turn)
     else:
-        yield from _from_own_knowledge(turn.told(UNANSWERED), parts, stop)
+        yield from _from_own_knowledge(turn.told("own_knowledge"), parts, stop)
 
 
 def _of_own_documents(turn: Turn) -> bool:
@@ -51,7 +51,7 @@ def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]
     if ended(turn.draft) and not says_unknown(turn.draft):
         yield replace(turn, answer=unbacked(turn.draft))
         return
-    for turn in timed("own", own, turn, parts, stop):
+    for turn in timed("own", _own.run, turn, parts, stop):
         yield turn
     if turn.answer and turn.answer.unknown and not stop.is_set():
         yield _not_held(turn)
@@ -61,4 +61,5 @@ def _not_held(turn: Turn) -> Turn:
     """The turn that admits it; the draft is kept apart, unless the model was asked since and can't tell."""
     answer = turn.answer or Answer("")
     draft = "" if answer.origin == "model" else whole_sentences(turn.draft)
-    return replace(turn, answer=replace(answer, text=NOT_HELD), sentences=(), citations=(), own_answer=draft)
+    answer = replace(answer, text=FIXED["not_held"], outcome="not_held")
+    return replace(turn, answer=answer, sentences=(), citations=(), own_answer=draft)

@@ -15,9 +15,9 @@ from assistant.prompting.history import recent
 from assistant.protocols import Parts
 from assistant.text.sentences import finished
 from assistant.types import Answer, Options, Turn
+from assistant.wording.replies import fixed
 from ptkb.extract import only_tells
 
-TOLD = "Thanks for telling me. Once that is among your facts, my answers take it into account."
 _ROOM = 120
 _MOST = 20
 
@@ -25,7 +25,7 @@ _MOST = 20
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`. The facts nearest to the utterance are told, since the talk may be about them."""
     if only_tells(turn.said, parts.embedder):
-        yield replace(turn, question=turn.utterance, answer=Answer(TOLD, origin="conversation"))
+        yield replace(turn, question=turn.utterance, answer=fixed("acknowledged", "conversation"))
         return
     facts = tuple(fact.text for fact in turn.facts[:_MOST])
     history = recent(turn.history, exchanges=4, chars=600)

@@ -22,7 +22,6 @@ from assistant.types import (
 )
 
 _LOG = logging.getLogger(__name__)
-NOT_SUMMED_UP = "The passages were not summed up, but cut to their best sentences: "
 _ROOM = 100
 _MOST_SENTENCES = 3
 
@@ -46,7 +45,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         try:
             digests = _replaced(digests, _by_seq2seq(short, parts.settings, stop))
         except ModelError as error:
-            turn = turn.told(NOT_SUMMED_UP + str(error))
+            turn = turn.told("summary_failed", error)
     yield replace(turn, digests=digests)
 
 

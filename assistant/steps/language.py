@@ -14,7 +14,6 @@ from typing import Any
 
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
-from assistant.steps.abstain import OWN
 from assistant.text.sentences import quote, sentences
 from assistant.types import Completion, Options, Turn
 
@@ -59,13 +58,12 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not turn.english or answer is None or answer.unknown or stop.is_set():
         yield turn
         return
-    head = OWN if answer.text.startswith(OWN) else ""
-    body = answer.text.removeprefix(OWN)
+    body = answer.text
     said = [one.text for one in turn.sentences] or [quote(body, span) for span in sentences(body)]
     words = dict(zip(said, _translated(said, turn, parts, stop), strict=True))
     yield replace(
         turn,
-        answer=replace(answer, text=head + _put_in(body, words)),
+        answer=replace(answer, text=_put_in(body, words)),
         sentences=tuple(replace(one, text=words[one.text]) for one in turn.sentences),
         citations=tuple(replace(one, sentence=words.get(one.sentence, one.sentence)) for one in turn.citations),
     )

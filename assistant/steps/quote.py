@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.grounding import citations
 from assistant.protocols import Parts
-from assistant.steps import abstain
+from assistant.steps import cite
+from assistant.steps.answer import is_from_passages
 from assistant.text.sentences import quote, sentences
 from assistant.types import Answer, Turn
 
 _LOG = logging.getLogger(__name__)
-QUOTED = "No reply in the model's own words passed, so a sentence that answers is quoted."
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -27,15 +26,15 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not sentence:
         yield turn
         return
-    *_, quoted = citations.settle(replace(turn, answer=Answer(sentence), sentences=(), citations=()), parts, stop)
+    *_, quoted = cite.run(replace(turn, answer=Answer(sentence), sentences=(), citations=()), parts, stop)
     found = quoted.answer is not None and not quoted.answer.unknown and not stop.is_set()
-    yield quoted.told(QUOTED) if found else turn
+    yield quoted.told("quoted") if found else turn
 
 
 def _wanted(turn: Turn, parts: Parts) -> bool:
     """Whether a chat turn was to be answered from its passages, and wasn't."""
     unknown = turn.answer is not None and turn.answer.unknown
-    return unknown and turn.choices.form == "chat" and abstain.supported(turn, parts)
+    return unknown and turn.choices.form == "chat" and is_from_passages(turn, parts)
 
 
 def _best(turn: Turn, parts: Parts, stop: Event) -> str:

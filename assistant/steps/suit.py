@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant.errors import SequiturError
-from assistant.grounding import citations
 from assistant.protocols import Parts, SuitabilityJudge
-from assistant.steps.abstain import NOTHING_SUITS, said, unbacked
-from assistant.steps.admit import UNSUPPORTED
+from assistant.steps import cite
+from assistant.steps._own import unbacked
 from assistant.text.markers import read
 from assistant.text.sentences import quote, sentences
-from assistant.types import Answer, LeftOut, Turn
+from assistant.types import LeftOut, Turn
+from assistant.wording.replies import fixed
 
 # What leads to a list besides a colon, and what joins its last two items.
 _LEADS = (": ", " such as ", " including ")
@@ -27,7 +27,6 @@ _LAST = (" and ", " or ")
 _ITEM = 5
 # So many items are a list, if the last is joined to them.
 _LIST = 3
-NOT_ASKED = "What may not suit you was not left out: "
 
 
 def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -39,7 +38,7 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
         cut = [(digest, *sieve.sift(digest.text)) for digest in turn.digests]
     except SequiturError as error:
-        yield turn.told(f"{NOT_ASKED}{error}")
+        yield turn.told("suitability_failed", error)
         return
     digests = tuple(replace(digest, text=text) if out else digest for digest, text, out in cut)
     left = tuple(replace(one, passage_id=digest.passage_id) for digest, _, out in cut for one in out)
@@ -52,25 +51,25 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not turn.facts or answer is None or answer.unknown or parts.suitability is None or stop.is_set():
         yield turn
         return
-    written = read(said(answer)).text
+    written = read(answer.text).text
     try:
         text, out = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop).sift(written)
     except SequiturError as error:
-        yield turn.told(f"{NOT_ASKED}{error}")
+        yield turn.told("suitability_failed", error)
         return
     turn = replace(turn, left_out=(*turn.left_out, *out))
     if not out:
         yield turn
     elif not text:
-        yield replace(turn, answer=Answer(NOTHING_SUITS), sentences=(), citations=())
-    elif answer.origin == "model":
+        yield replace(turn, answer=fixed("unsuited"), sentences=(), citations=())
+    elif answer.outcome == "own":
         yield replace(turn, answer=unbacked(text))
     else:
         turn = replace(turn, answer=replace(answer, text=text), sentences=(), citations=())
-        for turn in citations.settle(turn, parts, stop):
+        for turn in cite.run(turn, parts, stop):
             yield turn
         if turn.answer and turn.answer.unknown:
-            yield replace(turn.told(UNSUPPORTED), answer=unbacked(text), sentences=(), citations=())
+            yield replace(turn.told("unsupported"), answer=unbacked(text), sentences=(), citations=())
 
 
 def _listed(sentence: str) -> tuple[str, list[str], str]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from assistant.types import Turn
+from assistant.wording.replies import reply
 from assistant.wording.views import Source, sources
 
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in r"\`*_{}[]()<>#+=-.!|~&"})
@@ -39,7 +40,7 @@ def _turn(turn: Turn) -> Iterator[str]:
     yield "**You**"
     yield quoted("\n".join(escaped(line) + "  " for line in turn.utterance.splitlines()))
     yield "**Sequitur**"
-    yield quoted(_tamed(turn.answer.text)) if turn.answer else f"*No reply ({escaped(turn.error or turn.status)})*"
+    yield quoted(_tamed(reply(turn.answer))) if turn.answer else f"*No reply ({escaped(turn.error or turn.status)})*"
     if turn.citations:
         yield "Sources"
         yield "\n".join(map(_source, sources(turn)))
@@ -48,8 +49,8 @@ def _turn(turn: Turn) -> Iterator[str]:
         yield unsaid
 
 
-def _tamed(reply: str) -> str:
-    return _UNSAFE.sub(lambda match: _DISARMED[match[0]], reply)
+def _tamed(text: str) -> str:
+    return _UNSAFE.sub(lambda match: _DISARMED[match[0]], text)
 
 
 def _source(source: Source) -> str:

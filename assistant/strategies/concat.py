@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from threading import Event
-from typing import Any
 
-from assistant.grounding import citations
-from assistant.judges.uncertainty import Asked, unknown
-from assistant.prompting.budget import fit
 from assistant.protocols import Parts
-from assistant.text.sentences import finished, without_title
-from assistant.types import (
-    Answer,
-    Completion,
-    Options,
-    Turn,
-)
+from assistant.strategies.shared.reading import read
+from assistant.types import Turn
 
 TITLE = "All together"
 SUMMARY = "Reads all passages at once, and says so if they hold no answer."
-FACTOID_ROOM = 24
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `answer`, streamed, with its citations."""
+    """Adds `answer`, streamed."""
     yield from read("concat", turn, parts, stop, passages=turn.shown)
-
-
-def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> Iterator[Turn]:
-    """Adds `answer`, streamed, with its citations, as `prompt` makes it of the question and what else is given."""
-    form = turn.choices.form
-    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
-    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, facts=turn.used_facts, question=turn.question, **given)
-    turn = replace(turn, cuts=turn.cuts + cuts)
-    completion = Completion("")
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
-        if completion.read:
-            yield turn.reading(completion)
-            continue
-        turn = replace(turn, answer=Answer(without_title(finished(completion, form), turn.shown)))
-        yield turn
-    if turn.answer is not None:
-        [lost] = unknown([Asked(messages, completion, turn.passages)], turn.choices.form, parts, stop)
-        yield from citations.settle(replace(turn, answer=Answer(turn.answer.text, unknown=lost)), parts, stop)

@@ -1,10 +1,27 @@
 """Concatenation first; if it gives no answer, post-fusion over the same passages (post-fusion, section 3.3)."""
 
-from assistant.flow.fallback import Fallback
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+from assistant.protocols import Parts
 from assistant.strategies import concat, post_fusion
+from assistant.types import Turn
 
 TITLE = "All together, then one by one"
 SUMMARY = "Reads all passages at once; if they give no answer, asks each alone and lets them vote."
-FELL_BACK = "The passages together gave no answer, so each was asked alone."
 
-run = Fallback(concat.run, post_fusion.run, FELL_BACK)
+run = concat.run
+
+
+def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Asks each passage alone, and then takes the next best answer of these."""
+    if turn.had("fell_back"):
+        yield from post_fusion.retry(turn, parts, stop)
+        return
+    # an answer that says nothing is none to be shown meanwhile, or kept where this is stopped
+    turn = replace(turn.told("fell_back"), answer=None, sentences=(), citations=())
+    yield turn
+    yield from post_fusion.run(turn, parts, stop)

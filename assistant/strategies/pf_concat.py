@@ -11,24 +11,24 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Parts
-from assistant.strategies.concat import read
 from assistant.strategies.post_fusion import ask_each
-from assistant.strategies.shared.pool import vote
+from assistant.strategies.shared.pool import NO_ANSWER, vote
+from assistant.strategies.shared.reading import read
 from assistant.text.sentences import normalise
-from assistant.types import Answer, Candidate, Turn
+from assistant.types import Candidate, Turn
 
 TITLE = "One by one, then together"
 SUMMARY = "Asks each passage alone, sets aside those without an answer, and reads the others at once."
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `pool`, with its votes, and `answer` with its citations."""
+    """Adds `pool`, with its votes, and `answer`."""
     turn = replace(turn, pool=vote(ask_each(turn, parts, stop), turn.choices.form, parts.embedder))
     yield turn
     if stop.is_set():
         return
     if all(candidate.unknown for candidate in turn.pool):
-        yield replace(turn, answer=Answer("unknown", unknown=True, origin="pool"))
+        yield replace(turn, answer=NO_ANSWER)
     else:
         yield from _distil(turn, parts, stop)
 

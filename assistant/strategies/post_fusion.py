@@ -5,16 +5,15 @@ The k prompts go to the model as one batch (post-fusion, section 3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.grounding import citations
 from assistant.judges.uncertainty import Asked, unknown
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
-from assistant.strategies.concat import FACTOID_ROOM
-from assistant.strategies.shared.pool import elect, vote
+from assistant.strategies.shared.pool import NO_ANSWER, elect, following, vote
+from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.text.sentences import finished, without_title
 from assistant.types import (
     Answer,
@@ -28,32 +27,33 @@ from assistant.types import (
 TITLE = "One by one, by vote"
 SUMMARY = "Asks each passage alone, and takes the answer that most of them give."
 CHAT_ROOM = 64
+# Answers of the pool that may be the reply, one after the other.
 SPEAKERS = 2
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `pool`, with its votes, and `answer`."""
+    """Adds `pool`, with its votes, and `answer`, its winner."""
     turn = replace(turn, pool=vote(ask_each(turn, parts, stop), turn.choices.form, parts.embedder))
     if stop.is_set():
         yield turn
         return
+    speakers = _speakers(turn, parts)
+    yield replace(turn, answer=Answer(speakers[0], origin="pool") if speakers else NO_ANSWER)
+
+
+def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - everybody was asked already
+    """The answer with most votes but the winner, where no passage says what that says."""
+    for text in following(turn.answer, _speakers(turn, parts)):
+        yield replace(turn, answer=Answer(text, origin="pool"))
+
+
+def _speakers(turn: Turn, parts: Parts) -> list[str]:
+    """The answers that may be the reply, in order: the winner of the vote, then those with most votes."""
     winner = elect(turn.pool, turn.choices.form, parts.embedder)
     if winner is None:
-        yield replace(turn, answer=Answer("unknown", unknown=True, origin="pool"))
-        return
-    for candidate in _candidates(winner, turn.pool):
-        turn = replace(turn, answer=Answer(candidate.text, origin="pool"))
-        yield turn
-        for turn in citations.settle(turn, parts, stop):
-            yield turn
-        if stop.is_set() or (turn.answer and not turn.answer.unknown):
-            return
-
-
-def _candidates(winner: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
-    """Who may speak, in order: the winner, and where no passage says what it says, the one with most votes but it."""
-    others = [one for one in pool if not one.unknown and one.text != winner.text]
-    return [winner, *sorted(others, key=lambda one: -one.votes)][:SPEAKERS]
+        return []
+    others = [one for one in turn.pool if not one.unknown and one.text != winner.text]
+    return [winner.text, *(one.text for one in sorted(others, key=lambda one: -one.votes))][:SPEAKERS]
 
 
 def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:

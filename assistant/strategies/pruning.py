@@ -17,5 +17,5 @@ SUMMARY = "Reasons which passages don't hold the answer, and answers from those 
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `reasoning`, and `answer` with its citations."""
+    """Adds `reasoning`, and `answer`."""
     yield from think("pruning", turn, parts, stop)

@@ -14,14 +14,13 @@ from dataclasses import replace
 from math import exp, inf
 from threading import Event
 
-from assistant.grounding import citations
+from assistant.judges.relevance.ranked import estimated
 from assistant.judges.relevance.weights import marginal, weights
 from assistant.judges.uncertainty import Asked
 from assistant.prompting.sentences import best_sentences
 from assistant.protocols import Parts, Scorer
-from assistant.steps.relevance import estimated
 from assistant.strategies.post_fusion import replies
-from assistant.strategies.shared.pool import vote
+from assistant.strategies.shared.pool import NO_ANSWER, following, vote
 from assistant.types import (
     Answer,
     Candidate,
@@ -41,13 +40,13 @@ SPEAKERS = 2
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `pool`, with its weights, and `answer` with its citations; shows the likeliest answer so far meanwhile."""
+    """Adds `pool`, with its weights, and `answer`; shows the likeliest answer so far meanwhile."""
     if turn.confidence is None:
         turn = estimated(turn, turn.passages, parts, stop)
     passages = _weighed(turn, parts)
     turn = replace(turn, digests=(*turn.digests, *_digests(turn, passages[len(turn.passages) :], parts)))
     if not passages:
-        yield replace(turn, answer=Answer("unknown", unknown=True, origin="pool"))
+        yield replace(turn, answer=NO_ANSWER)
         return
     asked: list[tuple[Candidate, Asked]] = []
     for start in range(0, len(passages), BATCH):
@@ -57,7 +56,23 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         if stop.is_set():
             return
-    yield from _said(_thorough(turn, passages, asked, parts, stop), parts, stop)
+    turn = _thorough(turn, passages, asked, parts, stop)
+    yield from _spoken(turn, _speakers(turn.pool)[:1])
+
+
+def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - everybody was asked already
+    """The next likely answer, where no passage says what the likeliest says."""
+    speakers = {one.text: one for one in _speakers(turn.pool)[:SPEAKERS]}
+    yield from _spoken(turn, [speakers[text] for text in following(turn.answer, list(speakers))])
+
+
+def _spoken(turn: Turn, speakers: Sequence[Candidate]) -> Iterator[Turn]:
+    """The turn with a speaker's answer, if there is one, and its passage among the sources where it was in reserve."""
+    for speaker in speakers:
+        found = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
+        rest = tuple(passage for passage in turn.reserve if passage.id != speaker.passage_id)
+        answer = Answer(speaker.text, origin="pool")
+        yield replace(turn, passages=(*turn.passages, *found), reserve=rest, answer=answer)
 
 
 def _weighed(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
@@ -123,7 +138,7 @@ def _shares(
 
 def _decided(turn: Turn, pool: tuple[Candidate, ...]) -> Turn:
     best = _speakers(pool)
-    answer = Answer(best[0].text, origin="pool") if best else Answer("unknown", unknown=True, origin="pool")
+    answer = Answer(best[0].text, origin="pool") if best else NO_ANSWER
     return replace(turn, pool=pool, answer=answer)
 
 
@@ -131,26 +146,6 @@ def _speakers(pool: Sequence[Candidate]) -> list[Candidate]:
     """Who speaks for each group of answers, the likeliest group first: its member from the most relevant passage."""
     known = sorted((one for one in pool if not one.unknown), key=lambda one: (-one.probability, -one.weight))
     return list({one.group: one for one in reversed(known)}.values())[::-1]
-
-
-def _said(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """The likeliest answer with its citations; where no passage says what it says, the next."""
-    speakers = _speakers(turn.pool)
-    if not speakers:
-        yield turn
-    for candidate in speakers[:SPEAKERS]:
-        turn = replace(_showing(turn, candidate), answer=Answer(candidate.text, origin="pool"))
-        for turn in citations.settle(turn, parts, stop):
-            yield turn
-        if stop.is_set() or (turn.answer and not turn.answer.unknown):
-            return
-
-
-def _showing(turn: Turn, speaker: Candidate) -> Turn:
-    """The turn with the passage that the speaker has it from among the sources, where it was in reserve."""
-    found = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
-    rest = tuple(passage for passage in turn.reserve if passage.id != speaker.passage_id)
-    return replace(turn, passages=(*turn.passages, *found), reserve=rest)
 
 
 def _likelihood(completion: Completion, form: str) -> float:

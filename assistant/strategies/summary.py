@@ -17,5 +17,5 @@ SUMMARY = "Sums up what the passages say about the question, and answers from th
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `reasoning`, and `answer` with its citations."""
+    """Adds `reasoning`, and `answer`."""
     yield from think("summary", turn, parts, stop)

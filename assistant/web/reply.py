@@ -14,6 +14,7 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from assistant.types import Citation, Sentence, Turn
+from assistant.wording.replies import reply
 
 # Two characters that no reply holds (SignWriting's comma and full stop) stand for the two ends of a sentence that
 # nothing supports. They are punctuation, beside which Markdown reads asterisks as it does at the end of a sentence.
@@ -32,7 +33,7 @@ NO_SOURCE = "No passage says this"
 
 def html(turn: Turn) -> Markup:
     """The answer of a turn, with a chip for each citation and a mark on each sentence without support."""
-    text = _MARKS.sub("", turn.answer.text) if turn.answer else ""
+    text = _MARKS.sub("", reply(turn.answer))
     env = {"turn": turn.id, "left": list(enumerate(turn.citations))}
     shown = _markdown().render(marked(text, turn.sentences), env)
     return Markup(_MARKS.sub("", shown))  # noqa: S704 - escaped by the renderer

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from assistant.types import Candidate, Turn
+from assistant.text.markers import read
+from assistant.types import Answer, Candidate, Turn
+from assistant.wording.events import SENTENCES, sentence
+from assistant.wording.replies import reply
 
 QUOTE_CHARS = 90
 Instead = Literal["", "refused", "own", "asked"]
@@ -91,13 +94,13 @@ def as_json(turn: Turn) -> dict[str, Any]:
         "digests": [asdict(digest) for digest in turn.digests],
         "left_out": [asdict(one) for one in turn.left_out],
         "pool": [asdict(candidate) for candidate in turn.pool],
-        "answer": asdict(turn.answer) if turn.answer else {"text": "", "unknown": True, "origin": "passages"},
+        "answer": {**asdict(turn.answer or Answer("", unknown=True)), "text": reply(turn.answer)},
         "own_answer": turn.own_answer,
         "sentences": [asdict(sentence) for sentence in turn.sentences],
         "citations": [asdict(citation) for citation in turn.citations],
         "listed": [{"id": fact.id, "text": fact.text, "on": fact.on} for fact in turn.listed],
         "offers": [asdict(offer) for offer in turn.offers],
-        "events": list(turn.events),
+        "events": [sentence(event) for event in turn.events],
         "cuts": list(turn.cuts),
         "choices": asdict(turn.choices),
         "model": turn.model,
@@ -138,9 +141,7 @@ def instead(turn: Turn) -> Instead:
 
     It is the model's own knowledge. Where no passage even seemed to answer, it may refuse, or ask what to do.
     """
-    from assistant.steps.abstain import ASK  # noqa: PLC0415 - what a step imports is slow
-
-    if turn.answer and turn.answer.origin == "model" and not turn.answer.unknown and turn.answer.text != ASK:
+    if turn.answer and turn.answer.origin == "model" and not turn.answer.unknown and turn.answer.outcome != "ask":
         return "own"
     if turn.answer is None or not passed_over(turn):
         return ""
@@ -149,9 +150,7 @@ def instead(turn: Turn) -> Instead:
 
 def passed_over(turn: Turn) -> bool:
     """Whether the passages were only looked at, and the reply was not to be made from them."""
-    from assistant.steps.abstain import why  # noqa: PLC0415 - as above
-
-    return turn.confidence is not None and why(turn) in turn.events
+    return turn.had("none_relevant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +193,8 @@ def ballots(turn: Turn) -> list[Ballot]:
         if not candidate.unknown:
             # Turns of before groups were kept: equal texts are known to have voted for each other.
             groups.setdefault(candidate.group if candidate.group >= 0 else candidate.text, []).append(candidate)
-    reply = _said(turn)
-    found = [_ballot(tuple(voters), reply) for voters in groups.values()]
+    said = _said(turn)
+    found = [_ballot(tuple(voters), said) for voters in groups.values()]
     return sorted(found, key=lambda ballot: (not ballot.won, -ballot.share, -len(ballot.voters)))
 
 
@@ -204,15 +203,12 @@ def events(turn: Turn) -> list[str]:
 
     Why it was not answered from the passages is left out: its confidence tells that.
     """
-    from assistant.steps.abstain import why  # noqa: PLC0415 - as above
-    from assistant.strategies.concat_pf import FELL_BACK  # noqa: PLC0415
-
-    told = [event for event in turn.events if event != why(turn)]
+    told = [event for event in turn.events if event.code != "none_relevant"]
     if not turn.pool:
-        return told
-    told = [event for event in told if event != FELL_BACK]
-    asked = FELL_BACK if FELL_BACK in turn.events else "Each passage was asked alone."
-    return [*told, f"{asked.removesuffix('.')}: {_tally(turn)}."]
+        return [sentence(event) for event in told]
+    asked = SENTENCES["fell_back"] if turn.had("fell_back") else "Each passage was asked alone."
+    others = [sentence(event) for event in told if event.code != "fell_back"]
+    return [*others, f"{asked.removesuffix('.')}: {_tally(turn)}."]
 
 
 def _tally(turn: Turn) -> str:
@@ -239,16 +235,12 @@ def _ballot(voters: tuple[Candidate, ...], reply: str) -> Ballot:
 
 def _said(turn: Turn) -> str:
     """The reply as a candidate said it, "" where it is none of the pool's."""
-    from assistant.steps.abstain import said  # noqa: PLC0415 - as above
-
     answer = turn.answer
-    return "" if answer is None or answer.unknown or answer.origin == "passages" else _plain(said(answer))
+    return "" if answer is None or answer.unknown or answer.origin == "passages" else _plain(answer.text)
 
 
 def _plain(text: str) -> str:
     """On one line, without markers."""
-    from assistant.text.markers import read  # noqa: PLC0415 - as above
-
     return " ".join(read(text).text.split())
 
 

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
 
-from assistant.flow.fallback import Fallback
-from assistant.grounding import citations
 from assistant.protocols import (
     LLM,
     Parts,
     Scorer,
     Step,
 )
-from assistant.strategies.shared.pool import elect, vote
+from assistant.strategies.shared.pool import NO_ANSWER, elect, vote
+from assistant.strategies.shared.strategy import Strategy
 from assistant.types import (
     Answer,
     Candidate,
@@ -75,41 +74,41 @@ class ScoringSampler(Sampler):
         return self._llm.score(batch, stop)
 
 
-def sampled(strategy: Step, samples: int, seed: int) -> Step:
+def sampled(strategy: Strategy, samples: int, seed: int) -> Strategy:
     """`strategy`, run `samples` times with seeds counting up from `seed`, and a vote over what it says.
 
-    Of a fallback each of the two is sampled, so that the second is asked where the first one's vote gave no answer.
+    What it does where that gave no answer is sampled as well.
     """
-    if isinstance(strategy, Fallback):
-        first, second = (sampled(one, samples, seed) for one in (strategy.first, strategy.second))
-        return Fallback(first, second, strategy.told)
+    retry = _sampled(strategy.retry, samples, seed) if strategy.retry else None
+    return replace(strategy, run=_sampled(strategy.run, samples, seed), retry=retry)
 
+
+def _sampled(step: Step, samples: int, seed: int) -> Step:
     def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         runs: list[Turn] = []
         for n in range(samples):
             latest = turn
-            for latest in strategy(turn, replace(parts, llm=sampling(parts.llm, seed + n)), stop):
+            for latest in step(turn, replace(parts, llm=sampling(parts.llm, seed + n)), stop):
                 yield latest
             if stop.is_set():
                 return
             runs.append(latest)
-        yield from _voted(turn, runs, parts, stop)
+        if runs != [turn] * samples:
+            yield _voted(runs, parts)
 
     return run
 
 
-def _voted(turn: Turn, runs: Sequence[Turn], parts: Parts, stop: Event) -> Iterator[Turn]:
-    form = turn.choices.form
+def _voted(runs: Sequence[Turn], parts: Parts) -> Turn:
+    form = runs[0].choices.form
     pooled = all(_by_votes(run) for run in runs)
     candidates = [one for run in runs for one in run.pool] if pooled else [_candidate(run) for run in runs]
     pool = vote(candidates, form, parts.embedder)
     winner = elect(pool, form, parts.embedder)
     if pooled or winner is None:
-        answer = Answer(winner.text if winner else "unknown", winner is None, "pool")
-        yield from citations.settle(replace(turn, pool=pool, answer=answer), parts, stop)
-    else:
-        # the run that gave the winning answer has its citations, too
-        yield replace(runs[pool.index(winner)], pool=pool)
+        return replace(runs[0], pool=pool, answer=Answer(winner.text, origin="pool") if winner else NO_ANSWER)
+    # the run that gave the winning answer has what belongs to it, such as its reasoning
+    return replace(runs[pool.index(winner)], pool=pool)
 
 
 def _by_votes(run: Turn) -> bool:

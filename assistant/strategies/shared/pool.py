@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.protocols import Embedder
+from assistant.text.markers import read
 from assistant.text.overlap import disagree
 from assistant.text.sentences import normalise
-from assistant.types import Candidate
+from assistant.types import Answer, Candidate
 
+# The answer of a pool whose passages all gave none.
+NO_ANSWER = Answer("unknown", unknown=True, origin="pool")
 # Mean cosine from which two chat answers count as one.
 SAME = 0.75
 
@@ -52,6 +55,13 @@ def elect(pool: Sequence[Candidate], form: str, embedder: Embedder) -> Candidate
     group = groups[list(pool).index(best)]
     members = [c for c, of in zip(pool, groups, strict=True) if of == group and not c.unknown]
     return members[0] if form == "factoid" else _central(members, embedder)
+
+
+def following(answer: Answer | None, texts: Sequence[str]) -> Sequence[str]:
+    """The text that comes next after this answer, which may have got markers since; none after the last."""
+    said = read(answer.text).text if answer else ""
+    plain = [read(text).text for text in texts]
+    return texts[plain.index(said) + 1 :][:1] if said in plain else ()
 
 
 def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[str]:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.grounding import citations
 from assistant.prompting.budget import fit
 from assistant.prompting.render import render
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
-from assistant.strategies.concat import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.text.sentences import CUT, finished
 from assistant.types import (
     Answer,
@@ -29,7 +28,7 @@ _LABEL = re.compile(r"^\W*(?:final\s+)?answer\W*:\W*", re.IGNORECASE | re.MULTIL
 
 
 def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `reasoning`, then `answer` with its citations, as they grow; `prompt` is a file beside concat's.
+    """Adds `reasoning`, then `answer`, as they grow; `prompt` is a file beside concat's.
 
     A thought that ends without "Answer:", or has no room left for it, is followed by a prompt that asks for the answer
     alone.
@@ -58,8 +57,7 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn
     # stopped in the middle, there is no answer yet, or only a part of one
     if not stop.is_set() and turn.answer:
-        answered = replace(turn.answer, unknown=says_unknown(turn.answer.text))
-        yield from citations.settle(replace(turn, answer=answered), parts, stop)
+        yield replace(turn, answer=replace(turn.answer, unknown=says_unknown(turn.answer.text)))
 
 
 def _concluded(completion: Completion, form: str) -> Answer:

@@ -1,0 +1,51 @@
+"""A turn's candidates as the estimator ranks them: the best as its passages, the next in reserve."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
+from statistics import fmean
+from threading import Event
+
+from assistant.errors import SequiturError
+from assistant.judges.relevance.estimate import PRIOR, likely, reranked, set_confidence
+from assistant.protocols import Estimator, Parts
+from assistant.types import Confidence, Passage, Relevance, Turn
+
+_LOG = logging.getLogger(__name__)
+
+
+def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Event) -> Turn:
+    """The turn with k of the candidates as `passages`, each with its confidence, and the next ones as `reserve`.
+
+    They are the best where reranking is set, and otherwise the first; fewer where a chat reply leaves some out.
+    If the estimator can't be used, or is stopped, the passages stay as they are.
+    """
+    if parts.estimator is None:
+        return turn.told("relevance_failed", "no relevance estimator is set.")
+    try:
+        judged = _ranked(turn, candidates, parts.estimator(parts.llm), parts, stop)
+    except SequiturError as error:
+        return turn.told("relevance_failed", error)
+    except Exception as error:  # noqa: BLE001 - a model may fail in any way, and an answer doesn't depend on this one
+        _LOG.exception("the relevance estimator failed")
+        return turn.told("relevance_failed", f"the relevance estimator failed ({error}).")
+    return turn if stop.is_set() else judged
+
+
+def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, parts: Parts, stop: Event) -> Turn:
+    k, knobs = turn.choices.k, parts.settings.relevance
+    asked = [turn.question, turn.contextual] if knobs.rerank and turn.used_facts else [turn.question]
+    estimates = [estimator.estimate(question, candidates, stop) for question in asked]
+    relevance = [max(of_one, key=lambda one: one.score) for of_one in zip(*estimates, strict=True)]
+    judged = [replace(one, confidence=known.confidence) for one, known in zip(candidates, relevance, strict=True)]
+    if knobs.rerank:
+        fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*estimates, strict=True)]
+        judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.keep), PRIOR)]
+    confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
+    least = knobs.least if turn.choices.form == "chat" else 0.0
+    kept = likely([passage.confidence or 0.0 for passage in judged], least, k)
+    shown, reserve = (tuple(compress(judged[part], kept[part])) for part in (slice(k), slice(k, None)))
+    return replace(turn, passages=shown, reserve=reserve, confidence=confidence)

@@ -1,0 +1,35 @@
+"""The model's own knowledge as a reply: it rests on no source, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+from assistant.prompting.budget import fit
+from assistant.prompting.unknown import says_unknown
+from assistant.protocols import Parts
+from assistant.strategies.shared.reading import FACTOID_ROOM
+from assistant.text.markers import read
+from assistant.text.sentences import finished
+from assistant.types import Answer, Options, Turn
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds an `answer` from the model's own knowledge; unknown where the model doesn't know either."""
+    form = turn.choices.form
+    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
+    messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.used_facts, question=turn.question)
+    turn = replace(turn, cuts=turn.cuts + cuts)
+    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+        if completion.read:
+            yield turn.reading(completion)
+            continue
+        text = finished(completion, form)
+        lost = bool(completion.finish) and says_unknown(text)
+        yield replace(turn, answer=Answer(text, lost, "model") if lost or form == "factoid" else unbacked(text))
+
+
+def unbacked(text: str) -> Answer:
+    """A chat answer that rests on no source, without the markers that the model wrote."""
+    return Answer(read(text).text, origin="model", outcome="own")

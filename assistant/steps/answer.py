@@ -1,0 +1,54 @@
+"""Answers from the passages by the turn's strategy, or says why not where no passage seems to answer the question.
+
+The confidence of the set is that of its best passage; under the threshold the library counts as not holding the answer
+(RE-RAG, section 5.1), and answering from the model's own knowledge instead is the paper's mixed strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+from assistant.protocols import Parts
+from assistant.settings import Below
+from assistant.steps import _own
+from assistant.strategies.shared.strategy import strategy_named
+from assistant.types import Answer, Turn
+from assistant.wording.replies import fixed
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds what the strategy adds, or an `answer` without sources, and an event that says why."""
+    if turn.left_out and not turn.shown:
+        yield replace(turn, answer=fixed("unsuited"))
+    elif is_from_passages(turn, parts):
+        yield from strategy_named(turn.choices.strategy).run(turn, parts, stop)
+    else:
+        yield from _instead(below_of(turn, parts), _none_relevant(turn), parts, stop)
+
+
+def is_from_passages(turn: Turn, parts: Parts) -> bool:
+    """Whether this turn is answered from its passages: they are relevant enough, or that is set all the same."""
+    return turn.confidence is None or turn.confidence.level != "none" or below_of(turn, parts) == "answer"
+
+
+def below_of(turn: Turn, parts: Parts) -> Below:
+    """What happens to this turn where no passage answers."""
+    return turn.choices.below or parts.settings.relevance.below_for(turn.choices.form)
+
+
+def _none_relevant(turn: Turn) -> Turn:
+    if turn.confidence is None:
+        return turn
+    value, threshold = turn.confidence.value, turn.confidence.threshold
+    return turn.told("none_relevant", f"confidence {value:.2f}, below {threshold:.2f}")
+
+
+def _instead(below: Below, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    if below == "own":
+        yield from _own.run(turn, parts, stop)
+    elif below == "ask" and turn.choices.form == "chat":
+        yield replace(turn, answer=fixed("ask", "model"))
+    else:
+        yield replace(turn, answer=Answer("unknown", unknown=True, outcome="withheld"))

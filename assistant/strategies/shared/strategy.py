@@ -1,0 +1,63 @@
+"""What a file of `assistant/strategies` has: how it answers, and what it does where that is no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from threading import Event
+
+from assistant.flow import variants
+from assistant.protocols import Parts, Step
+from assistant.types import Passage, Turn
+
+
+def _none(_: Turn) -> tuple[Passage, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How a question is answered from the turn's passages.
+
+    `run` adds an `answer`, not cited yet. `retry` adds the next best one where the one before is unknown, and yields
+    nothing where there is no other. `sources` are passages beside the turn's own that the answer may be from.
+    """
+
+    run: Step
+    retry: Step | None = None
+    sources: Callable[[Turn], tuple[Passage, ...]] = _none
+
+
+def strategy_named(name: str) -> Strategy:
+    """The strategy of this name.
+
+    Raises:
+        SettingsError: there is no such strategy; the message lists those there are.
+    """
+    run = variants.step("strategies", name)
+    module = import_module(f"assistant.strategies.{name}")
+    return Strategy(run, getattr(module, "retry", None), getattr(module, "sources", _none))
+
+
+def is_unanswered(turn: Turn) -> bool:
+    """Whether the strategy was asked, and gave no answer that stands."""
+    answer = turn.answer
+    return answer is not None and answer.unknown and answer.outcome == "written" and answer.origin != "model"
+
+
+def in_full(strategy: Strategy) -> Step:
+    """The strategy as one step, with its next answers where one is unknown; nothing is cited."""
+
+    def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+        """Adds what the strategy adds."""
+        for turn in strategy.run(turn, parts, stop):
+            yield turn
+        while strategy.retry and is_unanswered(turn) and not stop.is_set():
+            before = turn
+            for turn in strategy.retry(turn, parts, stop):
+                yield turn
+            if turn is before:
+                return
+
+    return run
