@@ -39,7 +39,7 @@ from assistant.steps import (
     rewrite,
     suit,
 )
-from assistant.strategies.shared.strategy import strategy_named
+from assistant.strategies.shared.strategy import is_unanswered, strategy_named
 from assistant.text.sentences import clean
 from assistant.types import Choices, Turn
 
@@ -102,7 +102,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     except SequiturError as error:
         yield replace(turn, status="failed", error=str(error), step="", wait=None)
         return
-    yield replace(turn, status="stopped" if stop.is_set() else "done", step="", wait=None)
+    yield _stopped(turn) if stop.is_set() else replace(turn, status="done", step="", wait=None)
 
 
 def check(choices: Choices) -> None:
@@ -140,6 +140,12 @@ def accepted(utterance: str, most: int) -> str:
             "Shorten it, or add long text as a document."
         )
     return utterance
+
+
+def _stopped(turn: Turn) -> Turn:
+    """The turn as it is kept where it was stopped: an answer that says nothing isn't."""
+    turn = replace(turn, status="stopped", step="", wait=None)
+    return replace(turn, answer=None, sentences=(), citations=()) if is_unanswered(turn) else turn
 
 
 def _flow_of(turn: Turn, parts: Parts) -> Flow:

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 
 from assistant.library.shelves import library_folder
 from assistant.library.writer import writing
+from assistant.protocols import Parts, Step
 from assistant.settings import Settings
+from assistant.steps import cite, fallback
+from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.overlap import coverage
 from assistant.types import (
     Choice,
@@ -24,6 +27,7 @@ from assistant.types import (
     Options,
     Passage,
     State,
+    Turn,
     Verdict,
 )
 
@@ -155,3 +159,15 @@ def library_of(settings: Settings, name: str, passages: Sequence[Passage]) -> No
         writer.clear()
         writer.add(name, passages)
         writer.commit({})
+
+
+def answering(name: str) -> Step:
+    """The strategy of this name with what a turn does behind it: its answer cited, and another where that is none."""
+
+    def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+        turn = replace(turn, choices=replace(turn.choices, strategy=name))
+        for step in (strategy_named(name).run, cite.run, fallback.run):
+            for turn in step(turn, parts, stop):
+                yield turn
+
+    return run

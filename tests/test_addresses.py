@@ -10,27 +10,29 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.grounding.citations import NOT_LOOKED_AT, SET_ASIDE, settle
 from assistant.judges.addresses import ANY, Addresses
 from assistant.protocols import Parts
-from assistant.steps.abstain import OWN
-from assistant.steps.admit import NOT_HELD, UNANSWERED, UNSUPPORTED
-from assistant.strategies.concat_pf import FELL_BACK
+from assistant.steps import cite
+from assistant.steps.own import unbacked
 from assistant.types import (
     Answer,
     Choice,
     Choices,
     Claim,
+    Happened,
     Messages,
     Passage,
     Turn,
     Verdict,
 )
+from assistant.wording.replies import FIXED
 from tests.scripted import ScriptedLLM
 
 QUESTION = "Which drink holds no lactose?"
 REPLY = "Oat drink holds no lactose."
 ALONE = Choices(strategy="concat", loop="retrieve_then_generate")
+
+NOT_HELD = Answer(FIXED["not_held"], unknown=True, outcome="not_held")
 
 
 def choosing(parts: Parts, *yes: float, replies: Sequence[str] = (), threshold: float = 0.6) -> Parts:
@@ -43,7 +45,8 @@ def choosing(parts: Parts, *yes: float, replies: Sequence[str] = (), threshold: 
 def settled(parts: Parts, text: str = REPLY, stop: Event | None = None, **given: object) -> Turn:
     passages = given.pop("passages", tuple(parts.retriever.search(QUESTION, 3)))
     turn = Turn(QUESTION, question=QUESTION, passages=passages, answer=Answer(text), **given)
-    *_, turn = settle(turn, parts, stop or Event())
+    for turn in cite.run(turn, parts, stop or Event()):  # noqa: B007 - the last one is looked at
+        pass
     return turn
 
 
@@ -65,7 +68,7 @@ def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept
     """The judge of these tests is as sure as can be, so that the model has to be nearly as sure of the contrary."""
     turn = settled(choosing(parts, yes))
     assert turn.answer == Answer(f"{REPLY} [1]", unknown=not kept)
-    assert turn.events == (() if kept else (SET_ASIDE,))
+    assert turn.events == (() if kept else (Happened("set_aside"),))
     assert turn.citations
     assert "addresses" in turn.timings
 
@@ -73,7 +76,7 @@ def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept
 def test_what_only_says_the_question_again_is_set_aside_and_nobody_is_asked(parts: Parts) -> None:
     turn = settled(choosing(parts), "The drink holds no lactose.")
     assert turn.answer == Answer("The drink holds no lactose. [1]", unknown=True)
-    assert turn.events == (SET_ASIDE,)
+    assert turn.events == (Happened("set_aside"),)
 
 
 def test_a_threshold_of_0_asks_nobody(parts: Parts) -> None:
@@ -109,7 +112,7 @@ def test_a_model_that_can_not_choose_keeps_the_reply_and_it_is_said(parts: Parts
 
     turn = settled(replace(choosing(parts), llm=Mute()))
     assert turn.answer == Answer(f"{REPLY} [1]")
-    assert turn.events == (f"{NOT_LOOKED_AT}yes and no begin alike.",)
+    assert turn.events == (Happened("second_look_failed", "yes and no begin alike."),)
 
 
 # --- in a whole turn ---------------------------------------------------------------------------------------------
@@ -118,23 +121,23 @@ def test_a_model_that_can_not_choose_keeps_the_reply_and_it_is_said(parts: Parts
 def test_what_was_set_aside_falls_back_to_each_passage_alone(parts: Parts) -> None:
     replies = ("Lactose is the sugar in milk.", "unknown", REPLY, "unknown")
     turn = asked(choosing(parts, 0.0, 0.9, replies=replies), replace(ALONE, strategy="concat_pf", k=3))
-    assert turn.events == (SET_ASIDE, FELL_BACK)
+    assert turn.events == (Happened("set_aside"), Happened("fell_back"))
     assert turn.answer == Answer(f"{REPLY} [1]", origin="pool")
 
 
 def test_what_was_set_aside_is_not_shown_as_the_models_own(parts: Parts) -> None:
     parts = choosing(parts, 0.0, replies=(REPLY, "Almond drink has none."))
     turn = asked(parts)
-    assert turn.answer == Answer(f"{OWN}\n\nAlmond drink has none.", origin="model")
-    assert turn.events == (SET_ASIDE, UNANSWERED)
+    assert turn.answer == unbacked("Almond drink has none.")
+    assert turn.events == (Happened("set_aside"), Happened("own_knowledge"))
     assert turn.citations == ()
 
 
 @pytest.mark.parametrize("below", ["answer", "refuse", "ask"])
 def test_or_it_is_said_that_the_library_holds_nothing(parts: Parts, below: str) -> None:
     turn = asked(choosing(parts, 0.0, replies=(REPLY,)), replace(ALONE, below=below))
-    assert turn.answer == Answer(NOT_HELD, unknown=True)
-    assert (turn.citations, UNSUPPORTED in turn.events) == ((), False)
+    assert turn.answer == NOT_HELD
+    assert (turn.citations, Happened("unsupported") in turn.events) == ((), False)
 
 
 # --- what the model is shown -------------------------------------------------------------------------------------

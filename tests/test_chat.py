@@ -9,15 +9,16 @@ from threading import Event
 
 import pytest
 
-from assistant.chat import BROKEN, NOT_YET, Chat, exchanges
+from assistant.chat import BROKEN, Chat, exchanges
 from assistant.errors import StoreError, UtteranceError
 from assistant.protocols import Parts, silent
-from assistant.steps.abstain import unbacked
+from assistant.steps.own import unbacked
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.types import (
     Choices,
     Exchange,
+    Happened,
     Turn,
     Wait,
 )
@@ -204,7 +205,7 @@ class TestWhileDocumentsAreAdded:
         chat, conversations, _ = start(DRAFT, ANSWER)
         with chat.arrivals.of("me", silent):
             turn = asked(chat, conversations.new("me").id, "What is a good diet?")
-        assert (turn.status, turn.events) == ("done", (NOT_YET,))
+        assert (turn.status, turn.events) == ("done", (Happened("documents_missing"),))
 
     def test_it_can_be_stopped(self, start: Start) -> None:
         chat, conversations, _ = start()

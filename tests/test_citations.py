@@ -13,17 +13,20 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.grounding.citations import NOT_CHECKED, gather, is_claim, settle
+from assistant.grounding.align import gather
+from assistant.grounding.claims import is_claim
 from assistant.judges import support as trained
 from assistant.judges.by_llm import ByLLM
 from assistant.judges.relevance.packed import WEIGHTS
 from assistant.parts import load_support
 from assistant.protocols import Parts, SupportJudge
 from assistant.settings import Settings, TurnSettings
+from assistant.steps import cite
 from assistant.types import (
     Answer,
     Choices,
     Claim,
+    Happened,
     Passage,
     Turn,
     Verdict,
@@ -49,7 +52,7 @@ def cited(
     turn = Turn("What is good?", question="What is good?", passages=tuple(passages), answer=Answer(text), **given)
     knobs = parts.settings.turn.model_copy(update={"addresses_threshold": 0.0})
     settings = parts.settings.model_copy(update={"turn": knobs})
-    *_, turn = settle(turn, replace(parts, settings=settings, support=lambda _: judge), stop or Event())
+    *_, turn = cite.run(turn, replace(parts, settings=settings, support=lambda _: judge), stop or Event())
     return turn
 
 
@@ -276,17 +279,17 @@ class Broken(WordJudge):
 
 def test_without_a_judge_nothing_is_cited_and_the_turn_says_so(parts: Parts) -> None:
     turn = Turn("What?", question="What?", passages=PASSAGES, answer=Answer("Lentils are rich in protein [1]."))
-    *_, turn = settle(turn, replace(parts, support=None), Event())
+    *_, turn = cite.run(turn, replace(parts, support=None), Event())
     assert turn.answer == Answer("Lentils are rich in protein.")
     assert states(turn) == ["unchecked"]
     assert turn.citations == ()
-    assert turn.events == (f"{NOT_CHECKED}no judge is set.",)
+    assert turn.events == (Happened("not_checked", "no judge is set."),)
 
 
 def test_a_judge_that_breaks_leaves_the_answer(parts: Parts) -> None:
     turn = cited(parts, "Lentils are rich in protein.", Broken())
     assert turn.answer == Answer("Lentils are rich in protein.")
-    assert turn.events == (f"{NOT_CHECKED}the judge failed (out of memory).",)
+    assert turn.events == (Happened("not_checked", "the judge failed (out of memory)."),)
 
 
 def test_a_judge_that_is_cut_short_ends_no_turn(
@@ -303,8 +306,7 @@ def test_a_judge_that_is_cut_short_ends_no_turn(
     asked = replace(parts, llm=llm, support=support, retriever=FixedRetriever(list(PASSAGES)))
     *_, turn = flow.run(Turn("What are lentils rich in?", choices=Choices(k=2)), asked, Event())
     assert (turn.status, states(turn), turn.citations) == ("done", ["unchecked"] * 2, ())
-    assert [event for event in turn.events if event.startswith(NOT_CHECKED)] == list(turn.events)
-    assert len(turn.events) == 1
+    assert [event.code for event in turn.events] == ["not_checked"]
 
 
 def test_a_stop_while_it_is_judged_leaves_the_answer_as_it_was(parts: Parts) -> None:

@@ -10,7 +10,8 @@ from assistant.protocols import Parts
 from assistant.settings import TurnSettings
 from assistant.steps import converse
 from assistant.steps.intent import intent_of
-from assistant.types import Answer, Turn
+from assistant.types import Turn
+from assistant.wording.replies import fixed
 from tests.scripted import ScriptedLLM
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "data/intents.jsonl").read_text("utf-8").splitlines()]
@@ -65,5 +66,5 @@ def test_what_is_told_is_thanked_for_without_asking_the_model(parts: Parts, embe
     llm = ScriptedLLM()
     turn = Turn("I'm from Kenya and I have diabetes.")
     *_, turn = converse.run(turn, replace(parts, llm=llm, embedder=embedder), Event())
-    assert turn.answer == Answer(converse.TOLD, origin="conversation")
+    assert turn.answer == fixed("acknowledged", "conversation")
     assert llm.prompts == []

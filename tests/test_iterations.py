@@ -17,7 +17,7 @@ from assistant.types import (
     RankedFact,
     Turn,
 )
-from tests.scripted import ScriptedLLM
+from tests.scripted import ScriptedLLM, answering
 
 QUESTION = "where was the mother of Ada born"
 
@@ -200,7 +200,7 @@ def test_without_a_document_the_strategy_reads_the_passages(parts: Parts) -> Non
     llm = ScriptedLLM(["18 grams"])
     turn = Turn("how much", question="how much", passages=(Passage("p", "Lentils", "18 grams."),))
     turn = replace(turn, choices=Choices(form="factoid"))
-    *_, turn = variants.step("strategies", "document")(turn, replace(parts, llm=llm), Event())
+    *_, turn = answering("document")(turn, replace(parts, llm=llm), Event())
     assert turn.answer
     assert turn.answer.text == "18 grams"
     assert "[1] Lentils: 18 grams." in llm.prompts[0][-1].content

@@ -10,7 +10,7 @@ import pytest
 from assistant import turn as flow
 from assistant.protocols import Parts
 from assistant.steps import language
-from assistant.steps.abstain import OWN, unbacked
+from assistant.steps.own import unbacked
 from assistant.types import (
     Answer,
     Citation,
@@ -18,6 +18,7 @@ from assistant.types import (
     Sentence,
     Turn,
 )
+from assistant.wording.replies import LABEL, reply
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
 RENT = "Quel est le montant du loyer ?"
@@ -100,7 +101,7 @@ def test_the_line_that_tells_of_no_source_stays(parts: Parts) -> None:
     turn = Turn(RENT, english="How much is the rent?", answer=unbacked("About 800 euros."))
     turn = through(language.reply, turn, with_llm(parts, ScriptedLLM(["Environ 800 euros."])))
     assert turn.answer
-    assert turn.answer.text == f"{OWN}\n\nEnviron 800 euros."
+    assert reply(turn.answer) == f"{LABEL}\n\nEnviron 800 euros."
 
 
 def test_a_sentence_that_can_not_be_translated_stays_as_it_is(parts: Parts) -> None:
@@ -109,9 +110,14 @@ def test_a_sentence_that_can_not_be_translated_stays_as_it_is(parts: Parts) -> N
     assert turn.answer == unbacked("About 800 euros.")
 
 
-def test_by_default_the_reply_stays_as_it_was_checked() -> None:
-    assert "language" not in dict(flow.asked(Turn(RENT)))
-    assert dict(flow.asked(Turn(RENT), translated=True))["language"] is language.reply
+def test_by_default_the_reply_stays_as_it_was_checked(parts: Parts) -> None:
+    knobs = parts.settings.turn.model_copy(update={"translate": True})
+    translating = replace(parts, settings=parts.settings.model_copy(update={"turn": knobs}))
+    usual, translated = (
+        {stage.name: stage.step for stage in flow.question_flow(Turn(RENT), some)} for some in (parts, translating)
+    )
+    assert "language" not in usual
+    assert translated["language"] is language.reply
 
 
 def test_an_english_passage_full_of_foreign_names_is_english(parts: Parts) -> None:

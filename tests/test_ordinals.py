@@ -9,7 +9,7 @@ import pytest
 
 from assistant.protocols import Parts
 from assistant.steps import rewrite
-from assistant.steps._ordinals import spelt_out
+from assistant.steps.ordinals import spelt_out
 from assistant.types import Exchange, Turn
 from tests.scripted import ScriptedLLM
 

@@ -17,10 +17,10 @@ from assistant.ikat.play import Plan, open_run, ranking
 from assistant.judges.quality import LABELS, Classifier, fit
 from assistant.protocols import Parts
 from assistant.steps import quality
-from assistant.steps.quality import NONE_RELIABLE, NOT_JUDGED
 from assistant.types import (
     Choices,
     Dropped,
+    Happened,
     Passage,
     Query,
     Turn,
@@ -105,9 +105,9 @@ def test_one_passage_always_stays(parts: Parts, path: Path) -> None:
     turn = asked(judging(parts, path, CHAT, SPAM))
     assert ids(turn) == ["unreliable"]
     assert [one.passage.id for one in turn.dropped] == ["junk"]
-    assert turn.events == (NONE_RELIABLE,)
+    assert turn.events == (Happened("none_reliable"),)
     alone = asked(judging(parts, path, SPAM))
-    assert (ids(alone), alone.dropped, alone.events) == (["junk"], (), (NONE_RELIABLE,))
+    assert (ids(alone), alone.dropped, alone.events) == (["junk"], (), (Happened("none_reliable"),))
 
 
 def test_the_places_of_those_left_out_go_to_the_ones_ranked_next(parts: Parts, path: Path) -> None:
@@ -136,7 +136,7 @@ def test_no_more_than_the_depth_is_looked_at(parts: Parts, path: Path) -> None:
     shallow = parts.settings.retrieve.model_copy(update={"depth": 2})
     parts = replace(parts, settings=parts.settings.model_copy(update={"retrieve": shallow}))
     found = asked(parts, replace(ASKED, choices=replace(ASKED.choices, k=1)))
-    assert (ids(found), found.events) == (["junk"], (NONE_RELIABLE,))
+    assert (ids(found), found.events) == (["junk"], (Happened("none_reliable"),))
 
 
 def test_nothing_found_is_no_event(parts: Parts, path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_further_loop_writes_from_what_is_reliable(parts: Parts, path: Path) -
     assert "junk" not in ids(turn)
     assert [digest.passage_id for digest in turn.digests] == ids(turn)
     worse = asked(judging(parts, path, SPAM, CHAT), replace(ASKED, choices=turn.choices))
-    assert worse.events == (NONE_RELIABLE,)
+    assert worse.events == (Happened("none_reliable"),)
 
 
 def test_the_classifier_is_read_once_and_again_when_it_was_trained_anew(
@@ -186,8 +186,8 @@ def test_without_a_usable_classifier_the_turn_goes_on_and_says_so(
         assert ids(turn) == ["junk", "reliable"]
         assert turn.dropped == ()
         [event] = turn.events
-        assert event.startswith(NOT_JUDGED)
-        assert "train it with: python -m assistant train quality" in event
+        assert event.code == "quality_failed"
+        assert "train it with: python -m assistant train quality" in event.detail
     assert reads == [other]
 
 

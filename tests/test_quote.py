@@ -13,20 +13,22 @@ from assistant.errors import ModelError
 from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
 from assistant.steps import quote
-from assistant.steps.abstain import OWN
-from assistant.steps.admit import NOT_HELD
-from assistant.steps.quote import QUOTED
+from assistant.steps.own import unbacked
 from assistant.types import (
     Answer,
     Choices,
+    Happened,
     Passage,
     Relevance,
     Turn,
 )
+from assistant.wording.replies import FIXED
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 QUESTION = "Which drink holds no lactose?"
 SENTENCE = "Oat drink holds no lactose."
+
+NOT_HELD = Answer(FIXED["not_held"], unknown=True, outcome="not_held")
 
 
 @dataclass
@@ -75,7 +77,7 @@ def test_the_sentence_that_is_ranked_highest_is_quoted_and_cited(parts: Parts) -
     turn = asked(parts_with(parts, estimator, 0.9))
     assert turn.answer == Answer(f"{SENTENCE} [1]")
     assert [(one.passage_id, one.quote) for one in turn.citations] == [("p2", SENTENCE)]
-    assert turn.events == (QUOTED,)
+    assert turn.events == (Happened("quoted"),)
     assert "quote" in turn.timings
     # of every passage that is shown, each sentence alone
     assert SENTENCE in estimator.asked[-1]
@@ -84,17 +86,17 @@ def test_the_sentence_that_is_ranked_highest_is_quoted_and_cited(parts: Parts) -
 
 def test_a_sentence_that_does_not_pass_leaves_the_turn_as_it_was(parts: Parts) -> None:
     turn = asked(parts_with(parts, Likes("Oat drink"), 0.0))
-    assert turn.answer == Answer(NOT_HELD, unknown=True)
+    assert turn.answer == NOT_HELD
     assert (turn.events, turn.citations) == ((), ())
     own = asked(parts_with(parts, Likes("Oat drink"), 0.0, replies=("unknown", "Almond drink.")), below="own")
-    assert own.answer == Answer(f"{OWN}\n\nAlmond drink.", origin="model")
+    assert own.answer == unbacked("Almond drink.")
 
 
 def test_a_reply_that_was_set_aside_is_replaced_as_well(parts: Parts) -> None:
     replies = ("Lactose is the sugar in milk.",)
     turn = asked(parts_with(parts, Likes("Oat drink"), 0.0, 0.9, replies=replies))
     assert turn.answer == Answer(f"{SENTENCE} [1]")
-    assert turn.events[-1] == QUOTED
+    assert turn.events[-1] == Happened("quoted")
     assert [sentence.text for sentence in turn.sentences] == [SENTENCE]
 
 
@@ -103,7 +105,7 @@ def test_an_answer_stays_as_it_is(parts: Parts) -> None:
     turn = asked(parts_with(parts, estimator, 0.9, replies=("Lactose is the sugar in milk.",)))
     assert turn.answer == Answer("Lactose is the sugar in milk. [1]")
     assert len(estimator.asked) == 1
-    assert QUOTED not in turn.events
+    assert Happened("quoted") not in turn.events
 
 
 def test_short_answers_are_not_quoted(parts: Parts) -> None:
@@ -113,7 +115,7 @@ def test_short_answers_are_not_quoted(parts: Parts) -> None:
 def test_where_no_passage_seems_to_answer_none_is_quoted(parts: Parts) -> None:
     estimator = Likes("Camels")
     turn = asked(parts_with(parts, estimator))
-    assert turn.answer == Answer(NOT_HELD, unknown=True)
+    assert turn.answer == NOT_HELD
     assert len(estimator.asked) == 1
 
 
@@ -121,13 +123,13 @@ def test_where_no_passage_seems_to_answer_none_is_quoted(parts: Parts) -> None:
 def test_without_an_estimator_nothing_is_quoted(parts: Parts, error: Exception) -> None:
     for estimator in (None, Broken(error)):
         turn = asked(parts_with(parts, estimator))
-        assert (turn.status, turn.answer, turn.events) == ("done", Answer(NOT_HELD, unknown=True), ())
+        assert (turn.status, turn.answer, turn.events) == ("done", NOT_HELD, ())
 
 
 def test_where_nothing_was_found_nothing_is_quoted(parts: Parts) -> None:
     found = replace(parts_with(parts, Likes("Oat drink")), retriever=FixedRetriever([]))
     turn = asked(found)
-    assert (turn.answer, turn.events) == (Answer(NOT_HELD, unknown=True), ())
+    assert (turn.answer, turn.events) == (NOT_HELD, ())
 
 
 def test_a_stop_before_it_leaves_the_turn(parts: Parts) -> None:

@@ -12,25 +12,25 @@ import pytest
 from assistant import turn as flow
 from assistant.errors import ModelError
 from assistant.judges.relevance.by_llm import LlmEstimator
+from assistant.judges.relevance.ranked import estimated
 from assistant.parts import load_estimator
 from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
-from assistant.steps.abstain import ASK, OWN, said
-from assistant.steps.admit import NOT_HELD, UNANSWERED, UNSUPPORTED
-from assistant.steps.relevance import NOT_JUDGED, estimated
+from assistant.steps.own import unbacked
 from assistant.strategies import re_rag
-from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import (
     Answer,
     Choices,
     Completion,
     Confidence,
+    Happened,
     Passage,
     Query,
     RankedFact,
     Relevance,
     Turn,
 )
+from assistant.wording.replies import FIXED, LABEL, reply
 from assistant.wording.views import as_json, headline, instead
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -38,6 +38,8 @@ pytest_plugins = ["tests.fixtures_relevance"]
 QUESTION = "Which drink holds no lactose?"
 # As sure as can be, since the judge of these tests is as sure of the contrary.
 NO = {"yes": 0.0, "no": 1.0}
+
+NOT_HELD = Answer(FIXED["not_held"], unknown=True, outcome="not_held")
 
 
 @dataclass
@@ -231,8 +233,8 @@ def test_an_estimator_that_fails_does_not_end_the_turn(parts: Parts, error: Exce
     assert turn.status == "done"
     assert turn.answer
     assert not turn.answer.unknown
-    assert turn.events[0].startswith(NOT_JUDGED)
-    assert says in turn.events[0]
+    assert turn.events[0].code == "relevance_failed"
+    assert says in turn.events[0].detail
     assert [one.id for one in turn.passages] == ["p1", "p2"]
     assert turn.confidence is None
 
@@ -251,9 +253,9 @@ def test_no_passage_is_no_confidence(parts: Parts) -> None:
 def test_under_the_threshold_nothing_is_made_up(parts: Parts) -> None:
     turn = asked(sure(parts, Sure({"p2": 0.3}), below="refuse"), Turn(QUESTION, choices=choices(strategy="concat_pf")))
     assert turn.answer
-    assert (turn.answer.text, turn.answer.unknown) == (NOT_HELD, True)
-    assert turn.events == ("No passage seems to answer this (confidence 0.30, below 0.50).",)
-    assert FELL_BACK not in turn.events
+    assert (turn.answer.text, turn.answer.unknown) == (NOT_HELD.text, True)
+    assert turn.events == (Happened("none_relevant", "confidence 0.30, below 0.50"),)
+    assert Happened("fell_back") not in turn.events
     assert turn.confidence
     assert turn.confidence.level == "none"
 
@@ -262,7 +264,7 @@ def test_or_the_model_answers_itself_and_says_so(parts: Parts) -> None:
     parts = sure(parts, Sure({"p2": 0.3}), "Oat drink, I believe.", below="own")
     turn = asked(parts, Turn(QUESTION, choices=choices()))
     assert turn.answer
-    assert turn.answer.text == f"{OWN}\n\nOat drink, I believe."
+    assert reply(turn.answer) == f"{LABEL}\n\nOat drink, I believe."
     assert turn.answer.origin == "model"
     assert turn.citations == ()
     # its prompt holds no passage
@@ -272,20 +274,20 @@ def test_or_the_model_answers_itself_and_says_so(parts: Parts) -> None:
 def test_or_the_person_is_asked(parts: Parts) -> None:
     turn = asked(sure(parts, Sure({"p2": 0.3}), below="ask"), Turn(QUESTION, choices=choices()))
     assert turn.answer
-    assert turn.answer.text == ASK
+    assert turn.answer.text == FIXED["ask"]
 
 
 def test_a_model_that_does_not_know_either_says_so(parts: Parts) -> None:
     turn = asked(sure(parts, Sure({"p2": 0.1}), "unknown", below="own"), Turn(QUESTION, choices=choices()))
     assert turn.answer
     assert turn.answer.unknown
-    assert turn.answer.text == NOT_HELD
+    assert turn.answer.text == NOT_HELD.text
 
 
 def test_a_model_that_was_asked_and_does_not_know_has_no_draft_on_offer(parts: Parts) -> None:
     drafted = choices(loop="grg")
     turn = asked(sure(parts, Sure({}), "It may be milk.", "unknown", below="own"), Turn(QUESTION, choices=drafted))
-    assert turn.answer == Answer(NOT_HELD, unknown=True, origin="model")
+    assert turn.answer == replace(NOT_HELD, origin="model")
     assert turn.own_answer == ""
     turn = asked(sure(parts, Sure({}), "It may be milk.", below="refuse"), Turn(QUESTION, choices=drafted))
     assert turn.own_answer == "It may be milk."
@@ -296,14 +298,14 @@ def test_a_reply_of_its_own_knowledge_never_cites(parts: Parts) -> None:
     turn = asked(
         sure(parts, Sure({}), "Oat drink holds no lactose. [1]", below="own"), Turn(QUESTION, choices=choices())
     )
-    assert turn.answer == Answer(f"{OWN}\n\nOat drink holds no lactose.", origin="model")
+    assert turn.answer == unbacked("Oat drink holds no lactose.")
     assert (turn.citations, turn.sentences) == ((), ())
 
 
 def test_chat_replies_come_from_the_model_by_default_and_short_answers_from_the_passages(parts: Parts) -> None:
     turn = asked(sure(parts, Sure({}), "Oat drink, I believe."), Turn(QUESTION, choices=choices()))
     assert turn.answer
-    assert (turn.answer.origin, said(turn.answer)) == ("model", "Oat drink, I believe.")
+    assert (turn.answer.origin, turn.answer.text) == ("model", "Oat drink, I believe.")
     turn = asked(sure(parts, Sure({}), "oat drink"), Turn(QUESTION, choices=choices(form="factoid")))
     assert turn.answer == Answer("oat drink")
     assert turn.events == ()
@@ -329,11 +331,11 @@ def test_at_the_threshold_it_is_answered(parts: Parts) -> None:
 
 
 def test_factoid_answers_abstain_as_well(parts: Parts) -> None:
-    for below, reply in (("refuse", "unknown"), ("ask", "unknown"), ("own", "oat drink")):
+    for below, text in (("refuse", "unknown"), ("ask", "unknown"), ("own", "oat drink")):
         parts = sure(parts, Sure({}), "oat drink", below=below)
         turn = asked(parts, Turn(QUESTION, choices=choices(form="factoid")))
         assert turn.answer
-        assert turn.answer.text == reply
+        assert turn.answer.text == text
 
 
 def test_the_estimator_can_tell_what_is_unknown(parts: Parts) -> None:
@@ -375,8 +377,8 @@ def unanswered(parts: Parts, below: str, *replies: object, **more: object) -> tu
 
 def test_the_model_is_asked_where_the_passages_gave_no_answer(parts: Parts) -> None:
     turn, parts = unanswered(parts, "own", "unknown", "Almond drink has none.")
-    assert turn.answer == Answer(f"{OWN}\n\nAlmond drink has none.", origin="model")
-    assert (turn.citations, turn.own_answer, turn.events) == ((), "", (UNANSWERED,))
+    assert turn.answer == unbacked("Almond drink has none.")
+    assert (turn.citations, turn.own_answer, turn.events) == ((), "", (Happened("own_knowledge"),))
     assert turn.spent["own"].completion == 4
     assert "Lactose is the sugar" not in parts.llm.prompts[-1][-1].content
 
@@ -392,13 +394,13 @@ def test_a_draft_that_came_to_its_end_is_what_the_model_knows(
     parts: Parts, draft: str, replies: tuple[str, ...], text: str
 ) -> None:
     turn, parts = unanswered(parts, "own", draft, "unknown", *replies, loop="grg")
-    assert turn.answer == Answer(f"{OWN}\n\n{text}", origin="model")
+    assert turn.answer == unbacked(text)
     assert parts.llm.replies == []
 
 
 def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None:
     turn, _ = unanswered(parts, "own", "unknown", "unknown")
-    assert turn.answer == Answer(NOT_HELD, unknown=True, origin="model")
+    assert turn.answer == replace(NOT_HELD, origin="model")
     assert instead(turn) == ""
 
 
@@ -409,16 +411,16 @@ def test_of_a_persons_own_documents_the_model_is_not_asked(parts: Parts, likelie
     parts = replace(parts, llm=ScriptedLLM(["It is almond drink.", "unknown"], [NO]))
     turn = asked(parts, Turn(QUESTION, choices=choices(loop="grg")))
     if likeliest == "p2":
-        assert turn.answer == Answer(NOT_HELD, unknown=True)
+        assert turn.answer == NOT_HELD
         assert (turn.own_answer, turn.events) == ("", ())
     else:
-        assert turn.answer == Answer(f"{OWN}\n\nIt is almond drink.", origin="model")
+        assert turn.answer == unbacked("It is almond drink.")
 
 
 @pytest.mark.parametrize("below", ["refuse", "ask", "answer"])
 def test_nobody_is_asked_where_the_settings_say_otherwise(parts: Parts, below: str) -> None:
     turn, _ = unanswered(parts, below, "It is almond drink.", "unknown", loop="grg")
-    assert turn.answer == Answer(NOT_HELD, unknown=True)
+    assert turn.answer == NOT_HELD
     assert turn.own_answer == "It is almond drink."
 
 
@@ -430,12 +432,12 @@ def test_what_no_passage_says_is_kept_as_the_models_own(parts: Parts, below: str
     assert turn.answer
     assert turn.citations == ()
     if kept:
-        assert turn.answer == Answer(f"{OWN}\n\nCamels graze in deserts far away.", origin="model")
-        assert UNSUPPORTED in turn.events
+        assert turn.answer == unbacked("Camels graze in deserts far away.")
+        assert Happened("unsupported") in turn.events
         assert {sentence.state for sentence in turn.sentences} == {"not"}
         assert headline(turn).startswith("Read 2 passages")
     else:
-        assert turn.answer == Answer(NOT_HELD, unknown=True)
+        assert turn.answer == NOT_HELD
 
 
 def test_a_stop_while_the_model_is_asked_leaves_no_bare_unknown(parts: Parts) -> None:
@@ -648,7 +650,7 @@ def test_without_an_estimator_all_weigh_the_same_and_it_is_said(parts: Parts) ->
     assert last.answer
     assert last.answer.text == "milk"
     assert [one.weight for one in last.pool] == pytest.approx([1 / 3] * 3)
-    assert last.events == (f"{NOT_JUDGED}no relevance estimator is set.",)
+    assert last.events == (Happened("relevance_failed", "no relevance estimator is set."),)
 
 
 @pytest.mark.parametrize("kind", ["llm", "cross_encoder", "seq2seq"])
@@ -665,7 +667,7 @@ def test_every_estimator_weighs(parts: Parts, kind: str, tiny_cross_encoder: Pat
     assert len({one.weight for one in turn.pool}) > 1
     assert turn.answer
     assert turn.answer.origin == "pool"
-    assert not any(event.startswith(NOT_JUDGED) for event in turn.events)
+    assert not turn.had("relevance_failed")
 
 
 def test_one_passage_has_all_the_weight(parts: Parts) -> None:

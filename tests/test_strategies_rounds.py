@@ -6,22 +6,22 @@ from threading import Event
 
 import pytest
 
-from assistant.flow import variants
 from assistant.protocols import Parts, Scorer
-from assistant.strategies.concat_pf import FELL_BACK
 from assistant.strategies.post_fusion import CHAT_ROOM
 from assistant.strategies.shared.consistency import Sampler, sampled, sampling
 from assistant.strategies.shared.reasoning import split
+from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import (
     Choices,
     Completion,
     Confidence,
+    Happened,
     Messages,
     Options,
     Turn,
 )
 from tests.conftest import ScriptedLLM
-from tests.scripted import OutOfRoom
+from tests.scripted import OutOfRoom, answering
 
 
 def turn_of(parts: Parts, form: str = "factoid", question: str = "how much protein is in a cup of lentils") -> Turn:
@@ -36,7 +36,7 @@ def final(step, turn: Turn, parts: Parts, stop: Event | None = None) -> Turn:
 
 def ran(name: str, parts: Parts, *replies: str, form: str = "factoid") -> tuple[Turn, ScriptedLLM]:
     llm = ScriptedLLM(list(replies))
-    turn = final(variants.step("strategies", name), turn_of(parts, form), replace(parts, llm=llm))
+    turn = final(answering(name), turn_of(parts, form), replace(parts, llm=llm))
     assert llm.replies == []
     return turn, llm
 
@@ -98,7 +98,7 @@ def test_a_model_that_forgets_the_label_is_asked_for_the_answer_alone(parts: Par
 def test_an_answer_that_ran_out_of_room_ends_with_a_whole_sentence(parts: Parts) -> None:
     def last(*replies: str) -> tuple[Turn, OutOfRoom]:
         llm = OutOfRoom(list(replies))
-        return final(variants.step("strategies", "pruning"), turn_of(parts, "chat"), replace(parts, llm=llm)), llm
+        return final(answering("pruning"), turn_of(parts, "chat"), replace(parts, llm=llm)), llm
 
     turn, llm = last("Passage 1.\nAnswer: A cup of lentils holds 18 grams of protein. That is")
     assert turn.answer
@@ -120,7 +120,7 @@ def test_a_thought_without_an_answer_may_end_unknown(parts: Parts) -> None:
 
 def test_a_thought_that_is_stopped_has_no_answer(parts: Parts) -> None:
     stop = Event()
-    turns = variants.step("strategies", "pruning")(turn_of(parts), replace(parts, llm=ScriptedLLM(["a b c d"])), stop)
+    turns = answering("pruning")(turn_of(parts), replace(parts, llm=ScriptedLLM(["a b c d"])), stop)
     next(turns)
     stop.set()
     *_, turn = turns
@@ -158,7 +158,7 @@ def test_a_title_that_is_copied_is_no_part_of_an_answer(parts: Parts, name: str)
     turn = turn_of(parts, "factoid")
     copied = [f"{passage.title}: {said}" for passage, said in zip(turn.passages, ("unknown", "18 grams"), strict=False)]
     parts = replace(parts, llm=ScriptedLLM([*copied, *["unknown"] * 3, "18 grams"]))
-    last = final(variants.step("strategies", name), turn, parts)
+    last = final(answering(name), turn, parts)
     known = [one.text for one in last.pool if not one.unknown]
     assert known == ["18 grams"]
 
@@ -177,7 +177,7 @@ def test_a_passage_alone_is_given_no_more_room_than_an_answer(parts: Parts, name
         update={"turn": parts.settings.turn.model_copy(update={"answer_tokens": tokens})}
     )
     parts = replace(parts, settings=settings, llm=Roomy(["Lentils hold 18 grams of protein."] * 4))
-    final(variants.step("strategies", name), turn_of(parts, "chat"), parts)
+    final(answering(name), turn_of(parts, "chat"), parts)
     assert set(rooms) == {room}
 
 
@@ -218,7 +218,7 @@ class Dice(ScriptedLLM):
 
 def consistent(name: str, samples: int, parts: Parts, *replies: str, form: str = "factoid") -> tuple[Turn, Dice]:
     llm = Dice(list(replies))
-    step = sampled(variants.step("strategies", name), samples, seed=7)
+    step = in_full(sampled(strategy_named(name), samples, seed=7))
     turn = final(step, turn_of(parts, form), replace(parts, llm=llm))
     assert llm.replies == []
     return turn, llm
@@ -247,7 +247,7 @@ def test_samples_of_the_fallback_are_taken_of_each_of_its_two_rounds(parts: Part
     assert len(turn.pool) == 2 * 3
     assert turn.answer
     assert turn.answer.text == "18 grams"
-    assert turn.events == (FELL_BACK,)
+    assert turn.events == (Happened("fell_back"),)
 
 
 def test_samples_of_which_one_knows_need_no_second_round(parts: Parts) -> None:
@@ -264,12 +264,11 @@ def test_samples_that_all_do_not_know_are_unknown(parts: Parts) -> None:
     assert turn.answer.unknown
 
 
-def test_the_winning_chat_sample_keeps_its_citations(parts: Parts) -> None:
+def test_the_winning_chat_sample_is_the_answer(parts: Parts) -> None:
     said = "A cup of cooked lentils holds 18 grams of protein."
     turn, _ = consistent("concat", 3, parts, "Walking is good for the heart.", said, said, form="chat")
     assert turn.answer
-    assert turn.answer.text == f"{said} [1]"
-    assert [citation.passage_id for citation in turn.citations] == ["p1"]
+    assert turn.answer.text == said
 
 
 def test_where_answers_are_weighed_the_samples_vote_and_not_their_pools(parts: Parts) -> None:
@@ -285,7 +284,7 @@ def test_where_answers_are_weighed_the_samples_vote_and_not_their_pools(parts: P
     turn = replace(
         turn, passages=judged, choices=replace(turn.choices, form="factoid"), confidence=Confidence(0.9, 0.2, "sure")
     )
-    *_, last = sampled(variants.step("strategies", "re_rag"), 2, seed=0)(turn, weighing, Event())
+    *_, last = in_full(sampled(strategy_named("re_rag"), 2, seed=0))(turn, weighing, Event())
     assert last.answer
     assert last.answer.text == "18 grams"
 
@@ -303,7 +302,7 @@ def test_a_sampler_scores_where_its_model_does() -> None:
 
 def test_a_stopped_vote_is_not_held(parts: Parts) -> None:
     stop = Event()
-    step = sampled(variants.step("strategies", "concat"), 3, seed=0)
+    step = in_full(sampled(strategy_named("concat"), 3, seed=0))
     turns = step(turn_of(parts), replace(parts, llm=ScriptedLLM(["18 grams of protein"] * 3)), stop)
     next(turns)
     stop.set()

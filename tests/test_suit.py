@@ -13,14 +13,14 @@ from assistant.errors import ModelError
 from assistant.judges.load import Unusable
 from assistant.protocols import Parts
 from assistant.steps import suit
-from assistant.steps.abstain import NOTHING_SUITS, OWN
-from assistant.steps.admit import UNSUPPORTED
+from assistant.steps.own import unbacked
 from assistant.store.conversations import Conversation
 from assistant.types import (
     Answer,
     Choices,
     Digest,
     Fact,
+    Happened,
     LeftOut,
     Passage,
     RankedFact,
@@ -28,6 +28,7 @@ from assistant.types import (
     now,
 )
 from assistant.web import render
+from assistant.wording.replies import FIXED, fixed
 from assistant.wording.views import as_json
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -137,7 +138,7 @@ def test_a_judge_that_can_not_be_used_is_told_and_all_stays(parts: Parts) -> Non
     broken = replace(parts, suitability=Unusable("It is broken; get it again."))
     for step in (suit.passages, suit.reply):
         [after] = step(turn, broken, Event())
-        assert after.events == (f"{suit.NOT_ASKED}It is broken; get it again.",)
+        assert after.events == (Happened("suitability_failed", "It is broken; get it again."),)
         assert after.digests == turn.digests
         assert after.answer == turn.answer
     with pytest.raises(ModelError):
@@ -176,22 +177,22 @@ def test_a_whole_turn_leaves_out_what_the_model_wrote_as_well(parts: Parts) -> N
 def test_where_nothing_is_left_that_is_said_and_nobody_writes(parts: Parts) -> None:
     turn = asked(parts, QUESTION, passages=[Passage("p", "Breakfast", "Have peanut butter.")])
     assert turn.answer
-    assert turn.answer.text == NOTHING_SUITS
+    assert turn.answer.text == FIXED["unsuited"]
     assert turn.citations == ()
 
 
 def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:
     own = replace(parts, suitability=Named())
-    turn = Turn("What?", facts=told(ALLERGY), answer=Answer(f"{OWN}\n\nEat apples. Eat peanuts.", origin="model"))
+    turn = Turn("What?", facts=told(ALLERGY), answer=unbacked("Eat apples. Eat peanuts."))
     [after] = suit.reply(turn, own, Event())
-    assert after.answer == Answer(f"{OWN}\n\nEat apples.", origin="model")
+    assert after.answer == unbacked("Eat apples.")
     [nothing] = suit.reply(replace(turn, answer=Answer("Eat peanuts.", origin="model")), own, Event())
-    assert nothing.answer == Answer(NOTHING_SUITS)
+    assert nothing.answer == fixed("unsuited")
 
 
 def test_what_no_source_says_any_more_is_the_models_own(parts: Parts) -> None:
     turn = Turn("What?", facts=told(ALLERGY), passages=(Passage("p", "Food", "Peanuts."),))
     turn = replace(turn, answer=Answer("Eat plums daily. Eat peanuts."))
     *_, after = suit.reply(turn, replace(parts, suitability=Named()), Event())
-    assert after.answer == Answer(f"{OWN}\n\nEat plums daily.", origin="model")
-    assert after.events == (UNSUPPORTED,)
+    assert after.answer == unbacked("Eat plums daily.")
+    assert after.events == (Happened("unsupported"),)

@@ -16,16 +16,17 @@ from assistant.errors import SettingsError, UtteranceError
 from assistant.protocols import Parts
 from assistant.retrieve.search import sought
 from assistant.settings import TurnSettings
-from assistant.steps.admit import NOT_HELD
-from assistant.strategies.concat_pf import FELL_BACK
 from assistant.types import (
+    Answer,
     Choices,
     Exchange,
     Fact,
+    Happened,
     Messages,
     Turn,
     now,
 )
+from assistant.wording.replies import FIXED
 from assistant.wording.views import DOING, STEPS, as_json
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 
@@ -34,6 +35,8 @@ DRAFT = "Lentils and oat drink make a good diet."
 VEGETARIAN = Fact("f1", "I want a good diet without meat.", now(), now())
 OFF = Fact("f2", "I like a good diet.", now(), now(), on=False)
 EARLIER = Exchange("What are good diets?", "What are good diets?", "The vegan diet and the DASH diet.")
+
+NOT_HELD = Answer(FIXED["not_held"], unknown=True, outcome="not_held")
 
 
 def scripted(parts: Parts, *replies: object, choices: list[dict[str, float]] | None = None) -> Parts:
@@ -94,7 +97,7 @@ def test_a_fact_that_the_answer_has_nothing_to_do_with_is_no_reason_for_it(parts
 def test_golden_the_fallback_asks_each_passage_and_votes(parts: Parts) -> None:
     replies = (DRAFT, "unknown", "unknown", "Oat drink holds no lactose.", "Oat drink holds no lactose at all.")
     turn = asked(scripted(parts, *replies), Turn("Which drink holds no lactose?"))
-    assert turn.events == (FELL_BACK,)
+    assert turn.events == (Happened("fell_back"),)
     assert [candidate.votes for candidate in turn.pool] == [0, 2, 2]
     golden("fallback", turn)
 
@@ -104,16 +107,15 @@ def test_stopped_in_the_fallback_no_bare_unknown_is_left(parts: Parts) -> None:
     replies = (DRAFT, "unknown", "unknown", "Oat drink holds no lactose.", "unknown")
     for turn in flow.run(Turn("Which drink holds no lactose?"), scripted(parts, *replies), stop):
         if turn.step == "fallback":
-            assert turn.answer is None
             stop.set()
-    assert (turn.status, turn.answer, turn.events) == ("stopped", None, (FELL_BACK,))
+    assert (turn.status, turn.answer, turn.events) == ("stopped", None, (Happened("fell_back"),))
 
 
 def test_golden_what_the_library_does_not_hold_is_admitted(parts: Parts) -> None:
     parts = scripted(parts, "France won it in 2018. Then Argentina w", "unknown", "Unknown.", "unknown", "unknown")
     turn = asked(parts, Turn("Who won the World Cup?", choices=Choices(below="refuse")))
     assert turn.answer
-    assert turn.answer.text == NOT_HELD
+    assert turn.answer.text == NOT_HELD.text
     assert turn.answer.unknown
     assert turn.own_answer == "France won it in 2018."
     golden("not_held", turn)
@@ -192,7 +194,7 @@ def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:
     replies = (DRAFT, "Monks invented lentils.", "unknown", "unknown", "unknown")
     asking = Turn("Where do lentils come from?", choices=Choices(below="refuse"))
     turn = asked(scripted(parts, *replies), asking)
-    assert turn.events == (FELL_BACK,)
+    assert turn.events == (Happened("fell_back"),)
     assert turn.answer
     assert turn.answer.unknown
 
@@ -376,8 +378,8 @@ def test_stopping_keeps_what_was_written(parts: Parts, after: int) -> None:
 
 def test_every_step_has_a_name_for_people(parts: Parts) -> None:
     turn = asked(scripted(parts, DRAFT, *["unknown"] * 4), Turn("Which drink holds no lactose?"))
-    flow_names = {name for name, _ in (*flow.BEFORE, *flow.TALK, *flow.asked(turn, estimated=True, judged=True))}
-    assert {*turn.timings, *flow_names} <= set(STEPS)
+    stages = (*flow.BEFORE, *flow.TALK, *flow.question_flow(turn, parts))
+    assert {*turn.timings, *(stage.name for stage in stages)} <= set(STEPS)
     assert set(DOING) == {"load", *STEPS}
 
 
@@ -427,7 +429,7 @@ def test_no_passages_means_not_in_the_library(parts: Parts) -> None:
     parts = replace(scripted(parts, DRAFT, "unknown"), retriever=FixedRetriever([]))
     turn = asked(parts, Turn("What is a good diet?", choices=Choices(below="refuse")))
     assert turn.answer
-    assert turn.answer.text == NOT_HELD
+    assert turn.answer.text == NOT_HELD.text
 
 
 def doubting(parts: Parts, way: str, threshold: float) -> Parts:
@@ -441,7 +443,7 @@ def test_an_answer_that_the_model_doubts_counts_as_unknown(parts: Parts) -> None
     choices = yes_no(0.2, 0.9)
     parts = doubting(scripted(parts, *replies, choices=choices), "holds", 0.5)
     turn = asked(parts, Turn("Which drink holds no lactose?"))
-    assert turn.events == (FELL_BACK,)
+    assert turn.events == (Happened("fell_back"),)
     assert [one.unknown for one in turn.pool] == [True, True, False]
     assert turn.answer
     assert turn.answer.text == "Oat drink holds no lactose. [1]"

@@ -20,6 +20,7 @@ from assistant.types import (
     Answer,
     Candidate,
     Choices,
+    Happened,
     Turn,
 )
 from assistant.wording.views import ballots, events
@@ -325,7 +326,6 @@ def test_a_comparison_that_a_killed_process_left_has_stopped(
 
 # --- the votes, for people ---------------------------------------------------------------------------------------
 
-FELL_BACK = "The passages together gave no answer, so each was asked alone."
 POOL = (
     Candidate("Lyon.", "p1", 2, group=0),
     Candidate("Paris.", "p2", 1, group=1),
@@ -335,11 +335,20 @@ POOL = (
 
 
 def test_the_fallback_is_told_as_an_event() -> None:
-    turn = Turn("?", pool=POOL, answer=Answer("Lyon. [1]", origin="pool"), events=("Noted.", FELL_BACK), status="done")
+    turn = Turn(
+        "?",
+        pool=POOL,
+        answer=Answer("Lyon. [1]", origin="pool"),
+        events=(Happened("other", "Noted."), Happened("fell_back")),
+        status="done",
+    )
     told = "2 of 4 say “Lyon”, 1 says something else, 1 gave no answer."
     assert events(turn) == ["Noted.", f"The passages together gave no answer, so each was asked alone: {told}"]
     assert events(replace(turn, events=())) == [f"Each passage was asked alone: {told}"]
-    assert events(replace(turn, pool=())) == ["Noted.", FELL_BACK]
+    assert events(replace(turn, pool=())) == [
+        "Noted.",
+        "The passages together gave no answer, so each was asked alone.",
+    ]
     lost = replace(turn, events=(), answer=Answer("Not held.", unknown=True, origin="pool"))
     assert events(lost)[0].endswith("1 gave no answer; but no sentence of a passage backs that.")
     nothing = replace(turn, events=(), pool=POOL[3:] * 2)

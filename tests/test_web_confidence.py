@@ -10,7 +10,7 @@ import pytest
 from assistant import turn as flow
 from assistant.errors import SettingsError
 from assistant.protocols import Estimator, Parts
-from assistant.steps.abstain import OWN
+from assistant.steps.own import unbacked
 from assistant.store.conversations import Conversation
 from assistant.types import (
     Answer,
@@ -145,7 +145,7 @@ def test_what_a_user_chose_happens_and_is_labelled(parts: Parts, below: str, kin
 
 
 def test_what_was_read_and_gave_no_answer_is_folded_and_labelled_as_well() -> None:
-    turn = replace(judged(0.9), answer=Answer(f"{OWN}\n\nA.", origin="model"))
+    turn = replace(judged(0.9), answer=unbacked("A."))
     assert (verdict(turn), instead(turn)) == ("Relevant passages, but no answer", "own")
     html, panel = shown(turn), render.render("sources", turn=turn)
     assert "Model's own knowledge" in html.replace("&#39;", "'")

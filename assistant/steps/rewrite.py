@@ -14,7 +14,7 @@ from threading import Event
 from assistant.prompting.budget import fit
 from assistant.prompting.history import recent
 from assistant.protocols import Parts
-from assistant.steps._ordinals import spelt_out
+from assistant.steps.ordinals import spelt_out
 from assistant.text.sentences import in_full, normalise
 from assistant.types import Options, Turn
 from ptkb.rank import SAME_AGAIN

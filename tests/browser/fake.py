@@ -16,12 +16,9 @@ from assistant.parts import Stage
 from assistant.protocols import Embedder, Parts, Progress
 from assistant.settings import Settings, WebSettings
 from assistant.steps import recall
-from assistant.steps.abstain import ASK, OWN, why
-from assistant.steps.admit import NOT_HELD
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.users import Logins
-from assistant.strategies.concat_pf import FELL_BACK
 from assistant.text.sentences import clean
 from assistant.types import (
     Answer,
@@ -33,6 +30,7 @@ from assistant.types import (
     Digest,
     Fact,
     FactOffer,
+    Happened,
     Passage,
     Query,
     RankedFact,
@@ -45,6 +43,7 @@ from assistant.web.library import Document
 from assistant.web.page import House
 from assistant.web.runs import Runs
 from assistant.web.server import Server, serve
+from assistant.wording.replies import FIXED
 from ptkb.store import Ptkb
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 
@@ -112,6 +111,8 @@ SENTENCES = (
     ),
     ("Combine legumes with grains over the day.", 0, "Combine legumes with grains over the day.", 0.99),
 )
+
+NOT_HELD = Answer(FIXED["not_held"], unknown=True, outcome="not_held")
 
 
 @dataclass
@@ -216,16 +217,20 @@ def _answered(turn: Turn, said: str, script: Script, stop: Event) -> Iterator[Tu
             turn, step="answer", error="The model ran out of memory; close other programs or choose a smaller one."
         )
     elif turn.confidence and turn.confidence.level == "none" and turn.choices.below not in {"", "answer"}:
-        yield from _instead(replace(turn, events=(why(turn),)), script, stop)
+        yield from _instead(
+            replace(turn, events=(Happened("none_relevant", "confidence 0.10, below 0.30"),)), script, stop
+        )
     elif "unknown" in said:
         yield from _unknown(turn, script, stop)
     elif "fall back" in said:
-        yield from _voted(replace(turn, step="fallback", events=(FELL_BACK,)), script, stop)
+        yield from _voted(replace(turn, step="fallback", events=(Happened("fell_back"),)), script, stop)
     elif turn.choices.strategy == "post_fusion":
         yield from _voted(turn, script, stop)
     elif "hostile" in said:
         passage = replace(PASSAGES[0], title=HOSTILE, text=HOSTILE, source=HOSTILE)
-        turn = replace(turn, passages=(passage,), draft=HOSTILE, events=(HOSTILE,), own_answer=HOSTILE)
+        turn = replace(
+            turn, passages=(passage,), draft=HOSTILE, events=(Happened("other", HOSTILE),), own_answer=HOSTILE
+        )
         yield replace(turn, step="answer", answer=Answer(HOSTILE), sentences=(Sentence(HOSTILE, state="not"),))
     else:
         yield from _cited(turn, script, stop)
@@ -259,13 +264,13 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
 
 
 def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
-    yield replace(turn, step="fallback", events=(FELL_BACK,))
+    yield replace(turn, step="fallback", events=(Happened("fell_back"),))
     pool = tuple(Candidate("Perhaps 42." if n == 0 else "unknown", p.id, n == 0, n > 0) for n, p in enumerate(PASSAGES))
     answer = Answer("The library doesn't hold an answer to this.", unknown=True, origin="pool")
     yield replace(
         turn,
         step="admit",
-        events=(FELL_BACK,),
+        events=(Happened("fell_back"),),
         pool=pool,
         answer=answer,
         own_answer="It may be **42**, as far as I recall.",
@@ -280,13 +285,15 @@ def _judged(turn: Turn, share: float) -> Turn:
 
 
 def _instead(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
-    """What is said where no passage answers, as steps/abstain.py and steps/admit.py say it."""
+    """What is said where no passage answers, as steps/answer.py and steps/admit.py say it."""
     if turn.choices.below == "refuse":
-        answer = Answer(NOT_HELD, unknown=True)
+        answer = NOT_HELD
         yield replace(turn, step="admit", answer=answer, own_answer="It may be **Poseidonis**, as far as I recall.")
         return
-    own = f"{OWN}\n\nIt may be **Poseidonis**, as far as I recall."
-    yield from _written(turn, ASK if turn.choices.below == "ask" else own, "model", script, stop)
+    own = "It may be **Poseidonis**, as far as I recall."
+    asking = turn.choices.below == "ask"
+    for turn in _written(turn, FIXED["ask"] if asking else own, "model", script, stop):
+        yield replace(turn, answer=replace(turn.answer, outcome="ask" if asking else "own") if turn.answer else None)
 
 
 def _voted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from assistant.steps.abstain import OWN
+from assistant.wording.replies import LABEL
 from tests.browser.conftest import Site, expect_preferences, tab
 
 DIET, ATLANTIS = "What is a good diet?", "What is the capital of Atlantis?"
@@ -55,13 +55,13 @@ def test_what_happens_where_no_passage_answers_is_chosen_and_can_be_overruled(pa
     expect(last(page).locator(".reply")).to_contain_text("doesn't seem to hold an answer")
     last(page).get_by_role("button", name="Answer from the model's own knowledge").click()
     expect(last(page).locator(".versions")).to_have_text("2/2")
-    expect(last(page).locator(".reply.unbacked p").first).to_have_text(OWN)
+    expect(last(page).locator(".reply.unbacked p").first).to_have_text(LABEL)
 
 
 def test_what_no_passage_answers_is_the_models_own_and_what_was_found_is_a_click_away(page: Page, ask) -> None:
     ask(page, ATLANTIS)
     expect(last(page).locator(".badge")).to_have_text("Model's own knowledge")
-    expect(last(page).locator(".reply.unbacked p").first).to_have_text(OWN)
+    expect(last(page).locator(".reply.unbacked p").first).to_have_text(LABEL)
     expect(last(page).locator(".chip")).to_have_count(0)
     found = page.locator("#sources")
     expect(found).to_contain_text("What was found doesn't seem to answer this.")
