@@ -188,7 +188,9 @@ class Chat:
             if stop.is_set():
                 yield replace(turn, status="stopped")
                 return
-        yield from self._answered(user, turn.told("documents_missing") if self.arrivals.wait(user) else turn, stop)
+        yield from self._answered(
+            user, turn.with_event("documents_missing") if self.arrivals.wait(user) else turn, stop
+        )
 
     def _waits(self, user: str, stop: Event) -> Iterator[Wait]:
         """What a message of this user waits for, each time that this changes, until it need not wait any longer."""

@@ -29,7 +29,7 @@ Origin = Literal["passages", "pool", "model", "conversation"]
 # person is asked what to do, or was only telling something.
 Outcome = Literal["written", "own", "withheld", "not_held", "unsuited", "ask", "acknowledged"]
 # What may happen in a turn that a person should know; `wording.events` says it in words.
-Code = Literal[
+EventCode = Literal[
     "documents_missing", "none_relevant", "relevance_failed", "quality_failed", "none_reliable", "summary_failed",
     "suitability_failed", "not_checked", "second_look_failed", "set_aside", "fell_back", "quoted", "unsupported",
     "own_knowledge", "other",
@@ -397,10 +397,10 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class TurnEvent:
     """Something that happened in a turn: a code, and what an error or a number adds to it."""
 
-    code: Code
+    code: EventCode
     detail: str = ""
 
 
@@ -563,7 +563,7 @@ class Turn(Grounded):
     status: Status = "running"
     step: str = ""
     wait: Annotated[Wait | None, Field(exclude=True)] = None
-    events: tuple[Annotated[Happened, BeforeValidator(_with_code)], ...] = ()
+    events: tuple[Annotated[TurnEvent, BeforeValidator(_with_code)], ...] = ()
     cuts: tuple[str, ...] = ()
     error: str = ""
     timings: Mapping[str, float] = field(default_factory=dict)
@@ -574,12 +574,12 @@ class Turn(Grounded):
         """A copy to show while the model reads its prompt."""
         return replace(self, wait=Wait("prompt", done=piece.read, total=piece.prompt_tokens))
 
-    def told(self, code: Code, detail: object = "") -> Turn:
+    def with_event(self, code: EventCode, detail: object = "") -> Turn:
         """A copy with this event, told once however often it happens."""
-        event = Happened(code, str(detail))
+        event = TurnEvent(code, str(detail))
         return self if event in self.events else replace(self, events=(*self.events, event))
 
-    def had(self, code: Code) -> bool:
+    def has_event(self, code: EventCode) -> bool:
         """Whether this has happened."""
         return any(event.code == code for event in self.events)
 

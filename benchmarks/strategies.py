@@ -68,7 +68,7 @@ def _cost(name: str, n: int, turn: Turn, parts: Parts) -> Cost:
     turn = replace(turn, choices=Choices(name, k=len(turn.passages), form="factoid"))
     step, since = in_full(strategy_named(name)), perf_counter()
     *_, turn = step(turn, parts, Event())
-    return Cost(name, n, turn.question, perf_counter() - since, turn.had("fell_back"))
+    return Cost(name, n, turn.question, perf_counter() - since, turn.has_event("fell_back"))
 
 
 def ratios(costs: Sequence[Cost]) -> dict[str, Ratio]:

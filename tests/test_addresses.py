@@ -19,10 +19,10 @@ from assistant.types import (
     Choice,
     Choices,
     Claim,
-    Happened,
     Messages,
     Passage,
     Turn,
+    TurnEvent,
     Verdict,
 )
 from assistant.wording.replies import FIXED
@@ -68,7 +68,7 @@ def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept
     """The judge of these tests is as sure as can be, so that the model has to be nearly as sure of the contrary."""
     turn = settled(choosing(parts, yes))
     assert turn.answer == Answer(f"{REPLY} [1]", unknown=not kept)
-    assert turn.events == (() if kept else (Happened("set_aside"),))
+    assert turn.events == (() if kept else (TurnEvent("set_aside"),))
     assert turn.citations
     assert "addresses" in turn.timings
 
@@ -76,7 +76,7 @@ def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept
 def test_what_only_says_the_question_again_is_set_aside_and_nobody_is_asked(parts: Parts) -> None:
     turn = settled(choosing(parts), "The drink holds no lactose.")
     assert turn.answer == Answer("The drink holds no lactose. [1]", unknown=True)
-    assert turn.events == (Happened("set_aside"),)
+    assert turn.events == (TurnEvent("set_aside"),)
 
 
 def test_a_threshold_of_0_asks_nobody(parts: Parts) -> None:
@@ -112,7 +112,7 @@ def test_a_model_that_can_not_choose_keeps_the_reply_and_it_is_said(parts: Parts
 
     turn = settled(replace(choosing(parts), llm=Mute()))
     assert turn.answer == Answer(f"{REPLY} [1]")
-    assert turn.events == (Happened("second_look_failed", "yes and no begin alike."),)
+    assert turn.events == (TurnEvent("second_look_failed", "yes and no begin alike."),)
 
 
 # --- in a whole turn ---------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def test_a_model_that_can_not_choose_keeps_the_reply_and_it_is_said(parts: Parts
 def test_what_was_set_aside_falls_back_to_each_passage_alone(parts: Parts) -> None:
     replies = ("Lactose is the sugar in milk.", "unknown", REPLY, "unknown")
     turn = asked(choosing(parts, 0.0, 0.9, replies=replies), replace(ALONE, strategy="concat_pf", k=3))
-    assert turn.events == (Happened("set_aside"), Happened("fell_back"))
+    assert turn.events == (TurnEvent("set_aside"), TurnEvent("fell_back"))
     assert turn.answer == Answer(f"{REPLY} [1]", origin="pool")
 
 
@@ -129,7 +129,7 @@ def test_what_was_set_aside_is_not_shown_as_the_models_own(parts: Parts) -> None
     parts = choosing(parts, 0.0, replies=(REPLY, "Almond drink has none."))
     turn = asked(parts)
     assert turn.answer == unbacked("Almond drink has none.")
-    assert turn.events == (Happened("set_aside"), Happened("own_knowledge"))
+    assert turn.events == (TurnEvent("set_aside"), TurnEvent("own_knowledge"))
     assert turn.citations == ()
 
 
@@ -137,7 +137,7 @@ def test_what_was_set_aside_is_not_shown_as_the_models_own(parts: Parts) -> None
 def test_or_it_is_said_that_the_library_holds_nothing(parts: Parts, below: str) -> None:
     turn = asked(choosing(parts, 0.0, replies=(REPLY,)), replace(ALONE, below=below))
     assert turn.answer == NOT_HELD
-    assert (turn.citations, Happened("unsupported") in turn.events) == ((), False)
+    assert (turn.citations, TurnEvent("unsupported") in turn.events) == ((), False)
 
 
 # --- what the model is shown -------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from assistant.store.database import connect
 from assistant.types import (
     Choices,
     Exchange,
-    Happened,
     Turn,
+    TurnEvent,
     Wait,
 )
 from ptkb.store import Ptkb
@@ -205,7 +205,7 @@ class TestWhileDocumentsAreAdded:
         chat, conversations, _ = start(DRAFT, ANSWER)
         with chat.arrivals.of("me", silent):
             turn = asked(chat, conversations.new("me").id, "What is a good diet?")
-        assert (turn.status, turn.events) == ("done", (Happened("documents_missing"),))
+        assert (turn.status, turn.events) == ("done", (TurnEvent("documents_missing"),))
 
     def test_it_can_be_stopped(self, start: Start) -> None:
         chat, conversations, _ = start()

@@ -26,9 +26,9 @@ from assistant.types import (
     Answer,
     Choices,
     Claim,
-    Happened,
     Passage,
     Turn,
+    TurnEvent,
     Verdict,
 )
 from assistant.web.reply import html
@@ -283,13 +283,13 @@ def test_without_a_judge_nothing_is_cited_and_the_turn_says_so(parts: Parts) -> 
     assert turn.answer == Answer("Lentils are rich in protein.")
     assert states(turn) == ["unchecked"]
     assert turn.citations == ()
-    assert turn.events == (Happened("not_checked", "no judge is set."),)
+    assert turn.events == (TurnEvent("not_checked", "no judge is set."),)
 
 
 def test_a_judge_that_breaks_leaves_the_answer(parts: Parts) -> None:
     turn = cited(parts, "Lentils are rich in protein.", Broken())
     assert turn.answer == Answer("Lentils are rich in protein.")
-    assert turn.events == (Happened("not_checked", "the judge failed (out of memory)."),)
+    assert turn.events == (TurnEvent("not_checked", "the judge failed (out of memory)."),)
 
 
 def test_a_judge_that_is_cut_short_ends_no_turn(

@@ -20,10 +20,10 @@ from assistant.steps import quality
 from assistant.types import (
     Choices,
     Dropped,
-    Happened,
     Passage,
     Query,
     Turn,
+    TurnEvent,
 )
 from assistant.web import render
 from assistant.wording.views import as_json, headline
@@ -105,9 +105,9 @@ def test_one_passage_always_stays(parts: Parts, path: Path) -> None:
     turn = asked(judging(parts, path, CHAT, SPAM))
     assert ids(turn) == ["unreliable"]
     assert [one.passage.id for one in turn.dropped] == ["junk"]
-    assert turn.events == (Happened("none_reliable"),)
+    assert turn.events == (TurnEvent("none_reliable"),)
     alone = asked(judging(parts, path, SPAM))
-    assert (ids(alone), alone.dropped, alone.events) == (["junk"], (), (Happened("none_reliable"),))
+    assert (ids(alone), alone.dropped, alone.events) == (["junk"], (), (TurnEvent("none_reliable"),))
 
 
 def test_the_places_of_those_left_out_go_to_the_ones_ranked_next(parts: Parts, path: Path) -> None:
@@ -136,7 +136,7 @@ def test_no_more_than_the_depth_is_looked_at(parts: Parts, path: Path) -> None:
     shallow = parts.settings.retrieve.model_copy(update={"depth": 2})
     parts = replace(parts, settings=parts.settings.model_copy(update={"retrieve": shallow}))
     found = asked(parts, replace(ASKED, choices=replace(ASKED.choices, k=1)))
-    assert (ids(found), found.events) == (["junk"], (Happened("none_reliable"),))
+    assert (ids(found), found.events) == (["junk"], (TurnEvent("none_reliable"),))
 
 
 def test_nothing_found_is_no_event(parts: Parts, path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_further_loop_writes_from_what_is_reliable(parts: Parts, path: Path) -
     assert "junk" not in ids(turn)
     assert [digest.passage_id for digest in turn.digests] == ids(turn)
     worse = asked(judging(parts, path, SPAM, CHAT), replace(ASKED, choices=turn.choices))
-    assert worse.events == (Happened("none_reliable"),)
+    assert worse.events == (TurnEvent("none_reliable"),)
 
 
 def test_the_classifier_is_read_once_and_again_when_it_was_trained_anew(

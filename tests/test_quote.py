@@ -17,10 +17,10 @@ from assistant.steps.own import unbacked
 from assistant.types import (
     Answer,
     Choices,
-    Happened,
     Passage,
     Relevance,
     Turn,
+    TurnEvent,
 )
 from assistant.wording.replies import FIXED
 from tests.scripted import FixedRetriever, ScriptedLLM
@@ -77,7 +77,7 @@ def test_the_sentence_that_is_ranked_highest_is_quoted_and_cited(parts: Parts) -
     turn = asked(parts_with(parts, estimator, 0.9))
     assert turn.answer == Answer(f"{SENTENCE} [1]")
     assert [(one.passage_id, one.quote) for one in turn.citations] == [("p2", SENTENCE)]
-    assert turn.events == (Happened("quoted"),)
+    assert turn.events == (TurnEvent("quoted"),)
     assert "quote" in turn.timings
     # of every passage that is shown, each sentence alone
     assert SENTENCE in estimator.asked[-1]
@@ -96,7 +96,7 @@ def test_a_reply_that_was_set_aside_is_replaced_as_well(parts: Parts) -> None:
     replies = ("Lactose is the sugar in milk.",)
     turn = asked(parts_with(parts, Likes("Oat drink"), 0.0, 0.9, replies=replies))
     assert turn.answer == Answer(f"{SENTENCE} [1]")
-    assert turn.events[-1] == Happened("quoted")
+    assert turn.events[-1] == TurnEvent("quoted")
     assert [sentence.text for sentence in turn.sentences] == [SENTENCE]
 
 
@@ -105,7 +105,7 @@ def test_an_answer_stays_as_it_is(parts: Parts) -> None:
     turn = asked(parts_with(parts, estimator, 0.9, replies=("Lactose is the sugar in milk.",)))
     assert turn.answer == Answer("Lactose is the sugar in milk. [1]")
     assert len(estimator.asked) == 1
-    assert Happened("quoted") not in turn.events
+    assert TurnEvent("quoted") not in turn.events
 
 
 def test_short_answers_are_not_quoted(parts: Parts) -> None:

@@ -23,12 +23,12 @@ from assistant.types import (
     Choices,
     Completion,
     Confidence,
-    Happened,
     Passage,
     Query,
     RankedFact,
     Relevance,
     Turn,
+    TurnEvent,
 )
 from assistant.wording.replies import FIXED, LABEL, reply
 from assistant.wording.views import as_json, headline, instead
@@ -254,8 +254,8 @@ def test_under_the_threshold_nothing_is_made_up(parts: Parts) -> None:
     turn = asked(sure(parts, Sure({"p2": 0.3}), below="refuse"), Turn(QUESTION, choices=choices(strategy="concat_pf")))
     assert turn.answer
     assert (turn.answer.text, turn.answer.unknown) == (NOT_HELD.text, True)
-    assert turn.events == (Happened("none_relevant", "confidence 0.30, below 0.50"),)
-    assert Happened("fell_back") not in turn.events
+    assert turn.events == (TurnEvent("none_relevant", "confidence 0.30, below 0.50"),)
+    assert TurnEvent("fell_back") not in turn.events
     assert turn.confidence
     assert turn.confidence.level == "none"
 
@@ -378,7 +378,7 @@ def unanswered(parts: Parts, below: str, *replies: object, **more: object) -> tu
 def test_the_model_is_asked_where_the_passages_gave_no_answer(parts: Parts) -> None:
     turn, parts = unanswered(parts, "own", "unknown", "Almond drink has none.")
     assert turn.answer == unbacked("Almond drink has none.")
-    assert (turn.citations, turn.own_answer, turn.events) == ((), "", (Happened("own_knowledge"),))
+    assert (turn.citations, turn.own_answer, turn.events) == ((), "", (TurnEvent("own_knowledge"),))
     assert turn.spent["own"].completion == 4
     assert "Lactose is the sugar" not in parts.llm.prompts[-1][-1].content
 
@@ -433,7 +433,7 @@ def test_what_no_passage_says_is_kept_as_the_models_own(parts: Parts, below: str
     assert turn.citations == ()
     if kept:
         assert turn.answer == unbacked("Camels graze in deserts far away.")
-        assert Happened("unsupported") in turn.events
+        assert TurnEvent("unsupported") in turn.events
         assert {sentence.state for sentence in turn.sentences} == {"not"}
         assert headline(turn).startswith("Read 2 passages")
     else:
@@ -650,7 +650,7 @@ def test_without_an_estimator_all_weigh_the_same_and_it_is_said(parts: Parts) ->
     assert last.answer
     assert last.answer.text == "milk"
     assert [one.weight for one in last.pool] == pytest.approx([1 / 3] * 3)
-    assert last.events == (Happened("relevance_failed", "no relevance estimator is set."),)
+    assert last.events == (TurnEvent("relevance_failed", "no relevance estimator is set."),)
 
 
 @pytest.mark.parametrize("kind", ["llm", "cross_encoder", "seq2seq"])
@@ -667,7 +667,7 @@ def test_every_estimator_weighs(parts: Parts, kind: str, tiny_cross_encoder: Pat
     assert len({one.weight for one in turn.pool}) > 1
     assert turn.answer
     assert turn.answer.origin == "pool"
-    assert not turn.had("relevance_failed")
+    assert not turn.has_event("relevance_failed")
 
 
 def test_one_passage_has_all_the_weight(parts: Parts) -> None:

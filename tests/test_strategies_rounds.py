@@ -15,10 +15,10 @@ from assistant.types import (
     Choices,
     Completion,
     Confidence,
-    Happened,
     Messages,
     Options,
     Turn,
+    TurnEvent,
 )
 from tests.conftest import ScriptedLLM
 from tests.scripted import OutOfRoom, answering
@@ -247,7 +247,7 @@ def test_samples_of_the_fallback_are_taken_of_each_of_its_two_rounds(parts: Part
     assert len(turn.pool) == 2 * 3
     assert turn.answer
     assert turn.answer.text == "18 grams"
-    assert turn.events == (Happened("fell_back"),)
+    assert turn.events == (TurnEvent("fell_back"),)
 
 
 def test_samples_of_which_one_knows_need_no_second_round(parts: Parts) -> None:

@@ -20,11 +20,11 @@ from assistant.types import (
     Choices,
     Digest,
     Fact,
-    Happened,
     LeftOut,
     Passage,
     RankedFact,
     Turn,
+    TurnEvent,
     now,
 )
 from assistant.web import render
@@ -138,7 +138,7 @@ def test_a_judge_that_can_not_be_used_is_told_and_all_stays(parts: Parts) -> Non
     broken = replace(parts, suitability=Unusable("It is broken; get it again."))
     for step in (suit.passages, suit.reply):
         [after] = step(turn, broken, Event())
-        assert after.events == (Happened("suitability_failed", "It is broken; get it again."),)
+        assert after.events == (TurnEvent("suitability_failed", "It is broken; get it again."),)
         assert after.digests == turn.digests
         assert after.answer == turn.answer
     with pytest.raises(ModelError):
@@ -195,4 +195,4 @@ def test_what_no_source_says_any_more_is_the_models_own(parts: Parts) -> None:
     turn = replace(turn, answer=Answer("Eat plums daily. Eat peanuts."))
     *_, after = suit.reply(turn, replace(parts, suitability=Named()), Event())
     assert after.answer == unbacked("Eat plums daily.")
-    assert after.events == (Happened("unsupported"),)
+    assert after.events == (TurnEvent("unsupported"),)

@@ -21,9 +21,9 @@ from assistant.types import (
     Choices,
     Exchange,
     Fact,
-    Happened,
     Messages,
     Turn,
+    TurnEvent,
     now,
 )
 from assistant.wording.replies import FIXED
@@ -97,7 +97,7 @@ def test_a_fact_that_the_answer_has_nothing_to_do_with_is_no_reason_for_it(parts
 def test_golden_the_fallback_asks_each_passage_and_votes(parts: Parts) -> None:
     replies = (DRAFT, "unknown", "unknown", "Oat drink holds no lactose.", "Oat drink holds no lactose at all.")
     turn = asked(scripted(parts, *replies), Turn("Which drink holds no lactose?"))
-    assert turn.events == (Happened("fell_back"),)
+    assert turn.events == (TurnEvent("fell_back"),)
     assert [candidate.votes for candidate in turn.pool] == [0, 2, 2]
     golden("fallback", turn)
 
@@ -106,10 +106,10 @@ def test_stopped_in_the_fallback_no_bare_unknown_is_left(parts: Parts) -> None:
     stop = Event()
     replies = (DRAFT, "unknown", "unknown", "Oat drink holds no lactose.", "unknown")
     for turn in flow.run(Turn("Which drink holds no lactose?"), scripted(parts, *replies), stop):
-        if turn.had("fell_back"):
+        if turn.has_event("fell_back"):
             assert turn.answer is None
             stop.set()
-    assert (turn.status, turn.answer, turn.events) == ("stopped", None, (Happened("fell_back"),))
+    assert (turn.status, turn.answer, turn.events) == ("stopped", None, (TurnEvent("fell_back"),))
 
 
 def test_golden_what_the_library_does_not_hold_is_admitted(parts: Parts) -> None:
@@ -195,7 +195,7 @@ def test_an_answer_that_nothing_supports_falls_back(parts: Parts) -> None:
     replies = (DRAFT, "Monks invented lentils.", "unknown", "unknown", "unknown")
     asking = Turn("Where do lentils come from?", choices=Choices(below="refuse"))
     turn = asked(scripted(parts, *replies), asking)
-    assert turn.events == (Happened("fell_back"),)
+    assert turn.events == (TurnEvent("fell_back"),)
     assert turn.answer
     assert turn.answer.unknown
 
@@ -444,7 +444,7 @@ def test_an_answer_that_the_model_doubts_counts_as_unknown(parts: Parts) -> None
     choices = yes_no(0.2, 0.9)
     parts = doubting(scripted(parts, *replies, choices=choices), "holds", 0.5)
     turn = asked(parts, Turn("Which drink holds no lactose?"))
-    assert turn.events == (Happened("fell_back"),)
+    assert turn.events == (TurnEvent("fell_back"),)
     assert [one.unknown for one in turn.pool] == [True, True, False]
     assert turn.answer
     assert turn.answer.text == "Oat drink holds no lactose. [1]"

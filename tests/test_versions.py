@@ -20,8 +20,8 @@ from assistant.types import (
     Answer,
     Candidate,
     Choices,
-    Happened,
     Turn,
+    TurnEvent,
 )
 from assistant.wording.views import ballots, events
 from ptkb.store import Ptkb
@@ -339,7 +339,7 @@ def test_the_fallback_is_told_as_an_event() -> None:
         "?",
         pool=POOL,
         answer=Answer("Lyon. [1]", origin="pool"),
-        events=(Happened("other", "Noted."), Happened("fell_back")),
+        events=(TurnEvent("other", "Noted."), TurnEvent("fell_back")),
         status="done",
     )
     told = "2 of 4 say “Lyon”, 1 says something else, 1 gave no answer."

@@ -26,13 +26,13 @@ from assistant.types import (
     Dropped,
     Fact,
     FactOffer,
-    Happened,
     Iteration,
     Passage,
     RankedFact,
     Sentence,
     Tokens,
     Turn,
+    TurnEvent,
     now,
 )
 from assistant.web import render
@@ -94,7 +94,7 @@ def evil_turn() -> Turn:
         own_answer=EVIL,
         pool=(Candidate(EVIL, "p", 2),),
         offers=(FactOffer(EVIL), FactOffer(EVIL, "f")),
-        events=(Happened("other", EVIL),),
+        events=(TurnEvent("other", EVIL),),
         cuts=(EVIL,),
         error=EVIL,
         timings={EVIL: 1.0},

@@ -33,11 +33,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     elif _of_own_documents(turn):
         yield replace(_not_held(turn), own_answer="")
     elif not says_unknown(answer.text) and not turn.citations:
-        yield replace(turn.told("unsupported"), answer=unbacked(answer.text), citations=())
+        yield replace(turn.with_event("unsupported"), answer=unbacked(answer.text), citations=())
     elif below == "answer":
         yield _not_held(turn)
     else:
-        yield from _from_own_knowledge(turn.told("own_knowledge"), parts, stop)
+        yield from _from_own_knowledge(turn.with_event("own_knowledge"), parts, stop)
 
 
 def _of_own_documents(turn: Turn) -> bool:

@@ -65,7 +65,7 @@ def citations(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     try:
         found = _found(marked, spans, passages, turn, parts, stop)
     except Exception as error:  # noqa: BLE001 - a model may fail in any way, and the answer is there without it
-        yield written(turn.told("not_checked", _why(error)), marked.text, spans, [None] * len(spans))
+        yield written(turn.with_event("not_checked", _why(error)), marked.text, spans, [None] * len(spans))
         return
     if not stop.is_set():
         turn = written(turn, marked.text, spans, found)
@@ -89,10 +89,10 @@ def second_look(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     try:
         passed = addressed(turn, read(turn.answer.text).text, parts, stop)
     except SequiturError as error:
-        yield turn.told("second_look_failed", error)
+        yield turn.with_event("second_look_failed", error)
         return
     if not passed and not stop.is_set():
-        turn = replace(turn.told("set_aside"), answer=replace(turn.answer, unknown=True))
+        turn = replace(turn.with_event("set_aside"), answer=replace(turn.answer, unknown=True))
     yield turn
 
 

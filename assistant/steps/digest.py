@@ -45,7 +45,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         try:
             digests = _replaced(digests, _by_seq2seq(short, parts.settings, stop))
         except ModelError as error:
-            turn = turn.told("summary_failed", error)
+            turn = turn.with_event("summary_failed", error)
     yield replace(turn, digests=digests)
 
 

@@ -26,7 +26,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     well it is written. Without a usable classifier all stay, with an event that says why.
     """
     found = classifier(Path(parts.settings.turn.quality))
-    yield _sifted(turn, found, parts) if isinstance(found, Classifier) else turn.told("quality_failed", found)
+    yield _sifted(turn, found, parts) if isinstance(found, Classifier) else turn.with_event("quality_failed", found)
 
 
 def classifier(path: Path) -> Classifier | str:
@@ -56,7 +56,7 @@ def _sifted(turn: Turn, found: Classifier, parts: Parts) -> Turn:
     end = ranked.index([*kept, *reserve][-1]) if len(kept) == k else len(ranked)
     dropped = [Dropped(one, said.label, said.probability) for one, said in judged[:end] if said.label != "reliable"]
     if dropped and not kept:
-        turn, kept, dropped = turn.told("none_reliable"), ranked[:1], dropped[1:]
+        turn, kept, dropped = turn.with_event("none_reliable"), ranked[:1], dropped[1:]
     return replace(turn, passages=tuple(kept), reserve=tuple(reserve), dropped=tuple(dropped))
 
 

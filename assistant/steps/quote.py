@@ -28,7 +28,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         return
     *_, quoted = cite.run(replace(turn, answer=Answer(sentence), sentences=(), citations=()), parts, stop)
     found = quoted.answer is not None and not quoted.answer.unknown and not stop.is_set()
-    yield quoted.told("quoted") if found else turn
+    yield quoted.with_event("quoted") if found else turn
 
 
 def _wanted(turn: Turn, parts: Parts) -> bool:

@@ -38,7 +38,7 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
         cut = [(digest, *sieve.sift(digest.text)) for digest in turn.digests]
     except SequiturError as error:
-        yield turn.told("suitability_failed", error)
+        yield turn.with_event("suitability_failed", error)
         return
     digests = tuple(replace(digest, text=text) if out else digest for digest, text, out in cut)
     left = tuple(replace(one, passage_id=digest.passage_id) for digest, _, out in cut for one in out)
@@ -55,7 +55,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     try:
         text, out = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop).sift(written)
     except SequiturError as error:
-        yield turn.told("suitability_failed", error)
+        yield turn.with_event("suitability_failed", error)
         return
     turn = replace(turn, left_out=(*turn.left_out, *out))
     if not out:
@@ -69,7 +69,7 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         for turn in cite.run(turn, parts, stop):
             yield turn
         if turn.answer and turn.answer.unknown:
-            yield replace(turn.told("unsupported"), answer=unbacked(text), sentences=(), citations=())
+            yield replace(turn.with_event("unsupported"), answer=unbacked(text), sentences=(), citations=())
 
 
 def _listed(sentence: str) -> tuple[str, list[str], str]:

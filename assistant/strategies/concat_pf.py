@@ -18,10 +18,10 @@ run = concat.run
 
 def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Asks each passage alone, and then takes the next best answer of these."""
-    if turn.had("fell_back"):
+    if turn.has_event("fell_back"):
         yield from post_fusion.retry(turn, parts, stop)
         return
     # an answer that says nothing is none to be shown meanwhile, or kept where this is stopped
-    turn = replace(turn.told("fell_back"), answer=None, sentences=(), citations=())
+    turn = replace(turn.with_event("fell_back"), answer=None, sentences=(), citations=())
     yield turn
     yield from post_fusion.run(turn, parts, stop)

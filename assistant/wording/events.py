@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assistant.types import Code, Happened
+from assistant.types import EventCode, TurnEvent
 
-SENTENCES: Mapping[Code, str] = {
+SENTENCES: Mapping[EventCode, str] = {
     "documents_missing": "Documents of yours are still being added and were not searched; ask again once they are "
     "listed.",
     "none_relevant": "No passage seems to answer this ({}).",
@@ -26,6 +26,6 @@ SENTENCES: Mapping[Code, str] = {
 }
 
 
-def sentence(event: Happened) -> str:
+def sentence(event: TurnEvent) -> str:
     """An event as a sentence for a person."""
     return SENTENCES[event.code].format(event.detail)

@@ -150,7 +150,7 @@ def instead(turn: Turn) -> Instead:
 
 def passed_over(turn: Turn) -> bool:
     """Whether the passages were only looked at, and the reply was not to be made from them."""
-    return turn.had("none_relevant")
+    return turn.has_event("none_relevant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def events(turn: Turn) -> list[str]:
     told = [event for event in turn.events if event.code != "none_relevant"]
     if not turn.pool:
         return [sentence(event) for event in told]
-    asked = SENTENCES["fell_back"] if turn.had("fell_back") else "Each passage was asked alone."
+    asked = SENTENCES["fell_back"] if turn.has_event("fell_back") else "Each passage was asked alone."
     others = [sentence(event) for event in told if event.code != "fell_back"]
     return [*others, f"{asked.removesuffix('.')}: {_tally(turn)}."]
 

@@ -30,13 +30,13 @@ from assistant.types import (
     Digest,
     Fact,
     FactOffer,
-    Happened,
     Passage,
     Query,
     RankedFact,
     Sentence,
     Tokens,
     Turn,
+    TurnEvent,
     Wait,
 )
 from assistant.web.library import Document
@@ -218,18 +218,18 @@ def _answered(turn: Turn, said: str, script: Script, stop: Event) -> Iterator[Tu
         )
     elif turn.confidence and turn.confidence.level == "none" and turn.choices.below not in {"", "answer"}:
         yield from _instead(
-            replace(turn, events=(Happened("none_relevant", "confidence 0.10, below 0.30"),)), script, stop
+            replace(turn, events=(TurnEvent("none_relevant", "confidence 0.10, below 0.30"),)), script, stop
         )
     elif "unknown" in said:
         yield from _unknown(turn, script, stop)
     elif "fall back" in said:
-        yield from _voted(replace(turn, step="fallback", events=(Happened("fell_back"),)), script, stop)
+        yield from _voted(replace(turn, step="fallback", events=(TurnEvent("fell_back"),)), script, stop)
     elif turn.choices.strategy == "post_fusion":
         yield from _voted(turn, script, stop)
     elif "hostile" in said:
         passage = replace(PASSAGES[0], title=HOSTILE, text=HOSTILE, source=HOSTILE)
         turn = replace(
-            turn, passages=(passage,), draft=HOSTILE, events=(Happened("other", HOSTILE),), own_answer=HOSTILE
+            turn, passages=(passage,), draft=HOSTILE, events=(TurnEvent("other", HOSTILE),), own_answer=HOSTILE
         )
         yield replace(turn, step="answer", answer=Answer(HOSTILE), sentences=(Sentence(HOSTILE, state="not"),))
     else:
@@ -264,13 +264,13 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
 
 
 def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
-    yield replace(turn, step="fallback", events=(Happened("fell_back"),))
+    yield replace(turn, step="fallback", events=(TurnEvent("fell_back"),))
     pool = tuple(Candidate("Perhaps 42." if n == 0 else "unknown", p.id, n == 0, n > 0) for n, p in enumerate(PASSAGES))
     answer = Answer("The library doesn't hold an answer to this.", unknown=True, origin="pool")
     yield replace(
         turn,
         step="admit",
-        events=(Happened("fell_back"),),
+        events=(TurnEvent("fell_back"),),
         pool=pool,
         answer=answer,
         own_answer="It may be **42**, as far as I recall.",

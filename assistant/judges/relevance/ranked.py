@@ -24,14 +24,14 @@ def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Eve
     If the estimator can't be used, or is stopped, the passages stay as they are.
     """
     if parts.estimator is None:
-        return turn.told("relevance_failed", "no relevance estimator is set.")
+        return turn.with_event("relevance_failed", "no relevance estimator is set.")
     try:
         judged = _ranked(turn, candidates, parts.estimator(parts.llm), parts, stop)
     except SequiturError as error:
-        return turn.told("relevance_failed", error)
+        return turn.with_event("relevance_failed", error)
     except Exception as error:  # noqa: BLE001 - a model may fail in any way, and an answer doesn't depend on this one
         _LOG.exception("the relevance estimator failed")
-        return turn.told("relevance_failed", f"the relevance estimator failed ({error}).")
+        return turn.with_event("relevance_failed", f"the relevance estimator failed ({error}).")
     return turn if stop.is_set() else judged
 
 
