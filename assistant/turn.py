@@ -37,47 +37,39 @@ from assistant.steps import (
     recall,
     relevance,
     rewrite,
+    search,
     suit,
 )
 from assistant.strategies.shared.strategy import is_unanswered, strategy_named
 from assistant.text.sentences import clean
 from assistant.types import Choices, Turn
 
-# What any message begins with, and what becomes of it if it is talk, about what is known of the person, or a wish for a
-# piece of writing. Questions have `question_flow`.
+# What any message begins with, and then what a question needs, talk, a message about what is known of the person, and a
+# wish for a piece of writing. The second function of a stage tells whether it is due.
 BEFORE: Flow = (Stage("english", language.message), Stage("facts", facts.run), Stage("intent", intent.run))
+QUESTION: Flow = (
+    Stage("glance", glance.run),
+    Stage("question", rewrite.run),
+    Stage("passages", search.run),
+    Stage("relevance", relevance.run, relevance.is_due),
+    Stage("quality", quality.run, quality.is_due),
+    Stage("digests", digest.run),
+    Stage("in_play", in_play.run),
+    Stage("suited", suit.passages),
+    Stage("answer", answer.run),
+    Stage("citations", cite.citations, cite.is_due),
+    Stage("addresses", cite.second_look, cite.is_looked_at_again),
+    Stage("fallback", fallback.run, fallback.is_due),
+    Stage("quote", quote.run),
+    Stage("admit", admit.run),
+    Stage("suits", suit.reply),
+    Stage("because", because.run),
+    Stage("language", language.reply, language.is_due),
+    Stage("offers", offers.run),
+)
 TALK: Flow = (Stage("answer", converse.run), Stage("because", because.run), Stage("offers", offers.run))
 MEMORY: Flow = (Stage("answer", recall.run), Stage("offers", offers.run))
 WRITING: Flow = (Stage("answer", compose.run), Stage("because", because.run))
-
-
-def question_flow(turn: Turn, parts: Parts) -> Flow:
-    """How a question is answered: find passages, choose and cut them, answer, cite, and admit what isn't known."""
-    knobs = parts.settings.turn
-    judged = (Stage("relevance", relevance.run),) if parts.estimator else ()
-    sifted = (Stage("quality", quality.run),) if knobs.quality else ()
-    translated = (Stage("language", language.reply),) if knobs.translate else ()
-    second_look = (Stage("addresses", cite.second_look, cite.is_cited),) if knobs.addresses_threshold else ()
-    return (
-        Stage("glance", glance.run),
-        Stage("question", rewrite.run),
-        Stage("passages", variants.step("loops", turn.choices.loop)),
-        *judged,
-        *sifted,
-        Stage("digests", digest.run),
-        Stage("in_play", in_play.run),
-        Stage("suited", suit.passages),
-        Stage("answer", answer.run),
-        Stage("citations", cite.citations, cite.is_due),
-        *second_look,
-        Stage("fallback", fallback.run, fallback.is_due),
-        Stage("quote", quote.run),
-        Stage("admit", admit.run),
-        Stage("suits", suit.reply),
-        Stage("because", because.run),
-        *translated,
-        Stage("offers", offers.run),
-    )
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -97,7 +89,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn
-        for turn in _through(_flow_of(turn, parts), turn, parts, stop):
+        for turn in _through(_flow_of(turn), turn, parts, stop):
             yield turn
     except SequiturError as error:
         yield replace(turn, status="failed", error=str(error), step="", wait=None)
@@ -148,11 +140,11 @@ def _stopped(turn: Turn) -> Turn:
     return replace(turn, answer=None, sentences=(), citations=()) if is_unanswered(turn) else turn
 
 
-def _flow_of(turn: Turn, parts: Parts) -> Flow:
+def _flow_of(turn: Turn) -> Flow:
     if turn.asks:
         return MEMORY
     if turn.intent == "question":
-        return question_flow(turn, parts)
+        return QUESTION
     return WRITING if turn.intent == "writing" else TALK
 
 
@@ -160,7 +152,7 @@ def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn
     # a step may run others inside it, which name themselves, too: they are to run here all the same
     done = set(turn.timings)
     for stage in flow:
-        if stage.name in done or not stage.is_due(turn):
+        if stage.name in done or not stage.is_due(turn, parts):
             continue
         if stop.is_set():
             return

@@ -7,7 +7,6 @@ from threading import Event
 
 import pytest
 
-from assistant import turn as flow
 from assistant.protocols import Parts
 from assistant.steps import language
 from assistant.steps.own import unbacked
@@ -113,11 +112,10 @@ def test_a_sentence_that_can_not_be_translated_stays_as_it_is(parts: Parts) -> N
 def test_by_default_the_reply_stays_as_it_was_checked(parts: Parts) -> None:
     knobs = parts.settings.turn.model_copy(update={"translate": True})
     translating = replace(parts, settings=parts.settings.model_copy(update={"turn": knobs}))
-    usual, translated = (
-        {stage.name: stage.step for stage in flow.question_flow(Turn(RENT), some)} for some in (parts, translating)
-    )
-    assert "language" not in usual
-    assert translated["language"] is language.reply
+    turn = Turn(RENT, english="How much is the rent?")
+    assert not language.is_due(turn, parts)
+    assert language.is_due(turn, translating)
+    assert not language.is_due(replace(turn, english=""), translating)
 
 
 def test_an_english_passage_full_of_foreign_names_is_english(parts: Parts) -> None:

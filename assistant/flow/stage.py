@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from assistant.protocols import Step
+from assistant.protocols import Parts, Step
 from assistant.types import Turn
 
 
-def always(_: Turn) -> bool:
+def always(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as the others are
     """Whatever the turn is."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A step of a turn; it is left out where `is_due` says so of the turn as it then is."""
+    """A step of a turn; it is left out where it isn't due for the turn as it then is."""
 
     name: str
     step: Step
-    is_due: Callable[[Turn], bool] = always
+    is_due: Callable[[Turn, Parts], bool] = always
 
 
 Flow = tuple[Stage, ...]

@@ -30,23 +30,23 @@ _LOG = logging.getLogger(__name__)
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Cites the answer and looks at it again, as the two steps of a turn do; for answers that come after the first."""
-    if is_due(turn):
+    if is_due(turn, parts):
         for turn in timed("citations", citations, turn, parts, stop):
             yield turn
-    if is_cited(turn) and parts.settings.turn.addresses_threshold:
+    if is_looked_at_again(turn, parts):
         yield from timed("addresses", second_look, turn, parts, stop)
 
 
-def is_due(turn: Turn) -> bool:
+def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all steps are
     """Whether the answer claims to know from passages: only such a chat answer is cited."""
     answer = turn.answer
     written = answer is not None and answer.outcome == "written" and answer.origin != "model" and not answer.unknown
     return written and turn.choices.form == "chat"
 
 
-def is_cited(turn: Turn) -> bool:
-    """Whether it has found places that say so."""
-    return is_due(turn) and bool(turn.citations)
+def is_looked_at_again(turn: Turn, parts: Parts) -> bool:
+    """Whether it has found places that say so, and a second look is set."""
+    return is_due(turn, parts) and bool(turn.citations) and parts.settings.turn.addresses_threshold > 0
 
 
 def citations(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -55,7 +55,7 @@ def citations(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     Passages that only the strategy knows of are among `passages` where they are cited. Where a judge can't be used,
     nothing is checked, and an event says why.
     """
-    if turn.answer is None or not is_due(turn) or stop.is_set():
+    if turn.answer is None or stop.is_set():
         yield turn
         return
     more = strategy_named(turn.choices.strategy).sources(turn)
@@ -83,7 +83,7 @@ def second_look(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
     Language model and judge of support look at the reply beside what was cited.
     """
-    if turn.answer is None or not is_cited(turn) or stop.is_set():
+    if turn.answer is None or stop.is_set():
         yield turn
         return
     try:

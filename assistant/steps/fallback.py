@@ -11,7 +11,7 @@ from assistant.strategies.shared.strategy import is_unanswered, strategy_named
 from assistant.types import Turn
 
 
-def is_due(turn: Turn) -> bool:
+def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all steps are
     """Whether the strategy gave no answer that stands, and has another way."""
     return is_unanswered(turn) and strategy_named(turn.choices.strategy).retry is not None
 

@@ -49,6 +49,11 @@ def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield replace(turn, english=_finished(completion))
 
 
+def is_due(turn: Turn, parts: Parts) -> bool:
+    """Whether replies are to be in the language of the message, and this one was in another than English."""
+    return parts.settings.turn.translate and bool(turn.english)
+
+
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Puts the `answer` to a message that was put into English into the language of the message, with its markers.
 

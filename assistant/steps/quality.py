@@ -18,6 +18,11 @@ from assistant.retrieve.search import look
 from assistant.types import Dropped, Passage, Turn
 
 
+def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all steps are
+    """Whether a classifier is set."""
+    return bool(parts.settings.turn.quality)
+
+
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Puts the best passages that are judged reliable into `passages`, and what they were preferred to into `dropped`.
 

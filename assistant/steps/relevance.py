@@ -21,6 +21,11 @@ from assistant.types import (
 )
 
 
+def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all steps are
+    """Whether there is anybody to ask."""
+    return parts.estimator is not None
+
+
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `confidence`, and where reranking is set, the best of all candidates as `passages`."""
     if parts.estimator is None or not turn.passages or stop.is_set():
