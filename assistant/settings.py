@@ -172,10 +172,11 @@ class TurnSettings(Section):
     strategy: str = Field("concat_pf", description="how they are answered from: a file of assistant/strategies")
     draft_tokens: int = Field(48, ge=8, description="length of the draft")
     draft_below: float = Field(
-        1.0,
+        0.6,
         gt=0,
         le=1,
-        description="confidence of the question's own passages from which no draft is written; 1 = always a draft",
+        description="confidence of the question's own passages from which no draft is written; 1 = always, as in the "
+        "GRG paper, in runs of iKAT and in what measures search",
     )
     iterations: int = Field(3, ge=1, le=5, description="rounds of searching and writing in the ITRG loops")
     document_tokens: int = Field(200, ge=8, description="length of the document that an ITRG loop writes each round")

@@ -67,7 +67,8 @@ class Broken(Sure):
 
 def sure(parts: Parts, estimator: object, *replies: object, **knobs: object) -> Parts:
     relevance = RelevanceSettings(**{"threshold": 0.5, "rerank": True, "least": 0, **knobs})
-    turn = parts.settings.turn.model_copy(update={"digest": "extractive"})  # what chooses sentences asks as well
+    # what chooses sentences asks as well, and so does what decides whether a draft is written
+    turn = parts.settings.turn.model_copy(update={"digest": "extractive", "draft_below": 1.0})
     settings = parts.settings.model_copy(update={"relevance": relevance, "turn": turn})
     return replace(parts, settings=settings, llm=ScriptedLLM(list(replies)), estimator=lambda _: estimator)
 

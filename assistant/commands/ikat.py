@@ -14,7 +14,7 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, out, settings_of
 from assistant.commands.experiment import indexed, with_models
 from assistant.errors import DataError, LibraryError
-from assistant.experiment.conditions import model_of
+from assistant.experiment.conditions import always_drafting, model_of
 from assistant.ikat.topics import Topics, read_topics
 from assistant.ikat.validate import Problem
 from assistant.judges.quality import Classifier
@@ -64,7 +64,8 @@ def ikat(  # noqa: PLR0913 - one parameter an option
 
     label, asked = Label(name, team, kind, reply), read_topics(topics)
     label.check(asked.year)
-    knobs = _judging(by_words_only(settings_of(settings, data_dir, model=model, backend=backend)), quality)
+    knobs = always_drafting(settings_of(settings, data_dir, model=model, backend=backend))
+    knobs = _judging(by_words_only(knobs), quality)
     choices = Choices(
         strategy=strategy or knobs.turn.strategy,
         loop=loop,

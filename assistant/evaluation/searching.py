@@ -15,6 +15,7 @@ from dataclasses import replace
 from threading import Event, Lock
 
 from assistant.evaluation.baselines import generate
+from assistant.experiment.conditions import always_drafting
 from assistant.flow import variants
 from assistant.flow.timing import charged, timed
 from assistant.llm.meter import metered
@@ -56,7 +57,7 @@ class Finder:
         saved: Callable[[], float] = lambda: 0.0,
     ) -> None:
         knobs = settings.turn.model_copy(update={"iterations": iterations, "early_stop": False})
-        self._settings = settings.model_copy(update={"turn": knobs})
+        self._settings = always_drafting(settings.model_copy(update={"turn": knobs}))
         self._retriever = retriever
         self._parts = parts
         self._loops = loops

@@ -52,3 +52,8 @@ def _differing(settings: Settings, name: str) -> dict[str, object]:
     section = getattr(settings, name)
     usual = type(section)().model_dump()
     return {key: value for key, value in section.model_dump().items() if value != usual[key]}
+
+
+def always_drafting(settings: Settings) -> Settings:
+    """The settings with a draft for every question, however sure its first search is: the loop as its paper has it."""
+    return settings.model_copy(update={"turn": settings.turn.model_copy(update={"draft_below": 1.0})})
