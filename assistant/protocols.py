@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,14 @@ from assistant.types import Choice, Claim, Completion, Messages, Options, Passag
 
 
 class LLM(Protocol):
-    """Chat in, text out. `stop` is checked between tokens; once set, what was generated so far is kept."""
+    """Chat in, text out. `stop` is checked between tokens; once set, what was generated so far is kept.
+
+    `can_score` says whether it can tell how likely a given text is; `score` fails where it can't.
+    """
 
     name: str
     context: int
+    can_score: bool
 
     def count(self, messages: Messages) -> int:
         """Tokens of the prompt that these messages make."""
@@ -36,24 +40,22 @@ class LLM(Protocol):
         """For each prompt, how likely each of `words` is as the reply, normalised over the words."""
         ...
 
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
+
+        Those that `stop` overtook get minus infinity.
+
+        Raises:
+            ModelError: it can't tell (`can_score` is False).
+        """
+        ...
+
 
 class Engine(LLM, Protocol):
     """An LLM whose weights this program holds, here or in a process of its own."""
 
     def close(self) -> None:
         """Unload the model. Calls under way end first or fail; later ones fail. Closing twice does nothing."""
-        ...
-
-
-@runtime_checkable
-class Scorer(Protocol):
-    """An LLM that can also tell how likely a given text is."""
-
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
-
-        Those that `stop` overtook get minus infinity.
-        """
         ...
 
 

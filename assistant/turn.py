@@ -14,8 +14,8 @@ from assistant.errors import SequiturError, UtteranceError
 from assistant.flow import variants
 from assistant.flow.stage import Flow, Stage
 from assistant.flow.timing import timed
-from assistant.llm.meter import metered
-from assistant.llm.rounds import straight
+from assistant.llm.meter import Meter
+from assistant.llm.rounds import Straight
 from assistant.protocols import Parts
 from assistant.steps import (
     admit,
@@ -85,7 +85,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     turn = accept(turn, parts)
     check(turn.choices)
-    parts = replace(parts, llm=metered(straight(parts.llm)))
+    parts = replace(parts, llm=Meter(Straight(parts.llm)))
     try:
         for turn in _through(BEFORE, turn, parts, stop):
             yield turn

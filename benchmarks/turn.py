@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from assistant import turn as flow
-from assistant.llm.meter import metered
+from assistant.llm.meter import Meter
 from assistant.protocols import Parts
 from assistant.types import (
     Choices,
@@ -83,7 +83,7 @@ def peak_memory() -> float:
 
 def timed(question: str, history: tuple[Exchange, ...], parts: Parts, choices: Choices) -> Timing:
     """Ask one question, behind what was said before it."""
-    meter = metered(parts.llm)
+    meter = Meter(parts.llm)
     known = tuple(Fact(new_id(), text, now(), now()) for text in FACTS)
     turn = Turn(question, history, known, choices)
     first_source = first_word = -1.0

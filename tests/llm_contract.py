@@ -181,6 +181,21 @@ class LLMContract:
         )
         assert one.probabilities["true"] == pytest.approx(other.probabilities["true"], abs=0.01)
 
+    def test_a_given_text_has_a_likelihood_or_the_engine_says_that_it_can_not_tell(self, llm: LLM) -> None:
+        texts = [
+            (ask("What is the capital of France?"), text) for text in ("The capital of France is Paris.", "Zebra.")
+        ]
+        if not llm.can_score:
+            with pytest.raises(ModelError, match="can't tell how likely"):
+                llm.score(texts, Event())
+            return
+        likely, unlikely = llm.score(texts, Event())
+        assert unlikely < likely < 0
+        assert llm.score([], Event()) == []
+        stop = Event()
+        stop.set()
+        assert llm.score(texts, stop) == [-math.inf] * 2
+
     def test_words_of_several_tokens_can_be_chosen(self, llm: LLM) -> None:
         (choice,) = llm.choose([ask("Hi")], ("unsupported by it", "contradicted", "neutral"), Event())
         assert sum(choice.probabilities.values()) == pytest.approx(1)

@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.errors import ModelError
 from assistant.library.shelves import library_folder
 from assistant.library.writer import writing
 from assistant.protocols import Parts, Step
@@ -46,6 +47,7 @@ class ScriptedLLM:
     asked: list[Messages] = field(default_factory=list)
     name: str = "scripted"
     context: int = 4096
+    can_score = False  # a subclass that overrides `score` sets it
 
     def count(self, messages: Messages) -> int:
         return sum(len(message.content.split()) for message in messages)
@@ -68,6 +70,9 @@ class ScriptedLLM:
         rest = 0.1 / max(len(words) - 1, 1)
         usual = {word: 0.9 if n == 0 else rest for n, word in enumerate(words)}
         return [Choice(self.choices.pop(0) if self.choices else usual, self.count(m)) for m in batch]
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        raise ModelError("The script can't tell how likely a text is.")
 
     def _next(self, messages: Messages) -> str:
         assert self.replies, f"the script has no reply left for: {messages[-1].content[:200]}"

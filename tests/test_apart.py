@@ -16,10 +16,10 @@ from llm_contract import LLMContract, ask
 
 from assistant.errors import ChoiceError, ModelError
 from assistant.llm._openvino_model import converted
-from assistant.llm.apart import Apart, ScoringApart
+from assistant.llm.apart import Apart
 from assistant.llm.llama_cpp import LlamaCpp
 from assistant.llm.openvino import OpenVino
-from assistant.protocols import LLM, Scorer, silent
+from assistant.protocols import LLM, silent
 from assistant.settings import LLMSettings, load
 from assistant.types import Choice, Messages, Options
 from tests.scripted import ScriptedLLM
@@ -51,7 +51,7 @@ def scripted() -> Iterator[Apart]:
 def test_it_answers_as_the_engine_does(scripted: Apart) -> None:
     assert (scripted.name, scripted.context, scripted.count(ask("a b"))) == ("scripted", 4096, 7)
     assert [piece.text for piece in scripted.stream(ask("Hi"), Options(), Event())][-2:] == ["one two three"] * 2
-    assert not isinstance(scripted, Scorer)
+    assert not scripted.can_score
 
 
 def test_errors_come_as_they_were_and_end_nothing(scripted: Apart) -> None:
@@ -104,7 +104,7 @@ def test_how_far_openvino_reads_is_told(smollm_path: Path) -> None:
     assert reads
     assert reads == sorted(set(reads))
     assert reads[-1] <= engine.count(prompt) == pieces[-1].prompt_tokens
-    assert isinstance(engine, Scorer)
+    assert engine.can_score
     assert engine.score([(prompt, "a ship")], Event())[0] < 0
     engine.close()
 
@@ -116,7 +116,7 @@ def llama(path: Path) -> Callable[[], Apart]:
 def openvino(path: Path) -> Callable[[], Apart]:
     pytest.importorskip("openvino_genai")
     folder = converted(path, load(), silent)
-    return lambda: ScoringApart(OpenVino, folder, LLMSettings(context=2048))
+    return lambda: Apart(OpenVino, folder, LLMSettings(context=2048))
 
 
 @pytest.mark.model

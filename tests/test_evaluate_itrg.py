@@ -17,7 +17,7 @@ from assistant.evaluation.searching import Finder, check_loops
 from assistant.evaluation.shots import Demonstrator, demonstrating, draw
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import answer_recall
-from assistant.protocols import Parts, Scorer
+from assistant.protocols import Parts
 from assistant.types import Message, Messages, Options
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import CAPITALS, files, passages, ran  # noqa: F401 - a fixture is among them
@@ -190,17 +190,17 @@ def test_a_demonstrator_leaves_choosing_alone_and_counts_what_it_adds() -> None:
     assert llm.asked == [prompt]
 
 
-def test_a_demonstrator_scores_with_demonstrations_where_its_model_scores() -> None:
+def test_a_demonstrator_scores_with_demonstrations() -> None:
     class Scoring(ScriptedLLM):
+        can_score = True
+
         def score(self, batch, stop) -> list[float]:
             return [-float(len(prompt)) for prompt, _ in batch]
 
     shown = [Question("1", "capital of Peru?", ("Lima",))]
-    assert not isinstance(demonstrating(ScriptedLLM(), shown), Scorer)
     llm = Scoring()
     assert demonstrating(llm, ()) is llm
     scoring = demonstrating(llm, shown)
-    assert isinstance(scoring, Scorer)
     prompt = (Message("system", "You answer."), Message("user", "capital of Norway?"))
     assert scoring.score([(prompt, "Oslo")], Event()) == [-4.0]
 

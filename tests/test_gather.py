@@ -9,8 +9,7 @@ from threading import Event
 import pytest
 
 from assistant.errors import ModelError
-from assistant.experiment.gather import gathering
-from assistant.protocols import Scorer
+from assistant.experiment.gather import Gatherer
 from assistant.types import (
     Completion,
     Message,
@@ -40,11 +39,6 @@ class Failing(Echo):
         raise ModelError("The memory is too small.")
 
 
-class Scoring(Echo):
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        return [-float(len(text)) for _, text in batch]
-
-
 def prompt(text: str) -> Messages:
     return (Message("user", text),)
 
@@ -62,7 +56,7 @@ def side_by_side(asks: Sequence[object]) -> list[object]:
 
 def test_what_is_asked_at_the_same_time_is_one_batch_and_each_gets_its_own() -> None:
     llm = Echo()
-    gatherer = gathering(llm)
+    gatherer = Gatherer(llm)
     asks = [
         lambda n=n: [one.text for one in gatherer.complete([prompt(f"{n}a"), prompt(f"{n}b")], Options(8), NEVER)]
         for n in range(4)
@@ -74,7 +68,7 @@ def test_what_is_asked_at_the_same_time_is_one_batch_and_each_gets_its_own() -> 
 
 def test_other_options_are_another_batch() -> None:
     llm = Echo()
-    gatherer = gathering(llm)
+    gatherer = Gatherer(llm)
     asks = [lambda n=n: gatherer.complete([prompt("x")], Options(n), NEVER)[0].text for n in (8, 9)]
     assert side_by_side(asks) == ["x in 8", "x in 9"]
     assert llm.batches == [1, 1]
@@ -82,7 +76,7 @@ def test_other_options_are_another_batch() -> None:
 
 def test_a_streamed_reply_comes_whole_and_shares_the_batch() -> None:
     llm = Echo()
-    gatherer = gathering(llm)
+    gatherer = Gatherer(llm)
     asks = [lambda n=n: [one.text for one in gatherer.stream(prompt(str(n)), Options(8), NEVER)] for n in range(3)]
     assert side_by_side(asks) == [[f"{n} in 8"] for n in range(3)]
     assert len(llm.batches) < 3
@@ -90,16 +84,8 @@ def test_a_streamed_reply_comes_whole_and_shares_the_batch() -> None:
 
 def test_an_error_is_everyones_who_was_in_the_batch_and_the_next_ask_is_not_held_up() -> None:
     llm = Failing()
-    gatherer = gathering(llm)
+    gatherer = Gatherer(llm)
     asks = [lambda n=n: gatherer.complete([prompt(str(n))], Options(8), NEVER) for n in range(3)]
     assert side_by_side(asks) == ["The memory is too small."] * 3
     with pytest.raises(ModelError, match="too small"):
         gatherer.complete([prompt("again")], Options(8), NEVER)
-
-
-def test_it_scores_where_the_model_does() -> None:
-    assert not isinstance(gathering(Echo()), Scorer)
-    scoring = gathering(Scoring())
-    assert isinstance(scoring, Scorer)
-    assert scoring.score([(prompt("x"), "four")], Event()) == [-4.0]
-    assert gathering(ScriptedLLM()).choose([prompt("x")], ("yes", "no"), NEVER)[0].probabilities["yes"] == 0.9

@@ -9,8 +9,7 @@ from threading import Event
 import pytest
 
 from assistant.errors import DataError
-from assistant.experiment.cache import Memo, remembering
-from assistant.protocols import Scorer
+from assistant.experiment.cache import Memo
 from assistant.types import (
     Completion,
     Message,
@@ -118,19 +117,18 @@ def test_replies_of_another_model_are_refused(tmp_path: Path) -> None:
 class Scoring(Slow):
     """Can also tell how likely a text is."""
 
+    can_score = True
+
     def score(self, batch, stop) -> list[float]:
         self.asked.extend(messages for messages, _ in batch)
         return [-float("inf") if text == "never" else -float(len(text)) for _, text in batch]
 
 
 def test_scores_are_kept_where_the_model_scores(tmp_path: Path) -> None:
-    assert not isinstance(remembering(Slow(), tmp_path / "replies.jsonl", "m"), Scorer)
     batch = [(prompt("bread"), "rye"), (prompt("bread"), "never"), (prompt("salt"), "rye")]
     llm, again = Scoring(), Scoring()
-    memo = remembering(llm, tmp_path / "replies.jsonl", "m")
-    assert isinstance(memo, Scorer)
+    memo = Memo(llm, tmp_path / "replies.jsonl", "m")
     assert memo.score(batch[:2], Event()) == [-3.0, -float("inf")]
-    reopened = remembering(again, tmp_path / "replies.jsonl", "m")
-    assert isinstance(reopened, Scorer)
+    reopened = Memo(again, tmp_path / "replies.jsonl", "m")
     assert reopened.score(batch, Event()) == [-3.0, -float("inf"), -3.0]
     assert (len(llm.asked), len(again.asked)) == (2, 1)

@@ -211,6 +211,7 @@ class Knowing(ScriptedLLM):
     """Holds an answer likely if it stands in the passage; keeps count of what it scored."""
 
     scored: list[str] = field(default_factory=list)
+    can_score = True
 
     def score(self, batch, stop) -> list[float]:
         self.scored += [text for _, text in batch]

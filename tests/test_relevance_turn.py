@@ -514,6 +514,8 @@ def test_unknown_ones_have_no_share(parts: Parts) -> None:
 class Likely(ScriptedLLM):
     """Knows how likely what it wrote is, and how likely any answer is after any passage."""
 
+    can_score = True
+
     def complete(self, batch, options, stop) -> list[Completion]:
         return [replace(one, logprobs=(log(0.9),)) for one in super().complete(batch, options, stop)]
 

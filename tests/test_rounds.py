@@ -12,10 +12,8 @@ import pytest
 
 from assistant.library.corpus import load_corpus
 from assistant.llm.llama_cpp import LlamaCpp
-from assistant.llm.rounds import first_round, straight
-from assistant.protocols import Scorer
+from assistant.llm.rounds import Straight, first_round
 from assistant.types import (
-    Choice,
     Completion,
     Message,
     Messages,
@@ -91,16 +89,11 @@ def test_texts_of_people_are_practically_never_cut(corpus: str) -> None:
 
 
 @dataclass
-class Endless:
+class Endless(ScriptedLLM):
     """Writes a list for as long as it is listened to; `written` counts its words."""
 
-    name: str = "endless"
-    context: int = 4096
     written: int = 0
     left: list[int] = field(default_factory=list)
-
-    def count(self, messages: Messages) -> int:
-        return 1
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         text = ""
@@ -113,32 +106,25 @@ class Endless:
         finally:
             self.left.append(self.written)
 
-    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
-        return [list(self.stream(messages, options, stop))[-1] for messages in batch]
-
-    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        raise NotImplementedError
-
 
 def test_a_stream_is_left_as_soon_as_it_goes_round() -> None:
     llm = Endless()
-    *_, last = straight(llm).stream(ASKED, Options(max_tokens=400), Event())
+    *_, last = Straight(llm).stream(ASKED, Options(max_tokens=400), Event())
     assert (last.text, last.finish) == (COUNTRIES, "repeated")
     assert llm.left == [last.completion_tokens]
     assert llm.written < 20
 
 
 def test_a_batch_is_cut_alike() -> None:
-    [reply] = straight(Endless()).complete([ASKED], Options(max_tokens=400), Event())
+    [reply] = Straight(Endless()).complete([ASKED], Options(max_tokens=400), Event())
     assert (reply.text, reply.finish) == (COUNTRIES, "repeated")
 
 
 def test_what_does_not_go_round_passes_as_it_is() -> None:
     llm = ScriptedLLM(["Lentils are rich in protein."] * 2)
-    *_, last = straight(llm).stream(ASKED, Options(), Event())
+    *_, last = Straight(llm).stream(ASKED, Options(), Event())
     assert (last.text, last.finish) == ("Lentils are rich in protein.", "stop")
-    assert straight(llm).complete([ASKED], Options(), Event()) == [last]
-    assert not isinstance(straight(llm), Scorer)
+    assert Straight(llm).complete([ASKED], Options(), Event()) == [last]
 
 
 POEM = (Message("system", "You are a helpful assistant."), Message("user", "Write a poem about the sea."))
@@ -148,8 +134,8 @@ def test_a_real_model_that_goes_round_is_ended(smollm: LlamaCpp) -> None:
     options = Options(max_tokens=300)
     [raw] = smollm.complete([POEM], options, Event())
     assert first_round(raw.text) != raw.text, "this model no longer goes round here; ask it for something else"
-    *_, streamed = straight(smollm).stream(POEM, options, Event())
-    [completed] = straight(smollm).complete([POEM], options, Event())
+    *_, streamed = Straight(smollm).stream(POEM, options, Event())
+    [completed] = Straight(smollm).complete([POEM], options, Event())
     assert streamed.finish == completed.finish == "repeated"
     # what the engine has read before may change a word from one reply to the next
     for reply in (streamed, completed):

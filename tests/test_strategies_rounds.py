@@ -6,9 +6,9 @@ from threading import Event
 
 import pytest
 
-from assistant.protocols import Parts, Scorer
+from assistant.protocols import Parts
 from assistant.strategies.post_fusion import CHAT_ROOM
-from assistant.strategies.shared.consistency import Sampler, sampled, sampling
+from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.reasoning import split
 from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import (
@@ -289,17 +289,6 @@ def test_where_answers_are_weighed_the_samples_vote_and_not_their_pools(parts: P
     assert last.answer.text == "18 grams"
 
 
-def test_a_sampler_scores_where_its_model_does() -> None:
-    class Scoring(ScriptedLLM):
-        def score(self, batch, stop) -> list[float]:
-            return [-float(len(text)) for _, text in batch]
-
-    assert not isinstance(sampling(ScriptedLLM(), 1), Scorer)
-    scoring = sampling(Scoring(), 1)
-    assert isinstance(scoring, Scorer)
-    assert scoring.score([((), "four")], Event()) == [-4.0]
-
-
 def test_a_stopped_vote_is_not_held(parts: Parts) -> None:
     stop = Event()
     step = in_full(sampled(strategy_named("concat"), 3, seed=0))
@@ -308,11 +297,3 @@ def test_a_stopped_vote_is_not_held(parts: Parts) -> None:
     stop.set()
     *_, turn = turns
     assert turn.pool == ()
-
-
-def test_a_sampler_leaves_counting_and_choosing_alone() -> None:
-    llm = ScriptedLLM(choices=[{"yes": 0.3, "no": 0.7}])
-    sampler = Sampler(llm, seed=1)
-    assert (sampler.name, sampler.context) == (llm.name, llm.context)
-    assert sampler.choose([()], ("yes", "no"), Event())[0].probabilities["yes"] == 0.3
-    assert sampler.count(()) == 0

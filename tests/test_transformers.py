@@ -19,7 +19,7 @@ from llm_contract import QUESTIONS, LLMContract, ask, run
 from assistant.errors import ModelError
 from assistant.llm.dequantise import dequantised
 from assistant.llm.transformers import Transformers
-from assistant.protocols import LLM, Scorer
+from assistant.protocols import LLM
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Message, Options
 
@@ -69,7 +69,6 @@ def test_int8_answers(smollm_folder: Path) -> None:
 
 def test_choosing_agrees_with_scoring(bf16: Transformers) -> None:
     """Tolerance 0.1: bf16 logits of about 20 come in steps of an eighth, and a batch rounds differently."""
-    assert isinstance(bf16, Scorer)
     prompts = [ask("Is Paris in France? Answer true or false."), ask("Is fire cold? Answer true or false.")]
     forms = {
         word: [space + form for space in ("", " ") for form in (word, word.capitalize())] for word in ("true", "false")

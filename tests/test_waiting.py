@@ -10,7 +10,7 @@ import pytest
 
 from assistant import turn as flow
 from assistant.library.arrivals import Arrivals
-from assistant.llm.meter import metered
+from assistant.llm.meter import Meter
 from assistant.protocols import Parts, silent
 from assistant.settings import TurnSettings
 from assistant.types import (
@@ -73,7 +73,7 @@ def test_what_is_waited_for_is_not_stored() -> None:
 
 
 def test_a_prompt_that_was_not_read_to_the_end_is_not_counted(parts: Parts) -> None:
-    meter = metered(Reader(["one two"]))
+    meter = Meter(Reader(["one two"]))
     stream = meter.stream((), Options(), Event())
     assert next(stream).read == 4
     stream.close()  # type: ignore[attr-defined]

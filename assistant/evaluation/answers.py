@@ -25,7 +25,7 @@ from assistant.errors import DataError, SettingsError, UtteranceError
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.evaluation.shots import demonstrating, draw
-from assistant.experiment.cache import Memo, remembering
+from assistant.experiment.cache import Memo
 from assistant.experiment.conditions import llm_of, model_of
 from assistant.experiment.datasets import (
     Corpus,
@@ -42,8 +42,8 @@ from assistant.experiment.measures import answer_recall, exact_match, lost_vote,
 from assistant.experiment.runs import Row, Run
 from assistant.flow.timing import charged, timed
 from assistant.judges.uncertainty import UNKNOWN, WORD
-from assistant.llm.meter import metered
-from assistant.llm.rounds import straight
+from assistant.llm.meter import Meter
+from assistant.llm.rounds import Straight
 from assistant.protocols import Parts, Progress, Step
 from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.strategy import Strategy, in_full, strategy_named
@@ -152,7 +152,7 @@ def measure(
     parts = side_by_side(parts, jobs)
     # Runs with other settings of a turn may share replies; those in a run's own folder are told as the run is.
     of = llm_of if experiment.replies else model_of
-    memo = remembering(parts.llm, experiment.replies or run.folder / REPLIES, of(parts.settings))
+    memo = Memo(parts.llm, experiment.replies or run.folder / REPLIES, of(parts.settings))
     asker = _Asker(experiment, material, replace(parts, llm=memo), memo)
     if experiment.filter_known:
         material = _filtered(material, run, asker, progress)
@@ -347,7 +347,7 @@ class _Asker:
 
     def _answering(self, setting: Setting) -> Parts:
         shown = self._material.demonstrations[: setting.shots]
-        return replace(self._parts, llm=metered(straight(demonstrating(self._parts.llm, shown))))
+        return replace(self._parts, llm=Meter(Straight(demonstrating(self._parts.llm, shown))))
 
 
 def row_of(question: Question, turn: Turn) -> Row:

@@ -18,8 +18,8 @@ from assistant.evaluation.baselines import generate
 from assistant.experiment.conditions import always_drafting
 from assistant.flow import variants
 from assistant.flow.timing import charged, timed
-from assistant.llm.meter import metered
-from assistant.llm.rounds import straight
+from assistant.llm.meter import Meter
+from assistant.llm.rounds import Straight
 from assistant.protocols import Parts, Retriever, Step
 from assistant.retrieve.fusion import fuse
 from assistant.retrieve.search import look
@@ -109,7 +109,7 @@ class Finder:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
         with self._loading:
             parts = self._parts()
-        parts = replace(parts, settings=self._settings, llm=metered(straight(parts.llm)))
+        parts = replace(parts, settings=self._settings, llm=Meter(Straight(parts.llm)))
         before = self._saved()
         *_, turn = timed("passages", step, turn, parts, self._stop)
         return charged(turn, "passages", self._saved() - before)

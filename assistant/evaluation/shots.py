@@ -7,10 +7,10 @@ from threading import Event
 
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, sample
+from assistant.llm.wrapper import Wrapper
 from assistant.prompting.render import render
-from assistant.protocols import LLM, Scorer
+from assistant.protocols import LLM
 from assistant.types import (
-    Choice,
     Completion,
     Message,
     Messages,
@@ -32,19 +32,19 @@ def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed:
 
 
 def demonstrating(llm: LLM, demonstrations: Sequence[Question]) -> LLM:
-    """The model with demonstrations, if there are any, which scores texts where the model does."""
-    if not demonstrations:
-        return llm
-    return ScoringDemonstrator(llm, demonstrations) if isinstance(llm, Scorer) else Demonstrator(llm, demonstrations)
+    """The model with demonstrations, if there are any."""
+    return Demonstrator(llm, demonstrations) if demonstrations else llm
 
 
-class Demonstrator:
-    """An LLM around an LLM that puts demonstrations behind the system message of what it is asked to write."""
+class Demonstrator(Wrapper):
+    """An LLM around an LLM that puts demonstrations behind the system message of what it is asked to write or score.
+
+    A choice among words needs none.
+    """
 
     def __init__(self, llm: LLM, demonstrations: Sequence[Question]) -> None:
-        self._llm = llm
+        super().__init__(llm)
         self._shown = tuple(message for one in demonstrations for message in _exchange(one))
-        self.name, self.context = llm.name, llm.context
 
     def count(self, messages: Messages) -> int:
         """As the model does it, demonstrations included."""
@@ -58,22 +58,13 @@ class Demonstrator:
         """As the model does it, with demonstrations."""
         return self._llm.complete([self._with(messages) for messages in batch], options, stop)
 
-    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """As the model does it; a choice among words needs no demonstration."""
-        return self._llm.choose(batch, words, stop)
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the model does it, with demonstrations."""
+        return self._llm.score([(self._with(messages), text) for messages, text in batch], stop)
 
     def _with(self, messages: Messages) -> Messages:
         system, *rest = messages
         return (system, *self._shown, *rest)
-
-
-class ScoringDemonstrator(Demonstrator):
-    """A demonstrator around a model that is a `Scorer`, and so one itself."""
-
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """As the model does it, with demonstrations."""
-        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `demonstrating`
-        return self._llm.score([(self._with(messages), text) for messages, text in batch], stop)
 
 
 def _exchange(question: Question) -> Messages:

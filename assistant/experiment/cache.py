@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 from assistant.errors import DataError
 from assistant.experiment.runs import whole_lines
-from assistant.protocols import LLM, Scorer
+from assistant.llm.wrapper import Wrapper
+from assistant.protocols import LLM
 from assistant.types import (
     Choice,
     Completion,
@@ -30,12 +31,7 @@ A = TypeVar("A")
 Reply = Completion | Choice | float
 
 
-def remembering(llm: LLM, file: Path, model: str) -> Memo:
-    """A memo around the model, which scores texts where the model does; see `Memo`."""
-    return ScoringMemo(llm, file, model) if isinstance(llm, Scorer) else Memo(llm, file, model)
-
-
-class Memo:
+class Memo(Wrapper):
     """Asks `llm` what the file lacks. A reply that was cut off by `stop` is not kept.
 
     `saved` adds up the seconds that the replies out of the file took when they were given, so that whoever measures
@@ -48,8 +44,8 @@ class Memo:
     """
 
     def __init__(self, llm: LLM, file: Path, model: str) -> None:
-        self._llm, self._file = llm, file
-        self.name, self.context = llm.name, llm.context
+        super().__init__(llm)
+        self._file = file
         self._saved, self._writing = local(), Lock()
         try:
             self._kept: dict[str, dict[str, Any]] = {row["key"]: row for row in self._rows(model)}
@@ -69,10 +65,6 @@ class Memo:
     def saved(self) -> float:
         """Seconds that this thread did not have to wait, so far."""
         return getattr(self._saved, "seconds", 0.0)
-
-    def count(self, messages: Messages) -> int:
-        """As the model does it."""
-        return self._llm.count(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The kept reply whole, or as the model writes it."""
@@ -99,6 +91,12 @@ class Memo:
         even = Choice({word: 1 / len(words) for word in words})
         return [Choice(**self._kept[key]["reply"]) if key in self._kept else even for key in keys]
 
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """Kept scores, and those of the model for the rest of the batch."""
+        keys = [_key("score", messages, (text,)) for messages, text in batch]
+        self._ask(keys, batch, lambda missing: self._llm.score(missing, stop), stop)
+        return [float(self._kept[key]["reply"]) if key in self._kept else -inf for key in keys]
+
     def _ask(
         self, keys: Sequence[str], batch: Sequence[A], ask: Callable[[list[A]], Sequence[Reply]], stop: Event
     ) -> None:
@@ -124,18 +122,6 @@ class Memo:
                 row = {"key": key, "seconds": round(seconds / len(keys), 4), "reply": _plain(reply)}
                 self._kept[key] = row
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-class ScoringMemo(Memo):
-    """A memo around a model that is a `Scorer`, and so one itself."""
-
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """Kept scores, and those of the model for the rest of the batch."""
-        llm = self._llm
-        assert isinstance(llm, Scorer)  # noqa: S101 - see `remembering`
-        keys = [_key("score", messages, (text,)) for messages, text in batch]
-        self._ask(keys, batch, lambda missing: llm.score(missing, stop), stop)
-        return [float(self._kept[key]["reply"]) if key in self._kept else -inf for key in keys]
 
 
 def _plain(reply: Reply) -> object:

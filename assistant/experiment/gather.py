@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 from time import sleep
 
-from assistant.protocols import LLM, Parts, Scorer
+from assistant.llm.wrapper import Wrapper
+from assistant.protocols import LLM, Parts
 from assistant.types import (
-    Choice,
     Completion,
     Messages,
     Options,
@@ -25,12 +25,7 @@ _PATIENCE = 0.2
 
 def side_by_side(parts: Parts, jobs: int) -> Parts:
     """The parts for an experiment of which `jobs` rows are made at a time."""
-    return replace(parts, llm=gathering(parts.llm)) if jobs > 1 else parts
-
-
-def gathering(llm: LLM) -> Gatherer:
-    """A gatherer around the model, which scores texts where the model does."""
-    return ScoringGatherer(llm) if isinstance(llm, Scorer) else Gatherer(llm)
+    return replace(parts, llm=Gatherer(parts.llm)) if jobs > 1 else parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,21 +35,16 @@ class _Asked:
     replies: Future[list[Completion]] = field(default_factory=Future)
 
 
-class Gatherer:
+class Gatherer(Wrapper):
     """Asks `llm` at once what several threads ask with the same options while it is busy, or shortly after each other.
 
     A reply comes whole, also where it is streamed. All askers are taken to share one `stop`.
     """
 
     def __init__(self, llm: LLM) -> None:
-        self._llm = llm
-        self.name, self.context = llm.name, llm.context
+        super().__init__(llm)
         self._waiting: list[_Asked] = []
         self._changing, self._asking = Lock(), Lock()
-
-    def count(self, messages: Messages) -> int:
-        """As the model does it."""
-        return self._llm.count(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The reply, whole."""
@@ -71,10 +61,6 @@ class Gatherer:
                 self._ask(options, stop)
         return asked.replies.result()
 
-    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """As the model does it."""
-        return self._llm.choose(batch, words, stop)
-
     def _ask(self, options: Options, stop: Event) -> None:
         with self._changing:
             together = [asked for asked in self._waiting if asked.options == options]
@@ -86,12 +72,3 @@ class Gatherer:
         except Exception as error:  # noqa: BLE001 - each of them raises it in `complete`
             for asked in together:
                 asked.replies.set_exception(error)
-
-
-class ScoringGatherer(Gatherer):
-    """A gatherer around a model that is a `Scorer`, and so one itself."""
-
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """As the model does it."""
-        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `gathering`
-        return self._llm.score(batch, stop)

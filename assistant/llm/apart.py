@@ -40,7 +40,7 @@ Reply = tuple[Literal["piece", "result", "error"], Any]
 
 
 class Apart:
-    """The engine that `make(*given)` makes in another process; an `LLM` and a `Scorer` if that one is.
+    """The engine that `make(*given)` makes in another process.
 
     Args:
         make: the engine's class.
@@ -61,12 +61,12 @@ class Apart:
         self._replies: dict[int, SimpleQueue[Reply]] = {}
         self._lock = Lock()
         self._open = True
-        self.name, self.context = "The model", 0
+        self.name, self.context, self.can_score = "The model", 0, False
         made = self._call(make, given)
         self._listener = Thread(target=self._listen, name="engine", daemon=True)
         self._listener.start()
         try:
-            self.name, self.context = self._result(made, Event())
+            self.name, self.context, self.can_score = self._result(made, Event())
         except BaseException:
             self.close()
             raise
@@ -96,6 +96,11 @@ class Apart:
         """As the engine does it."""
         choices: list[Choice] = self._result(self._call("choose", (list(batch), words)), stop)
         return choices
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the engine does it."""
+        scores: list[float] = self._result(self._call("score", (list(batch),)), stop)
+        return scores
 
     def close(self) -> None:
         """Unload the model. Calls under way fail."""
@@ -179,15 +184,6 @@ class Apart:
         return ModelError("The language model's process has ended, for instance for want of memory; start again.")
 
 
-class ScoringApart(Apart):
-    """An engine apart that is a `Scorer`."""
-
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """As the engine does it."""
-        scores: list[float] = self._result(self._call("score", (list(batch),)), stop)
-        return scores
-
-
 # --- the other process -------------------------------------------------------------------------------------------
 
 
@@ -218,9 +214,9 @@ class _Server:
             self._stops[call] = Event()
             Thread(target=self._work, args=(call, what, given), daemon=True).start()
 
-    def _made(self, make: Callable[..., LLM], given: tuple[Any, ...]) -> tuple[str, int]:
+    def _made(self, make: Callable[..., LLM], given: tuple[Any, ...]) -> tuple[str, int, bool]:
         self._llm = make(*given)
-        return self._llm.name, self._llm.context
+        return self._llm.name, self._llm.context, self._llm.can_score
 
     def _work(self, call: int, what: str, given: tuple[Any, ...]) -> None:
         stop = self._stops[call]

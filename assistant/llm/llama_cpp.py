@@ -57,7 +57,7 @@ class LlamaCpp:
 
     def __init__(self, path: Path, settings: LLMSettings, name: str = "") -> None:
         self.name = name or path.stem
-        self.context = settings.context
+        self.context, self.can_score = settings.context, False
         self._check(path, settings)
         self._key = secrets.token_urlsafe()
         self._queue = FairQueue(settings.slots)
@@ -100,6 +100,14 @@ class LlamaCpp:
         tokens = self._first_tokens(words)
         owner = object()
         return [self._choice(prompt, tokens, stop, owner) for prompt in prompts]
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:  # noqa: ARG002 - see `can_score`
+        """Always fails: the engine tells no probabilities of a given text.
+
+        Raises:
+            ModelError: always.
+        """
+        raise ModelError(f"llama.cpp can't tell how likely a text of {self.name} is; set llm.backend to transformers.")
 
     def close(self) -> None:
         """Unload the model. Calls under way end first."""

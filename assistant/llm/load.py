@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from assistant.errors import ModelError
-from assistant.llm.apart import Apart, ScoringApart
+from assistant.llm.apart import Apart
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.processor import has_avx2, has_matrix_units, has_wide_vectors
 from assistant.protocols import Engine, Progress
@@ -122,7 +122,7 @@ def _openvino(path: Path, model: str, settings: Settings, progress: Progress) ->
     if not has_avx2():
         raise ModelError("OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp.")
     folder = converted(path, settings, progress)
-    return ScoringApart(partial(OpenVino, precise=not has_matrix_units()), folder, settings.llm, model)
+    return Apart(partial(OpenVino, precise=not has_matrix_units()), folder, settings.llm, model)
 
 
 def _transformers(path: Path, model: str, settings: Settings) -> Engine:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from threading import Event, Lock
 from time import perf_counter
 
-from assistant.protocols import LLM, Scorer
+from assistant.llm.wrapper import Wrapper
+from assistant.protocols import LLM
 from assistant.types import (
     Choice,
     Completion,
@@ -17,23 +18,13 @@ from assistant.types import (
 )
 
 
-def metered(llm: LLM) -> Meter:
-    """A meter around the model, which scores texts where the model does."""
-    return ScoringMeter(llm) if isinstance(llm, Scorer) else Meter(llm)
-
-
-class Meter:
+class Meter(Wrapper):
     """Passes everything on to `llm`, and adds up tokens and the seconds spent waiting for it. One for each turn."""
 
     def __init__(self, llm: LLM) -> None:
-        self._llm = llm
+        super().__init__(llm)
         self._lock = Lock()
-        self.name, self.context = llm.name, llm.context
         self.tokens, self.seconds = Tokens(), 0.0
-
-    def count(self, messages: Messages) -> int:
-        """Tokens of the prompt; free of charge."""
-        return self._llm.count(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it. The consumer's own time between two pieces is not counted."""
@@ -62,23 +53,18 @@ class Meter:
         self._add(sum((Tokens(choice.prompt_tokens, 1) for choice in choices), Tokens()), perf_counter() - since)
         return choices
 
-    def _add(self, tokens: Tokens, seconds: float) -> None:
-        with self._lock:
-            self.tokens += tokens
-            self.seconds += seconds
-
-
-class ScoringMeter(Meter):
-    """A meter around a model that is a `Scorer`, and so one itself."""
-
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """As the model does it. What is scored is read, so it counts as part of the prompt."""
-        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `metered`
         since = perf_counter()
         scores = self._llm.score(batch, stop)
         read = sum(self._llm.count((*messages, Message("assistant", text))) for messages, text in batch)
         self._add(Tokens(read), perf_counter() - since)
         return scores
+
+    def _add(self, tokens: Tokens, seconds: float) -> None:
+        with self._lock:
+            self.tokens += tokens
+            self.seconds += seconds
 
 
 def _tokens(completion: Completion) -> Tokens:

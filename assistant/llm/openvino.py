@@ -56,7 +56,7 @@ class OpenVino:
 
     def __init__(self, folder: Path, settings: LLMSettings, name: str = "", *, precise: bool = True) -> None:
         self.name = name or folder.name
-        self.context = settings.context
+        self.context, self.can_score = settings.context, True
         self._folder, self._threads, self._lookup = folder, settings.threads, settings.lookup
         self._precise = precise
         self._made = read(folder)

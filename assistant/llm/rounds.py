@@ -16,14 +16,9 @@ from contextlib import closing
 from dataclasses import replace
 from threading import Event
 
-from assistant.protocols import LLM, Scorer
+from assistant.llm.wrapper import Wrapper
 from assistant.text.sentences import sentences
-from assistant.types import (
-    Choice,
-    Completion,
-    Messages,
-    Options,
-)
+from assistant.types import Completion, Messages, Options
 
 # Chosen on the passages of SQuAD, none of which goes round by them.
 WORDS, TIMES = 12, 3
@@ -53,24 +48,11 @@ def first_round(text: str) -> str:
     return text
 
 
-def straight(llm: LLM) -> Straight:
-    """The model with replies that end before they go round; it scores texts where the model does."""
-    return ScoringStraight(llm) if isinstance(llm, Scorer) else Straight(llm)
-
-
-class Straight:
+class Straight(Wrapper):
     """Passes everything on to `llm`, and ends its replies after their first round, with `finish` "repeated".
 
     A stream is left then, so that nothing more is written; the replies of a batch are cut when they are there.
     """
-
-    def __init__(self, llm: LLM) -> None:
-        self._llm = llm
-        self.name, self.context = llm.name, llm.context
-
-    def count(self, messages: Messages) -> int:
-        """As the model does it."""
-        return self._llm.count(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it, up to the first round's end."""
@@ -84,19 +66,6 @@ class Straight:
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """As the model does it, each up to its first round's end."""
         return [_cut(completion) for completion in self._llm.complete(batch, options, stop)]
-
-    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """As the model does it."""
-        return self._llm.choose(batch, words, stop)
-
-
-class ScoringStraight(Straight):
-    """One around a model that is a `Scorer`, and so one itself."""
-
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """As the model does it."""
-        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `straight`
-        return self._llm.score(batch, stop)
 
 
 def _cut(completion: Completion) -> Completion:

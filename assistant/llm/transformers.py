@@ -41,7 +41,7 @@ class Transformers:
 
     Replies that are streamed without sampling are written side by side, by continuous batching. All else is fairly
     queued, a batch giving way between its chunks of `settings.slots`, and each pass of it stops those for its time.
-    Sampling draws from the whole distribution at the temperature; `logprobs` are the model's own. Also a `Scorer`.
+    Sampling draws from the whole distribution at the temperature; `logprobs` are the model's own.
 
     Raises:
         ModelError: the folder lacks a file, the tokenizer a chat template, the machine memory or what the
@@ -52,7 +52,7 @@ class Transformers:
         self, folder: Path, settings: LLMSettings, name: str = "", quantisation: Quantisation = "none"
     ) -> None:
         self.name = name or folder.name
-        self.context = settings.context
+        self.context, self.can_score = settings.context, True
         self._slots = settings.slots
         self._queue = FairQueue(1)
         self._kept = Prefixes()

@@ -18,7 +18,7 @@ from assistant.judges.relevance.ranked import estimated
 from assistant.judges.relevance.weights import marginal, weights
 from assistant.judges.uncertainty import Asked
 from assistant.prompting.sentences import best_sentences
-from assistant.protocols import Parts, Scorer
+from assistant.protocols import Parts
 from assistant.strategies.post_fusion import replies
 from assistant.strategies.shared.pool import NO_ANSWER, following, vote
 from assistant.types import (
@@ -112,7 +112,7 @@ def _thorough(
 ) -> Turn:
     """The turn with its pool weighed by each answer's likelihood after each passage, where the backend can tell."""
     texts = {one.group: one.text for one in reversed(turn.pool) if not one.unknown}
-    if turn.choices.form == "chat" or len(texts) < 2 or not isinstance(parts.llm, Scorer):
+    if turn.choices.form == "chat" or len(texts) < 2 or not parts.llm.can_score:
         return turn
     # passage by passage, so that each is read once
     logs = parts.llm.score([(one.messages, text) for _, one in asked for text in texts.values()], stop)

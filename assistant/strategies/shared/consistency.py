@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
 
+from assistant.llm.wrapper import Wrapper
 from assistant.protocols import (
     LLM,
     Parts,
-    Scorer,
     Step,
 )
 from assistant.strategies.shared.pool import NO_ANSWER, elect, vote
@@ -22,7 +22,6 @@ from assistant.strategies.shared.strategy import Strategy
 from assistant.types import (
     Answer,
     Candidate,
-    Choice,
     Completion,
     Messages,
     Options,
@@ -32,22 +31,12 @@ from assistant.types import (
 TEMPERATURE = 0.7
 
 
-def sampling(llm: LLM, seed: int) -> Sampler:
-    """A sampler around the model, which scores texts where the model does."""
-    return ScoringSampler(llm, seed) if isinstance(llm, Scorer) else Sampler(llm, seed)
-
-
-class Sampler:
-    """An LLM around an LLM that samples where greedy text was asked for. `choose` and `count` are left as they are."""
+class Sampler(Wrapper):
+    """An LLM around an LLM that samples where greedy text was asked for."""
 
     def __init__(self, llm: LLM, seed: int, temperature: float = TEMPERATURE) -> None:
-        self._llm = llm
+        super().__init__(llm)
         self._seed, self._temperature = seed, temperature
-        self.name, self.context = llm.name, llm.context
-
-    def count(self, messages: Messages) -> int:
-        """As the model does it."""
-        return self._llm.count(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it, at this sampler's temperature and seed."""
@@ -57,21 +46,8 @@ class Sampler:
         """As the model does it, at this sampler's temperature and seed."""
         return self._llm.complete(batch, self._sampling(options), stop)
 
-    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """As the model does it."""
-        return self._llm.choose(batch, words, stop)
-
     def _sampling(self, options: Options) -> Options:
         return replace(options, temperature=self._temperature, seed=self._seed)
-
-
-class ScoringSampler(Sampler):
-    """A sampler around a model that is a `Scorer`, and so one itself."""
-
-    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """As the model does it, without a temperature."""
-        assert isinstance(self._llm, Scorer)  # noqa: S101 - see `sampling`
-        return self._llm.score(batch, stop)
 
 
 def sampled(strategy: Strategy, samples: int, seed: int) -> Strategy:
@@ -88,7 +64,7 @@ def _sampled(step: Step, samples: int, seed: int) -> Step:
         runs: list[Turn] = []
         for n in range(samples):
             latest = turn
-            for latest in step(turn, replace(parts, llm=sampling(parts.llm, seed + n)), stop):
+            for latest in step(turn, replace(parts, llm=Sampler(parts.llm, seed + n)), stop):
                 yield latest
             if stop.is_set():
                 return

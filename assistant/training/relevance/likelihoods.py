@@ -30,7 +30,6 @@ from assistant.protocols import (
     LLM,
     Progress,
     Retriever,
-    Scorer,
 )
 from assistant.text.sentences import normalise
 from assistant.training.relevance.train import Example
@@ -42,17 +41,6 @@ STANDS, LACKS, WITHOUT = log(0.9), log(0.01), log(0.1)
 # Tokens that an answer may have; the prompt leaves them room.
 ROOM = 64
 WRITTEN = "-answers"
-
-
-def scorer(llm: LLM) -> Scorer:
-    """The model as one that tells how likely a text is.
-
-    Raises:
-        SettingsError: its backend can't tell.
-    """
-    if not isinstance(llm, Scorer):
-        raise SettingsError(f"{llm.name} can't tell how likely an answer is; set llm.backend to transformers.")
-    return llm
 
 
 def open_run(folder: Path, corpus: Path, contexts: int, model: str) -> Run[str]:
@@ -80,7 +68,8 @@ def measure(
     Raises:
         SettingsError: the model's backend can't tell how likely an answer is.
     """
-    scorer(llm)
+    if not llm.can_score:
+        raise SettingsError(f"{llm.name} can't tell how likely an answer is; set llm.backend to transformers.")
 
     def row(question: Question) -> Row:
         return _row(question, retriever.search(question.text, contexts), llm)
@@ -129,7 +118,7 @@ def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
         prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage) for passage in passages]
         prompts.append(render(ALONE, question=question.text))
         # the first of the accepted answers, as in the paper
-        *found, without = scorer(llm).score([(prompt, question.answers[0]) for prompt in prompts], Event())
+        *found, without = llm.score([(prompt, question.answers[0]) for prompt in prompts], Event())
     except UtteranceError as refusal:
         error = str(refusal)
     return {

@@ -1,0 +1,37 @@
+"""The base of all that stand around a language model: an LLM that passes everything on to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from threading import Event
+
+from assistant.protocols import LLM
+from assistant.types import Choice, Completion, Messages, Options
+
+
+class Wrapper:
+    """An `LLM` around `llm`; what a subclass doesn't override is done as the model does it."""
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+        self.name, self.context, self.can_score = llm.name, llm.context, llm.can_score
+
+    def count(self, messages: Messages) -> int:
+        """As the model does it."""
+        return self._llm.count(messages)
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """As the model does it."""
+        return self._llm.stream(messages, options, stop)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """As the model does it."""
+        return self._llm.complete(batch, options, stop)
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """As the model does it."""
+        return self._llm.choose(batch, words, stop)
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the model does it, if it can."""
+        return self._llm.score(batch, stop)
