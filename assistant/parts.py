@@ -27,6 +27,7 @@ from assistant.protocols import (
     SuitabilityJudge,
     SupportJudgeOf,
 )
+from assistant.retrieve import retrievers
 from assistant.settings import Settings
 from assistant.steps.intent import intent_of
 from assistant.types import Choices, Wait
@@ -164,7 +165,7 @@ class Loader:
             llm = self._begun() if runs_apart(self.settings.llm) else None
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
-            if self.settings.retrieve.retriever != "bm25":
+            if retrievers.named(self.settings.retrieve.retriever).ENCODES:
                 self._stage("Search by meaning", self._encode_library)
             if self.settings.relevance.estimator != "none":
                 self._estimator = self._stage("Relevance estimator", self._load_estimator)
@@ -239,22 +240,13 @@ class Loader:
             self._suitability = suitability(self._embedder)
 
     def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
-        from assistant.library.shelves import (  # noqa: PLC0415 - starts the JVM
-            open_library,
-            open_shelves,
-            own_library,
-            shelf_names,
-        )
-        from assistant.retrieve.hybrid import Hybrid  # noqa: PLC0415
+        from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415 - starts the JVM
         from assistant.retrieve.own import Own  # noqa: PLC0415
 
-        names, own = shelf_names(choices.library, user, self.settings), own_library(user)
-        retriever: Retriever = open_shelves(choices.library, user, self.settings)
-        if choices.retriever != "bm25":
-            meaning = self._dense_shelves().open(names, patience)
-            both = {"bm25": retriever, "dense": meaning}
-            retriever = meaning if choices.retriever == "dense" else Hybrid(both, constant=self.settings.retrieve.rrf)
-        return Own(retriever, open_library(own, self.settings)) if own in names else retriever
+        shelves = _Shelves(self.settings, choices.library, user, self._dense_shelves, patience)
+        retriever, own = retrievers.named(choices.retriever).opened(shelves), own_library(user)
+        mine = own in shelf_names(choices.library, user, self.settings)
+        return Own(retriever, open_library(own, self.settings)) if mine else retriever
 
     def _dense_shelves(self) -> DenseShelves:
         from assistant.library.vectors import DenseShelves  # noqa: PLC0415
@@ -282,6 +274,29 @@ class Loader:
 
     def _tell(self, notice: str) -> None:
         self._notice = notice
+
+
+@dataclass(frozen=True, slots=True)
+class _Shelves:
+    """The indexes of a library and of a user's own documents, searched together."""
+
+    settings: Settings
+    library: str
+    user: str
+    dense: Callable[[], DenseShelves]
+    patience: float
+
+    def words(self) -> Retriever:
+        """See `retrievers.Indexes`."""
+        from assistant.library.shelves import open_shelves  # noqa: PLC0415 - starts the JVM
+
+        return open_shelves(self.library, self.user, self.settings)
+
+    def meaning(self) -> Retriever:
+        """See `retrievers.Indexes`; what is missing is waited for as long as the patience lasts."""
+        from assistant.library.shelves import shelf_names  # noqa: PLC0415
+
+        return self.dense().open(shelf_names(self.library, self.user, self.settings), self.patience)
 
 
 def load_embedder(settings: Settings, progress: Progress) -> SentenceEmbedder:
@@ -315,9 +330,9 @@ def load_estimator(settings: Settings, progress: Progress, embedder: Embedder | 
 
     One that can't be had fails when it is asked, in a turn that goes on without it and says why.
     """
-    from assistant.judges.relevance.load import chosen  # noqa: PLC0415
+    from assistant.judges.load import relevance  # noqa: PLC0415
 
-    return chosen(settings, progress, embedder)
+    return relevance(settings, progress, embedder)
 
 
 def load_support(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:
@@ -325,9 +340,9 @@ def load_support(settings: Settings, embedder: Embedder | None = None) -> Suppor
 
     One that can't be had fails when it is asked, in a turn that goes on without it and says why.
     """
-    from assistant.judges.load import chosen  # noqa: PLC0415
+    from assistant.judges.load import support  # noqa: PLC0415
 
-    return chosen(settings, embedder)
+    return support(settings, embedder)
 
 
 def load_llm(settings: Settings, progress: Progress) -> Engine:

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -17,19 +17,29 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from pydantic_settings import SettingsError as VariableError
 
 from assistant.errors import SettingsError
+from assistant.flow.variants import names
 
 PREFIX = "SEQUITUR_"
 FILE_VARIABLE = "SEQUITUR_SETTINGS"
 # Prompts of a few hundred tokens have to fit beside what they are about.
 LEAST_CONTEXT = 1024
 
-
 Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance"]
-EstimatorName = Literal["none", "llm", "cross_encoder", "seq2seq"]
-RetrieverName = Literal["bm25", "dense", "hybrid"]
 Quantisation = Literal["none", "int8", "nf4"]
-Backend = Literal["llama.cpp", "openvino", "transformers"]
 Below = Literal["answer", "refuse", "own", "ask"]
+
+if TYPE_CHECKING:
+    Backend = str
+    AnyBackend = str
+    RetrieverName = str
+    EstimatorName = str
+    SupportName = str
+else:  # whatever has a file can be named
+    Backend = Literal[tuple(names("backends"))]
+    AnyBackend = Literal["auto", Backend]
+    RetrieverName = Literal[tuple(names("retrievers"))]
+    EstimatorName = Literal["none", *names("estimators")]
+    SupportName = Literal[tuple(names("support judges"))]
 
 
 class Section(BaseModel):
@@ -41,7 +51,7 @@ class Section(BaseModel):
 class LLMSettings(Section):
     """Which language model answers, and on what."""
 
-    backend: Literal["auto", Backend] = Field(
+    backend: AnyBackend = Field(
         "auto",
         description="what runs the model; auto = transformers on a GPU and for hub ids and folders, else openvino on "
         "processors with AVX512 or AMX, llama.cpp on others",
@@ -213,7 +223,7 @@ class TurnSettings(Section):
         "word", description="the same for whole sentences, which count as unknown without a supported one, too"
     )
     chat_unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which they count as unknown")
-    support: Literal["trained", "llm"] = Field(
+    support: SupportName = Field(
         "trained",
         description="who tells which sentences the passages support: the judge that was trained for it and comes with "
         "Sequitur, or the language model",

@@ -31,8 +31,8 @@ from assistant.protocols import Progress, Retriever, silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Bm25, searchable
 from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense, read_manifest
-from assistant.retrieve.hybrid import Hybrid
 from assistant.retrieve.pieces import cut, pieces_of
+from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import Settings
 from assistant.types import Passage
 from benchmarks.peak import peak_bytes

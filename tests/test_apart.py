@@ -15,10 +15,10 @@ import pytest
 from llm_contract import LLMContract, ask
 
 from assistant.errors import ChoiceError, ModelError
-from assistant.llm._openvino_model import converted
 from assistant.llm.apart import Apart
-from assistant.llm.llama_cpp import LlamaCpp
-from assistant.llm.openvino import OpenVino
+from assistant.llm.backends._openvino_model import converted
+from assistant.llm.backends.llama_cpp import LlamaCpp
+from assistant.llm.backends.openvino import OpenVino
 from assistant.protocols import LLM, silent
 from assistant.settings import LLMSettings, load
 from assistant.types import Choice, Messages, Options
@@ -144,7 +144,7 @@ def test_loading_leaves_the_interpreter_to_others(engine: Callable[..., object],
 def test_it_ends_with_a_process_that_is_killed(smollm_path: Path) -> None:
     code = (
         "import time; from pathlib import Path\n"
-        "from assistant.llm.apart import Apart; from assistant.llm.llama_cpp import LlamaCpp\n"
+        "from assistant.llm.apart import Apart; from assistant.llm.backends.llama_cpp import LlamaCpp\n"
         "from assistant.settings import LLMSettings\n"
         f"llm = Apart(LlamaCpp, Path({str(smollm_path)!r}), LLMSettings(context=512, slots=1))\n"
         "print(llm._process.pid, flush=True); time.sleep(600)\n"

@@ -15,9 +15,9 @@ from assistant import turn as flow
 from assistant.errors import ModelError
 from assistant.grounding.align import gather
 from assistant.grounding.claims import is_claim
-from assistant.judges import support as trained
-from assistant.judges.by_llm import ByLLM
-from assistant.judges.relevance.packed import WEIGHTS
+from assistant.judges.packed import WEIGHTS
+from assistant.judges.support import trained
+from assistant.judges.support.llm import ByLLM
 from assistant.parts import load_support
 from assistant.protocols import Parts, SupportJudge
 from assistant.settings import Settings, TurnSettings
@@ -298,7 +298,7 @@ def test_a_judge_that_is_cut_short_ends_no_turn(
     shutil.copytree(trained.SHIPPED, tmp_path / "judge")
     whole = (tmp_path / "judge" / WEIGHTS).read_bytes()
     (tmp_path / "judge" / WEIGHTS).write_bytes(whole[: len(whole) // 2])
-    monkeypatch.setattr("assistant.judges.load.SHIPPED", tmp_path / "judge")
+    monkeypatch.setattr("assistant.judges.support.trained.SHIPPED", tmp_path / "judge")
     support = load_support(settings, WORDS)
     with pytest.raises(ModelError, match="The support judge can't be used"):
         support(parts.llm)

@@ -14,7 +14,8 @@ from assistant.__main__ import app
 from assistant.errors import ModelError
 from assistant.evaluation.suitability import read_pairs
 from assistant.judges import clash, load
-from assistant.judges.clash import BLEND, FACTS, READER, Blend, Both, Reader, judge_of
+from assistant.judges.clash import BLEND, FACTS, READER, Blend, Both, judge_of
+from assistant.judges.cross_encoder import PairReader
 from assistant.judges.suitability import SHIPPED, Suitability
 from assistant.protocols import Embedder, SuitabilityJudge
 from assistant.training.suitability.reader import Written, fit, written
@@ -100,8 +101,10 @@ def test_nothing_clashes_with_nothing_nor_once_it_is_stopped(judge: Both) -> Non
 @pytest.mark.model
 def test_of_two_hundred_facts_those_are_read_that_rule_something_out(judge: Both, monkeypatch) -> None:
     asked: list[tuple[str, str]] = []
-    read = Reader._read
-    monkeypatch.setattr(Reader, "_read", lambda self, pairs: (asked.extend(pairs), read(self, pairs))[1])
+    read = PairReader.logits
+    monkeypatch.setattr(
+        PairReader, "logits", lambda self, pairs, *how: (asked.extend(pairs), read(self, pairs, *how))[1]
+    )
     facts = [f"I have visited {n} towns." for n in range(200)]
     facts[150] = "I'm allergic to peanuts."
     rows = judge.clashes(facts, ["Spread the peanut butter on the bread."], NEVER)
@@ -113,7 +116,7 @@ def test_of_two_hundred_facts_those_are_read_that_rule_something_out(judge: Both
 @pytest.mark.model
 def test_what_was_read_is_kept(judge: Both, monkeypatch) -> None:
     first = sure(judge, "I can't stand aniseed.", "Finish the tart with aniseed.")
-    monkeypatch.setattr(Reader, "_read", lambda self, pairs: pytest.fail("it was read again"))
+    monkeypatch.setattr(PairReader, "logits", lambda self, pairs, *_: pytest.fail("it was read again") if pairs else [])
     assert sure(judge, "I can't stand  aniseed.", "Finish the tart with aniseed. ") == first
 
 

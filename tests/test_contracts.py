@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 from pathlib import Path
 from threading import Event
 
@@ -16,8 +16,8 @@ from assistant.flow import variants
 from assistant.library.writer import writing
 from assistant.parts import Loader
 from assistant.protocols import Parts, Retriever
+from assistant.retrieve import retrievers
 from assistant.retrieve.bm25 import Bm25
-from assistant.retrieve.hybrid import Hybrid
 from assistant.settings import Settings
 from assistant.types import (
     Choices,
@@ -37,13 +37,23 @@ PASSAGES = [
 ODD = ["", "   ", "日本語の質問", "كيف حالك", "🥛" * 50, "\x00", 'a:b^2 AND ("', "lone \ud800 surrogate", "x" * 100_000]
 
 
+@dataclass(frozen=True)
+class Kitchen:
+    """Indexes of the same passages: by words those of Lucene, and for meaning a double."""
+
+    folder: Path
+    settings: Settings
+
+    def words(self) -> Bm25:
+        return Bm25(self.folder)
+
+    def meaning(self) -> FixedRetriever:
+        return FixedRetriever(PASSAGES)
+
+
 @pytest.fixture(
     scope="module",
-    params=[
-        "fixed",
-        pytest.param("bm25", marks=pytest.mark.lucene),
-        pytest.param("hybrid", marks=pytest.mark.lucene),
-    ],
+    params=["fixed", *(pytest.param(name, marks=pytest.mark.lucene) for name in variants.names("retrievers"))],
 )
 def retriever(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Retriever:
     if request.param == "fixed":
@@ -52,8 +62,7 @@ def retriever(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     with writing(folder) as writer:
         writer.add("kitchen", PASSAGES)
         writer.commit({})
-    found = Bm25(folder)
-    return found if request.param == "bm25" else Hybrid({"one": found, "two": FixedRetriever(PASSAGES)})
+    return retrievers.named(request.param).opened(Kitchen(folder, Settings(data_dir=folder)))
 
 
 class TestRetriever:

@@ -17,7 +17,7 @@ from assistant.parts import load_encoder
 from assistant.retrieve import dense
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, build_dense, read_manifest
-from assistant.retrieve.hybrid import Hybrid
+from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage
 from tests.scripted import library_of

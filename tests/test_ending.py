@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from assistant.flow import variants
 from assistant.settings import load
 from tests.fixtures_models import fetched
 
@@ -22,8 +23,7 @@ pytestmark = pytest.mark.timeout(600)
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 280.0
-# A new engine is added here.
-ENGINES = ("llama.cpp", "openvino", "transformers")
+ENGINES = variants.names("backends")
 SETTINGS = (
     '[llm]\nmodel = "smollm2-135m"\ncontext = 1024\n[relevance]\nestimator = "none"\n[turn]\naddresses_threshold = 0\n'
 )

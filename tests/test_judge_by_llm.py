@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from assistant.judges.by_llm import ByLLM
+from assistant.judges.support.llm import ByLLM
 from assistant.types import Claim, Passage, Verdict
 from tests.scripted import WORDS, ScriptedLLM
 

@@ -16,8 +16,8 @@ from llm_contract import LLMContract, ask
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
+from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.control import defuse
-from assistant.llm.llama_cpp import LlamaCpp
 from assistant.llm.queue import FairQueue
 from assistant.protocols import LLM
 from assistant.settings import LLMSettings
@@ -81,7 +81,7 @@ def test_a_closed_model_says_so(smollm_path: Path) -> None:
 def test_the_process_ends_cleanly_while_the_model_writes(smollm_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from threading import Event\n"
-        "from assistant.llm.llama_cpp import LlamaCpp; from assistant.settings import LLMSettings\n"
+        "from assistant.llm.backends.llama_cpp import LlamaCpp; from assistant.settings import LLMSettings\n"
         "from assistant.types import Message, Options\n"
         f"llm = LlamaCpp(Path({str(smollm_path)!r}), LLMSettings(context=2048, slots=1))\n"
         "stream = llm.stream((Message('user', 'Tell a story.'),), Options(1500), Event())\n"

@@ -11,6 +11,7 @@ import torch
 from assistant.errors import ModelError
 from assistant.llm import load as choice
 from assistant.llm.apart import Apart
+from assistant.llm.backends import openvino
 from assistant.protocols import silent
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Message
@@ -92,7 +93,7 @@ def test_a_torch_without_cuda_beside_a_gpu_is_told(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(("wide", "engine"), [(True, "openvino"), (False, "llama.cpp")])
 def test_the_processor_decides_what_runs_a_gguf(wide: bool, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openvino_genai")
-    monkeypatch.setattr(choice, "has_wide_vectors", lambda: wide)
+    monkeypatch.setattr(openvino, "has_wide_vectors", lambda: wide)
     monkeypatch.setattr(choice, "sees_gpu", lambda: False)
     assert choice.backend_of(LLMSettings()) == engine
     assert choice.backend_of(LLMSettings(model="/models/own.gguf")) == engine
@@ -102,7 +103,7 @@ def test_the_processor_decides_what_runs_a_gguf(wide: bool, engine: str, monkeyp
 def test_without_avx2_llama_cpp_runs_it_instead_of_openvino(
     smollm_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "has_avx2", lambda: False)
+    monkeypatch.setattr(openvino, "has_avx2", lambda: False)
     settings = settings_for(tmp_path, model=str(smollm_path), backend="openvino")
     with pytest.raises(ModelError, match="needs a processor with AVX2; set"):
         choice.load(settings, silent)

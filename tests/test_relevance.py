@@ -8,7 +8,6 @@ import pytest
 
 from assistant.errors import DataError, ModelError, UtteranceError
 from assistant.judges.relevance.by_cosine import CosineEstimator
-from assistant.judges.relevance.by_llm import LlmEstimator
 from assistant.judges.relevance.calibration import (
     METHODS,
     Calibrated,
@@ -17,8 +16,9 @@ from assistant.judges.relevance.calibration import (
     fit,
     reliability,
 )
-from assistant.judges.relevance.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.estimate import reranked, set_confidence
+from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
+from assistant.judges.relevance.estimators.llm import LlmEstimator
 from assistant.judges.relevance.weights import best, marginal, weights
 from assistant.types import Passage, Relevance
 from tests.scripted import WORDS, ScriptedLLM

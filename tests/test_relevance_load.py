@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from assistant.commands import train as command
 from assistant.commands.train_blend import blend
 from assistant.errors import DataError, ModelError, SettingsError
-from assistant.judges.relevance import packed
+from assistant.judges import packed
 from assistant.judges.relevance.blend import NAME, Blend, fit
 from assistant.judges.relevance.calibration import Calibration
-from assistant.judges.relevance.cross_encoder import CrossEncoderEstimator
+from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
 from assistant.llm.folders import name_of
 from assistant.parts import load_estimator

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from assistant.commands.train_joint import joint
 from assistant.errors import DataError, ModelError
-from assistant.judges.relevance.seq2seq import Seq2SeqEstimator, first_logits, word_ids
+from assistant.judges.relevance.estimators.seq2seq import Seq2SeqEstimator, first_logits, word_ids
 from assistant.protocols import silent
 from assistant.training.relevance.joint import ESTIMATOR, GENERATOR, Asked, JointPlan, JointTrainer
 from assistant.training.relevance.losses import generation_loss, relevance_loss, token_loss

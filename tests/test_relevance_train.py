@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from assistant.commands import train as command
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.experiment.datasets import Question
-from assistant.judges.relevance.checkpoint import NAME as CHECKPOINT
-from assistant.judges.relevance.cross_encoder import CrossEncoderEstimator
+from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.protocols import silent
+from assistant.training.checkpoint import NAME as CHECKPOINT
 from assistant.training.relevance.likelihoods import by_words, examples, measure, open_run
 from assistant.training.relevance.train import MODEL, Epoch, Example, Plan, Trainer
 from assistant.types import Passage

@@ -11,7 +11,7 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.judges.relevance.by_llm import LlmEstimator
+from assistant.judges.relevance.estimators.llm import LlmEstimator
 from assistant.judges.relevance.ranked import estimated
 from assistant.parts import load_estimator
 from assistant.protocols import Parts

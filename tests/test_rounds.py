@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from assistant.library.corpus import load_corpus
-from assistant.llm.llama_cpp import LlamaCpp
+from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.rounds import Straight, first_round
 from assistant.types import (
     Completion,

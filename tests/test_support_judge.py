@@ -13,9 +13,9 @@ import pytest
 
 from assistant.errors import ModelError
 from assistant.evaluation.support import by_judge, measure, read_pairs
-from assistant.judges._model import CURVE
-from assistant.judges.relevance.packed import WEIGHTS
-from assistant.judges.support import SHIPPED, Claim, Support, Verdict, claimed
+from assistant.judges.packed import WEIGHTS
+from assistant.judges.pair_model import CURVE
+from assistant.judges.support.trained import SHIPPED, Claim, Support, Verdict, claimed
 from assistant.types import Passage
 
 HAND = Path(__file__).parent / "data" / "support.jsonl"

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import DataError
-from assistant.judges._model import Curve
-from assistant.judges.support import claimed
+from assistant.judges.pair_model import Curve
+from assistant.judges.support.trained import claimed
 from assistant.training.support import edits
 from assistant.training.support.edits import WRONG, lightened, names, wronged
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, measured, near_misses, read

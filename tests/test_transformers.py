@@ -17,8 +17,8 @@ import torch
 from llm_contract import QUESTIONS, LLMContract, ask, run
 
 from assistant.errors import ModelError
+from assistant.llm.backends._transformers_engine import Transformers
 from assistant.llm.dequantise import dequantised
-from assistant.llm.transformers import Transformers
 from assistant.protocols import LLM
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Message, Options
@@ -184,7 +184,7 @@ def test_a_process_ends_though_nobody_closed_the_model(smollm_folder: Path) -> N
     script = f"""
 from pathlib import Path
 from threading import Event
-from assistant.llm.transformers import Transformers
+from assistant.llm.backends._transformers_engine import Transformers
 from assistant.settings import LLMSettings
 from assistant.types import Message, Options
 llm = Transformers(Path({str(smollm_folder)!r}), LLMSettings(context=512))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich import progress as rich_progress
@@ -20,8 +20,7 @@ from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, Stage
 from assistant.protocols import LLM, Progress
-from assistant.settings import Backend as Runs
-from assistant.settings import RetrieverName, Settings, load
+from assistant.settings import AnyBackend, RetrieverName, Settings, load
 from assistant.types import Choices
 
 # What is said to a person goes to the error stream, so that `--json` leaves the output to programs.
@@ -34,7 +33,7 @@ DataDir = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.", show_default=False)]
 Backend = Annotated[
-    Literal["auto", Runs] | None,
+    AnyBackend | None,
     typer.Option(help="What runs it, as in the setting llm.backend.", show_default=False),
 ]
 Searched = Annotated[

@@ -33,6 +33,7 @@ from assistant.experiment.conditions import model_of
 from assistant.judges.uncertainty import told
 from assistant.parts import load_encoder
 from assistant.protocols import Retriever
+from assistant.retrieve import retrievers
 from assistant.settings import RetrieveSettings, Settings
 
 app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
@@ -303,22 +304,34 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
 
 
 def _retriever(knobs: Settings, corpus: Path) -> Retriever:
-    from assistant.library.corpus import corpus_folder  # noqa: PLC0415
-    from assistant.library.vectors import dense_retriever  # noqa: PLC0415
-    from assistant.retrieve.hybrid import Hybrid  # noqa: PLC0415
+    return retrievers.named(knobs.retrieve.retriever).opened(_Indexes(knobs, corpus))
 
-    words = indexed(corpus, knobs)
-    if knobs.retrieve.retriever == "bm25":
-        return words
-    with bar("Encoder") as progress:
-        encoder = load_encoder(knobs, progress)
-    with bar("Vectors") as progress:
-        meaning = dense_retriever(f"corpus-{corpus_folder(corpus, knobs).name}", words, knobs, encoder, progress)
-    if meaning.cut:
-        count = f"{meaning.cut:,} of {len(meaning):,} passages"
-        talk.print(f"Longer than the encoder reads at once, so searched by their pieces: {count}.")
-    both: dict[str, Retriever] = {"bm25": words, "dense": meaning}
-    return meaning if knobs.retrieve.retriever == "dense" else Hybrid(both, constant=knobs.retrieve.rrf)
+
+class _Indexes:
+    """The indexes of a corpus, made with a bar where they are not there yet."""
+
+    def __init__(self, settings: Settings, corpus: Path) -> None:
+        self.settings, self._corpus = settings, corpus
+        self._words = indexed(corpus, settings)
+
+    def words(self) -> Retriever:
+        """See `retrievers.Indexes`."""
+        return self._words
+
+    def meaning(self) -> Retriever:
+        """See `retrievers.Indexes`."""
+        from assistant.library.corpus import corpus_folder  # noqa: PLC0415
+        from assistant.library.vectors import dense_retriever  # noqa: PLC0415
+
+        name = f"corpus-{corpus_folder(self._corpus, self.settings).name}"
+        with bar("Encoder") as progress:
+            encoder = load_encoder(self.settings, progress)
+        with bar("Vectors") as progress:
+            meaning = dense_retriever(name, self._words, self.settings, encoder, progress)
+        if meaning.cut:
+            count = f"{meaning.cut:,} of {len(meaning):,} passages"
+            talk.print(f"Longer than the encoder reads at once, so searched by their pieces: {count}.")
+        return meaning
 
 
 def _searched(knobs: Settings) -> str:
@@ -327,7 +340,7 @@ def _searched(knobs: Settings) -> str:
     name = chosen.retriever
     weights = "" if (chosen.k1, chosen.b) == (usual.k1, usual.b) else f" (k1 {chosen.k1:g}, b {chosen.b:g})"
     encoders = f"{chosen.encoder or knobs.embedder.model} {chosen.question_encoder}".strip()
-    return name + weights if name == "bm25" else f"{name}{weights} ({encoders})"
+    return f"{name}{weights} ({encoders})" if retrievers.named(name).ENCODES else name + weights
 
 
 def _finish(write: Callable[[str, str], Path], summary: Mapping[str, Any], tables: str, as_json: bool) -> None:

@@ -66,11 +66,11 @@ def support(  # noqa: PLR0913 - the experiment's knobs
 
 
 def _judge(name: str, knobs: Settings) -> SupportJudge:
-    from assistant.judges.support import SHIPPED as FOLDER  # noqa: PLC0415
-    from assistant.judges.support import Support  # noqa: PLC0415
+    from assistant.judges.support.trained import SHIPPED as FOLDER  # noqa: PLC0415
+    from assistant.judges.support.trained import Support  # noqa: PLC0415
 
     if name == BY_LLM:
-        from assistant.judges.by_llm import ByLLM  # noqa: PLC0415
+        from assistant.judges.support.llm import ByLLM  # noqa: PLC0415
 
         return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
     if name == ADDRESSES:

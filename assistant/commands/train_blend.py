@@ -31,8 +31,8 @@ def blend(  # noqa: PLR0913 - the experiment's knobs
     """Blend a trained estimator with the embedder's cosine, on questions that name their gold passages."""
     from assistant.judges.relevance.blend import NAME, fit  # noqa: PLC0415
     from assistant.judges.relevance.by_cosine import cosines  # noqa: PLC0415
+    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415 - torch
     from assistant.judges.relevance.load import trained  # noqa: PLC0415
-    from assistant.judges.relevance.seq2seq import is_seq2seq  # noqa: PLC0415 - torch
 
     chosen = [one for one in sample(read_questions(questions), limit, seed, skip) if one.gold and not one.unanswerable]
     if not chosen:

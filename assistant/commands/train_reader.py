@@ -12,7 +12,7 @@ from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
 from assistant.commands.experiment import AsJson, Seed
 from assistant.judges.suitability import SHIPPED
-from assistant.judges.support import SHIPPED as SUPPORT
+from assistant.judges.support.trained import SHIPPED as SUPPORT
 
 
 def reader(  # noqa: PLR0913 - the training's knobs

@@ -27,7 +27,7 @@ from assistant.experiment.measures import mean, ratio
 from assistant.experiment.runs import Row, Run
 from assistant.grounding.claims import is_claim
 from assistant.ikat.play import searching
-from assistant.judges.by_llm import ByLLM
+from assistant.judges.support.llm import ByLLM
 from assistant.protocols import Parts, Progress, SupportJudge
 from assistant.types import Choices, Claim, Passage, Turn
 

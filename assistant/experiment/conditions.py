@@ -7,7 +7,8 @@ from pathlib import Path
 
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.folders import name_of
-from assistant.llm.load import CPU_DEFAULT, GPU_DEFAULT, sees_gpu
+from assistant.llm.load import CPU_DEFAULT, GPU_DEFAULT
+from assistant.llm.processor import sees_gpu
 from assistant.settings import Settings
 
 _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")

@@ -1,7 +1,8 @@
-"""Finds the variants of a kind by their files, so that adding one needs no list to be kept.
+"""Finds what there is of a kind by its files, so that adding one needs no list to be kept.
 
-`assistant/strategies/concat_pf.py` is the strategy "concat_pf"; its `run` is the Step, and its `TITLE` and `SUMMARY`
-tell a person what it does.
+`assistant/strategies/concat_pf.py` is the strategy "concat_pf"; what a file of a kind has to have, its package tells.
+Helpers stand beside them under names that begin with "_", or in folders of their own. Names are told without importing
+anything, since the settings are made of them.
 """
 
 from __future__ import annotations
@@ -10,30 +11,52 @@ import pkgutil
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, cast
 
 from assistant.errors import SettingsError
-from assistant.protocols import Step
 
-Kind = Literal["loops", "strategies"]
+if TYPE_CHECKING:
+    from assistant.protocols import Step
+
+Kind = Literal["loops", "strategies", "retrievers", "backends", "estimators", "support judges", "readers"]
+_PACKAGES: dict[Kind, str] = {
+    "loops": "loops",
+    "strategies": "strategies",
+    "retrievers": "retrieve.retrievers",
+    "backends": "llm.backends",
+    "estimators": "judges.relevance.estimators",
+    "support judges": "judges.support",
+    "readers": "library.readers",
+}
 
 
 def names(kind: Kind) -> list[str]:
     """The variants there are, in alphabetical order."""
-    return sorted(
-        module.name for module in pkgutil.iter_modules([str(Path(__file__).parents[1] / kind)]) if not module.ispkg
-    )
+    folder = Path(__file__).parents[1].joinpath(*_PACKAGES[kind].split("."))
+    found = (one.name for one in pkgutil.iter_modules([str(folder)]) if not one.ispkg and not one.name.startswith("_"))
+    # no file of Python's can be called as llama.cpp is
+    return sorted(name.replace("_", ".") if kind == "backends" else name for name in found)
 
 
-def step(kind: Kind, name: str) -> Step:
-    """The `run` of the variant `name`.
+def module(kind: Kind, name: str) -> ModuleType:
+    """The file of the variant `name`.
 
     Raises:
         SettingsError: there is no such variant; the message lists those there are.
     """
     if name not in names(kind):
         raise SettingsError(f"'{name}' is not one of the {kind}; there are: {', '.join(names(kind))}.")
-    return cast("Step", import_module(f"assistant.{kind}.{name}").run)
+    return import_module(f"assistant.{_PACKAGES[kind]}.{name.replace('.', '_')}")
+
+
+def step(kind: Kind, name: str) -> Step:
+    """The `run` of the loop or strategy `name`.
+
+    Raises:
+        SettingsError: there is no such variant; the message lists those there are.
+    """
+    return cast("Step", module(kind, name).run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +72,8 @@ def described(kind: Kind, name: str) -> Variant:
     """The variant `name` in plain words; of one that is no longer there, as in old turns, only its name."""
     if name not in names(kind):
         return Variant(name, name, "")
-    module = import_module(f"assistant.{kind}.{name}")
-    return Variant(name, module.TITLE, module.SUMMARY)
+    found = module(kind, name)
+    return Variant(name, found.TITLE, found.SUMMARY)
 
 
 def menu(kind: Kind) -> list[Variant]:

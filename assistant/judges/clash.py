@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
-from assistant.judges.relevance.cross_encoder import check, load
+from assistant.judges.cross_encoder import PairReader
 from assistant.judges.suitability import SHIPPED, Knowledge, Suitability
 from assistant.protocols import Embedder, SuitabilityJudge
 
@@ -84,8 +84,7 @@ class Reader:
     """
 
     def __init__(self, folder: Path) -> None:
-        check(folder)
-        self._model = load(folder, LENGTH)
+        self._model = PairReader(folder, LENGTH)
         self._known: LRUCache[tuple[str, str], float] = LRUCache(KEPT)
         self._lock = Lock()
 
@@ -94,22 +93,10 @@ class Reader:
         with self._lock:
             found = {pair: self._known[pair] for pair in pairs if pair in self._known}
         new = sorted({pair for pair in pairs if pair not in found}, key=lambda pair: (sum(map(len, pair)), pair))
-        for start in range(0, len(new), BATCH):
-            if stop.is_set():
-                break
-            some = new[start : start + BATCH]
-            found |= dict(zip(some, self._read(some), strict=True))
+        found |= dict(zip(new, self._model.logits(new, BATCH, stop), strict=False))
         with self._lock:
             self._known.update(found)
         return found
-
-    def _read(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
-
-        readable = [tuple(text.encode("utf-8", "replace").decode() for text in pair) for pair in pairs]
-        with self._lock:
-            logits = self._model.predict(readable, activation_fn=Identity(), batch_size=BATCH, show_progress_bar=False)
-        return [float(logit) for logit in logits]
 
 
 @dataclass(frozen=True, slots=True)

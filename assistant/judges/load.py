@@ -1,64 +1,58 @@
-"""Which judges the settings mean."""
+"""Loads the judges that the settings mean.
+
+One that can't be used ends no program: it fails when it is asked, in a turn that goes on without it and says why.
+"""
 
 from __future__ import annotations
 
-from assistant.errors import ModelError
-from assistant.judges.support import SHIPPED, Support
-from assistant.protocols import (
-    LLM,
-    Embedder,
-    SuitabilityJudge,
-    SupportJudge,
-    SupportJudgeOf,
-)
+from typing import NoReturn
+
+from assistant.errors import ModelError, SequiturError
+from assistant.protocols import Embedder, EstimatorOf, Progress, SuitabilityJudge, SupportJudgeOf
 from assistant.settings import Settings
 
 
-def chosen(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:
-    """The judge of support that the settings name, loaded once for all turns; the language model may use the embedder.
+class Unusable:
+    """Stands for a judge of any kind that can't be used: whoever asks it, or asks for it with a model, is told why."""
 
-    One whose files are missing or cut short fails with a ModelError when it is asked for.
-    """
-    if settings.turn.support == "llm":
-        from assistant.judges.by_llm import ByLLM  # noqa: PLC0415
+    threshold = 1.0
 
-        return lambda llm: ByLLM(llm, settings.turn.support_threshold, embedder)
+    def __init__(self, why: object) -> None:
+        self._why = str(why)
+
+    def __call__(self, *_: object) -> NoReturn:
+        """Raises a ModelError."""
+        raise ModelError(self._why)
+
+    clashes = __call__
+
+
+def relevance(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:
+    """The relevance estimator that the settings name, None for none; it may use this embedder."""
+    from assistant.judges.relevance.load import chosen  # noqa: PLC0415
+
     try:
-        trained = Support(SHIPPED)
-    except ModelError as error:
-        return _failing(str(error))
-    return lambda _: trained
+        return chosen(settings, progress, embedder)
+    except SequiturError as error:
+        return Unusable(error)
+
+
+def support(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:
+    """The judge of support that the settings name; it may use this embedder."""
+    from assistant.judges.support import named  # noqa: PLC0415
+
+    try:
+        return named(settings.turn.support).judge(settings, embedder)
+    except SequiturError as error:
+        return Unusable(error)
 
 
 def suitability(embedder: Embedder) -> SuitabilityJudge:
-    """The judge of what suits a person, which comes with Sequitur and reads by this embedder.
-
-    One whose files are missing or that was trained for another embedder fails with a ModelError when it is asked.
-    """
+    """The judge of what suits a person, which comes with Sequitur and reads by this embedder."""
     from assistant.judges.clash import judge_of  # noqa: PLC0415
     from assistant.judges.suitability import SHIPPED  # noqa: PLC0415
 
     try:
         return judge_of(SHIPPED, embedder)
-    except ModelError as error:
-        return Unusable(str(error))
-
-
-class Unusable:
-    """Stands for a judge that can't be used, and says why whenever it is asked."""
-
-    threshold = 1.0
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def clashes(self, *_: object) -> list[list[float]]:
-        """Raises a ModelError."""
-        raise ModelError(self._why)
-
-
-def _failing(told: str) -> SupportJudgeOf:
-    def fail(_: LLM) -> SupportJudge:
-        raise ModelError(told)
-
-    return fail
+    except SequiturError as error:
+        return Unusable(error)

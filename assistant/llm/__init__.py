@@ -1,4 +1,4 @@
-"""Language models: one file a backend, and the catalogue that says which weights are trusted."""
+"""Language models: backends, what stands around them, and the catalogue that says which weights are trusted."""
 
 import os
 

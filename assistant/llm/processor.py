@@ -1,9 +1,16 @@
-"""What this machine's processor is quick at."""
+"""What this machine has to compute with, and what its processor is quick at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+
+
+def sees_gpu() -> bool:
+    """Whether torch can use a GPU of this machine."""
+    import torch  # noqa: PLC0415
+
+    return bool(torch.cuda.is_available())
 
 
 def has_bf16() -> bool:

@@ -24,10 +24,10 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging
 
 from assistant.errors import DataError, ModelError
-from assistant.judges.relevance import checkpoint
-from assistant.judges.relevance.cross_encoder import fastest
-from assistant.judges.relevance.packed import is_packed, unpacked
+from assistant.judges.cross_encoder import fastest
+from assistant.judges.packed import is_packed, unpacked
 from assistant.protocols import Progress
+from assistant.training import checkpoint
 
 MODEL, HISTORY = "model", "history.json"
 # Pairs read at once when nothing is learned.

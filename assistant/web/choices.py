@@ -11,7 +11,7 @@ import gradio as gr
 
 from assistant.errors import SequiturError, SettingsError
 from assistant.flow import variants
-from assistant.settings import Below, RelevanceSettings, RetrieverName, Settings
+from assistant.settings import Below, RelevanceSettings, Settings
 from assistant.store.conversations import Conversations
 from assistant.types import Choices
 from assistant.web import render
@@ -21,8 +21,6 @@ from assistant.web.view import View
 KINDS: dict[str, variants.Kind] = {"strategy": "strategies", "loop": "loops"}
 TOLD = (*KINDS, "retriever")  # with a sentence beneath
 KEPT = ("strategy", "loop", "k", "library", "retriever", "below")
-RETRIEVERS = (("By words (BM25)", "bm25"), ("By meaning (dense vectors)", "dense"), ("By both, fused", "hybrid"))
-IN_PIECES = "What is longer than the encoder reads at once is searched piece by piece; the best piece counts."
 BELOW = (
     ("Answer from the passages all the same", "answer"),
     ("Say that the library doesn't hold it", "refuse"),
@@ -74,7 +72,7 @@ class ChoicesOf:
         if name == "k":
             return isinstance(value, int) and 1 <= value <= MOST_PASSAGES
         if name == "retriever":
-            return value in get_args(RetrieverName)
+            return value in variants.names("retrievers")
         if name == "below":
             return value in get_args(Below)
         if name == "library":
@@ -103,7 +101,7 @@ class ChoicePanel:
         self.loop = gr.Dropdown(_menu("loops"), label="How passages are found", elem_id="loop")
         self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k")
         self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
-        self.retriever = gr.Dropdown(list(RETRIEVERS), label="How passages are searched", elem_id="retriever")
+        self.retriever = gr.Dropdown(_by_name("retrievers"), label="How passages are searched", elem_id="retriever")
         self.below = _below(choices.relevance)
 
     def wire(self, page: gr.Blocks) -> None:
@@ -166,10 +164,14 @@ def _menu(kind: variants.Kind) -> list[tuple[str, str]]:
     return [(variant.title, variant.name) for variant in variants.menu(kind)]
 
 
+def _by_name(kind: variants.Kind) -> list[tuple[str, str]]:
+    return [(variants.described(kind, name).title, name) for name in variants.names(kind)]
+
+
 def _shown(name: str, value: Any) -> Any:
     """The field's new value, and beneath it what it means: of a variant, the name that commands know it by as well."""
     if name == "retriever":
-        return gr.Dropdown(value=value, info="" if value == "bm25" else IN_PIECES)
+        return gr.Dropdown(value=value, info=variants.described("retrievers", value).summary)
     if name not in KINDS:
         return value
     variant = variants.described(KINDS[name], value)

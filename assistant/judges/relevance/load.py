@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 
-from assistant.errors import ModelError, SequiturError, SettingsError
+from assistant.errors import ModelError, SettingsError
+from assistant.judges.relevance import estimators
 from assistant.judges.relevance.calibration import Calibrated, Calibration
 from assistant.judges.relevance.kept import Kept
 from assistant.llm.folders import name_of
@@ -18,7 +18,6 @@ from assistant.protocols import (
     Progress,
 )
 from assistant.settings import Settings
-from assistant.types import Passage, Relevance
 
 BY_LLM, BY_COSINE = "llm", "cosine"
 SHIPPED = Path(__file__).parent / "shipped"
@@ -35,7 +34,7 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
         ModelError: it can't be had or loaded, or is neither a cross-encoder nor a T5.
     """
     if name == BY_LLM:
-        from assistant.judges.relevance.by_llm import LlmEstimator  # noqa: PLC0415
+        from assistant.judges.relevance.estimators.llm import LlmEstimator  # noqa: PLC0415
 
         return LlmEstimator(llm())
     if name == BY_COSINE:
@@ -43,7 +42,7 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
         from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
         return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
-    from assistant.judges.relevance.seq2seq import is_seq2seq  # noqa: PLC0415
+    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
 
     folder = _named(name, settings, progress)
     judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
@@ -66,44 +65,23 @@ def load_calibrated(
 def chosen(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:
     """The estimator that the settings name, calibrated where there is a calibration; None for none.
 
-    Where it is blended with an embedder, `embedder` serves if it is that one; else that one is loaded, too. One that
-    can't be had does not end the program: it raises when it is asked, and a turn goes on without it.
+    Where it is blended with an embedder, `embedder` serves if it is that one; else that one is loaded, too.
+
+    Raises:
+        SequiturError: it can't be had; the message says what to do.
     """
-    if settings.relevance.estimator == "none":
-        return None
-    try:
-        return _chosen(settings, progress, embedder)
-    except SequiturError as error:
-        broken = Unavailable(str(error))
-        return lambda _: broken
-
-
-class Unavailable:
-    """Stands for an estimator that could not be loaded, and says why whenever it is asked."""
-
-    name, calibration = "unavailable", ""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:  # noqa: ARG002
-        """Never gives an estimate.
-
-        Raises:
-            ModelError: always.
-        """
-        raise ModelError(self._why)
-
-
-def _chosen(settings: Settings, progress: Progress, embedder: Embedder | None) -> EstimatorOf:
     knobs = settings.relevance
+    if knobs.estimator == "none":
+        return None
     curve = Path(knobs.calibration) if knobs.calibration else None
-    if knobs.estimator == "llm":
-        from assistant.judges.relevance.by_llm import LlmEstimator  # noqa: PLC0415
-
-        return lambda llm: _calibrated(LlmEstimator(llm), curve)
-    if knobs.estimator == "seq2seq" and not knobs.model:
-        raise SettingsError("No seq2seq estimator comes with Sequitur; set relevance.model to the folder of one.")
+    module = estimators.named(knobs.estimator)
+    if isinstance(module, estimators.Asking):
+        asking = module.asking
+        return lambda llm: _calibrated(asking(llm), curve)
+    if not knobs.model and module.SHIPPED is None:
+        raise SettingsError(
+            f"No {knobs.estimator} estimator comes with Sequitur; set relevance.model to the folder of one."
+        )
     folder = _folder(knobs.model, settings, progress)
     judge = _blended(trained(knobs.estimator, folder), folder, embedder, settings, progress)
     ready = Kept(_calibrated(judge, curve or _beside(folder)))
@@ -111,18 +89,14 @@ def _chosen(settings: Settings, progress: Progress, embedder: Embedder | None) -
 
 
 def trained(kind: str, folder: Path) -> Estimator:
-    """The model of a folder alone: a seq2seq one, or a cross-encoder.
+    """The model of a folder alone, of a kind that is trained.
 
     Raises:
         ModelError: it can't be loaded, or is another kind of model.
     """
-    if kind == "seq2seq":
-        from assistant.judges.relevance.seq2seq import Seq2SeqEstimator  # noqa: PLC0415
-
-        return Seq2SeqEstimator(folder, _name(folder))
-    from assistant.judges.relevance.cross_encoder import CrossEncoderEstimator  # noqa: PLC0415
-
-    return CrossEncoderEstimator(folder, _name(folder))
+    module = estimators.named(kind)
+    assert isinstance(module, estimators.Trained)  # noqa: S101 - callers know
+    return module.trained(folder, _name(folder))
 
 
 def _name(folder: Path) -> str:

@@ -8,14 +8,13 @@ a file here.
 from __future__ import annotations
 
 import logging
-import pkgutil
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from assistant.errors import LibraryError
+from assistant.flow import variants
 from assistant.text.chunks import Block
 
 _LOG = logging.getLogger(__name__)
@@ -77,6 +76,5 @@ def read(path: Path) -> list[Block]:
 
 @cache
 def _readers() -> dict[str, Reader]:
-    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
-    readers = [cast("Reader", import_module(f"{__name__}.{name}")) for name in names]
+    readers = [cast("Reader", variants.module("readers", name)) for name in variants.names("readers")]
     return {suffix: reader for reader in readers for suffix in reader.SUFFIXES}

@@ -22,10 +22,11 @@ from pydantic import TypeAdapter
 from torch import Tensor
 
 from assistant.errors import DataError
-from assistant.judges.relevance import checkpoint, seq2seq
+from assistant.judges.relevance.estimators import seq2seq
 from assistant.judges.relevance.weights import best, marginal
 from assistant.protocols import Progress
 from assistant.text.sentences import normalise
+from assistant.training import checkpoint
 from assistant.training.relevance.losses import generation_loss, relevance_loss, token_loss
 from assistant.types import Passage
 

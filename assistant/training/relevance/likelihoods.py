@@ -23,7 +23,7 @@ from threading import Event
 from assistant.errors import SettingsError, UtteranceError
 from assistant.experiment.datasets import Question, fingerprint
 from assistant.experiment.runs import Row, Run
-from assistant.judges.relevance.by_llm import fit_passage
+from assistant.judges.relevance.estimators.llm import fit_passage
 from assistant.prompting.render import FOLDER, render
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import (

@@ -31,11 +31,12 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging
 
 from assistant.errors import DataError, ModelError
-from assistant.judges.relevance import checkpoint
-from assistant.judges.relevance.cross_encoder import fastest, pair
+from assistant.judges.cross_encoder import fastest
+from assistant.judges.relevance.estimators.cross_encoder import pair
 from assistant.judges.relevance.weights import best, marginal
 from assistant.protocols import Progress
 from assistant.text.sentences import normalise
+from assistant.training import checkpoint
 from assistant.training.relevance.losses import LEAST, generation_loss, loss
 from assistant.types import Passage
 

@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 from assistant.errors import DataError
 from assistant.experiment.datasets import records
-from assistant.judges.support import claimed
+from assistant.judges.support.trained import claimed
 from assistant.text.sentences import normalise, quote, sentences
 from assistant.training.support.edits import lightened, names, wronged
 from assistant.training.support.statements import statement

@@ -17,8 +17,8 @@ from transformers import AutoTokenizer
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.support import Pair, read_pairs
 from assistant.experiment.datasets import sample
-from assistant.judges._model import Curve
-from assistant.judges.support import Support
+from assistant.judges.pair_model import Curve
+from assistant.judges.support.trained import Support
 from assistant.protocols import Progress
 from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
 from assistant.training.support.spans import read_spans

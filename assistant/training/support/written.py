@@ -17,7 +17,7 @@ from random import Random
 from pydantic import TypeAdapter
 
 from assistant.evaluation.support import Label
-from assistant.judges.support import claimed
+from assistant.judges.support.trained import claimed
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Split, fold
 from assistant.training.trainer import Labelled
 

@@ -1,6 +1,6 @@
-"""Causal chat models through transformers, accelerate and bitsandbytes.
+"""The engine of the backend transformers.
 
-A GPU's backend; on a CPU the one that reads prompts fastest, where the cores have units for bf16. The keys and values
+On a CPU it is the one that reads prompts fastest, where the cores have units for bf16. The keys and values
 of the last few prompts are kept; a new prompt is read from where it differs from the nearest of them, and the prompts
 of a batch read what they share once.
 """

@@ -1,4 +1,4 @@
-"""A cross-encoder as relevance estimator: reads question and passage together, gives one logit, which is s_j."""
+"""What the trained judges share: a small cross-encoder, which reads two texts together and gives one logit."""
 
 from __future__ import annotations
 
@@ -11,61 +11,48 @@ from typing import Any
 
 from assistant.errors import ModelError
 from assistant.llm.processor import has_bf16
-from assistant.types import Passage, Relevance
 
-BATCH = 8
-# Tokens read of question and passage together: all of most passages, and what is over costs time with its square.
+# Tokens read of both texts together, where a judge wants nothing else.
 LENGTH = 256
 # Without any of these transformers would make a tokenizer that knows no word.
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spm.model", "sentencepiece.bpe.model", "tokenizer.model")
 
 
-class CrossEncoderEstimator:
+class PairReader:
     """A sentence-transformers cross-encoder in a local folder, on the CPU or the GPU. Threads take turns.
 
-    What is longer than the model reads, 256 tokens at most, is cut by its tokenizer, the longer of question and passage
-    first. Passages of similar lengths are read together, so that little time goes into padding.
+    What is longer than `length` tokens is cut by its tokenizer, the longer text of the two first.
 
     Raises:
-        ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded.
+        ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded; the message says why.
     """
 
-    calibration = ""
-
-    def __init__(self, folder: Path, name: str = "") -> None:
-        self.name = f"cross-encoder:{name or folder.name}"
-        self._lock = Lock()
+    def __init__(self, folder: Path, length: int = LENGTH) -> None:
         check(folder)
-        self._model = load(folder)
+        self._model = load(folder, length)
+        self._lock = Lock()
 
-    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-        """One estimate for each passage; see `Estimator`. `stop` is looked at between batches of 8."""
-        found = [Relevance.of_score(0.0)] * len(passages)
-        order = sorted(range(len(passages)), key=lambda n: len(passages[n].text))
-        for start in range(0, len(order), BATCH):
-            if stop.is_set():
-                break
-            places = order[start : start + BATCH]
-            for place, one in zip(places, self._batch(question, [passages[n] for n in places]), strict=True):
-                found[place] = one
-        return found
+    def logits(self, pairs: Sequence[tuple[str, str]], batch: int, stop: Event) -> list[float]:
+        """One logit a pair, in order, `batch` of them read at once; fewer where `stop` was set between two batches.
 
-    def _batch(self, question: str, passages: Sequence[Passage]) -> list[Relevance]:
+        Little time goes into padding where pairs of similar lengths stand together.
+        """
         from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
 
-        with self._lock:
-            logits = self._model.predict(
-                [pair(question, passage) for passage in passages],
-                activation_fn=Identity(),
-                batch_size=BATCH,
-                show_progress_bar=False,
-            )
-        return [Relevance.of_score(float(logit)) for logit in logits]
+        found: list[float] = []
+        for start in range(0, len(pairs), batch):
+            if stop.is_set():
+                break
+            some = [readable(pair) for pair in pairs[start : start + batch]]
+            with self._lock:
+                logits = self._model.predict(some, activation_fn=Identity(), batch_size=batch, show_progress_bar=False)
+            found += map(float, logits)
+        return found
 
 
-def pair(question: str, passage: Passage) -> tuple[str, str]:
-    """What the cross-encoder reads, in training and in use."""
-    first, second = (text.encode("utf-8", "replace").decode() for text in (question, passage.titled))
+def readable(pair: tuple[str, str]) -> tuple[str, str]:
+    """Two texts as a tokenizer takes them, without halves of characters."""
+    first, second = (text.encode("utf-8", "replace").decode() for text in pair)
     return first, second
 
 
@@ -98,7 +85,7 @@ def load(folder: Path, length: int = LENGTH) -> Any:
     from sentence_transformers import CrossEncoder  # noqa: PLC0415 - takes seconds to import
     from transformers.utils import logging  # noqa: PLC0415
 
-    from assistant.judges.relevance.packed import is_packed, unpacked  # noqa: PLC0415 - torch
+    from assistant.judges.packed import is_packed, unpacked  # noqa: PLC0415 - torch
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event
 
-from assistant.judges.support import lacking
+from assistant.judges.support.trained import lacking
 from assistant.prompting.render import render
-from assistant.protocols import LLM, Embedder
+from assistant.protocols import LLM, Embedder, SupportJudgeOf
+from assistant.settings import Settings
 from assistant.text.sentences import quote, sentences
 from assistant.types import Claim, Passage, Verdict
 
@@ -22,6 +23,11 @@ SHOWN = 2
 # So many words in a row that are in a passage are quoted from it. Fewer may lose what negates or limits them.
 QUOTED = 12
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+def judge(settings: Settings, embedder: Embedder | None) -> SupportJudgeOf:
+    """The language model of the turn, shown what is nearest by this embedder."""
+    return lambda llm: ByLLM(llm, settings.turn.support_threshold, embedder)
 
 
 class ByLLM:

@@ -1,4 +1,4 @@
-"""Several retrievers as one, by reciprocal rank fusion."""
+"""By words and by meaning: several retrievers as one, by reciprocal rank fusion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ from collections.abc import Mapping
 
 from assistant.protocols import Retriever
 from assistant.retrieve.fusion import fuse
+from assistant.retrieve.retrievers import Indexes
+from assistant.retrieve.retrievers.dense import SUMMARY as IN_PIECES
 from assistant.types import Passage
+
+TITLE = "By both, fused"
+SUMMARY = IN_PIECES
+ENCODES = True
+
+
+def opened(indexes: Indexes) -> Retriever:
+    """Words and meaning, fused."""
+    both = {"bm25": indexes.words(), "dense": indexes.meaning()}
+    return Hybrid(both, constant=indexes.settings.retrieve.rrf)
 
 
 class Hybrid:

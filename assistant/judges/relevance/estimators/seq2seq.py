@@ -21,10 +21,16 @@ from transformers.utils import logging
 from assistant.errors import ModelError
 from assistant.types import Passage, Relevance
 
+SHIPPED: Path | None = None
 WORDS = ("true", "false")
 # Tokens of question and passage together; what is longer is cut at its end, which is the passage's.
 LENGTH = 384
 BATCH = 8
+
+
+def trained(folder: Path, name: str) -> Seq2SeqEstimator:
+    """The estimator in a folder; see `estimators.Trained`."""
+    return Seq2SeqEstimator(folder, name)
 
 
 class Seq2SeqEstimator:

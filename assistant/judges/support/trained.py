@@ -13,16 +13,28 @@ from pathlib import Path
 from threading import Event
 
 from assistant.errors import ModelError
-from assistant.judges._model import PairModel
+from assistant.judges.pair_model import PairModel
+from assistant.protocols import Embedder, SupportJudgeOf
+from assistant.settings import Settings
 from assistant.text.overlap import contradiction
 from assistant.text.sentences import quote, sentences
 from assistant.types import Claim, Passage, Verdict
 
-SHIPPED = Path(__file__).parent / "shipped" / "support"
+SHIPPED = Path(__file__).parents[1] / "shipped" / "support"
 # Tokens read of claim and evidence together: two windows.
 LENGTH = 384
 # Words of a window, and how many passages' windows are read together.
 WINDOW, TOGETHER = 80, 2
+
+
+def judge(settings: Settings, embedder: Embedder | None) -> SupportJudgeOf:  # noqa: ARG001 - the same for all settings
+    """The judge that comes with Sequitur, loaded once for all turns.
+
+    Raises:
+        ModelError: its files are missing or damaged.
+    """
+    support = Support(SHIPPED)
+    return lambda _: support
 
 
 class Support:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from math import exp, inf
 from pathlib import Path
 from threading import Event, Lock
@@ -18,17 +19,22 @@ import numpy as np
 import psutil
 
 from assistant.errors import ModelError
-from assistant.llm._openvino_logits import Logits
-from assistant.llm._openvino_loop import PIECE, Job, Loop
-from assistant.llm._openvino_model import MODEL, read
+from assistant.llm.apart import Apart
+from assistant.llm.backends import Wanted
+from assistant.llm.backends._openvino_logits import Logits
+from assistant.llm.backends._openvino_loop import PIECE, Job, Loop
+from assistant.llm.backends._openvino_model import MODEL, converted, read
 from assistant.llm.control import defuse
 from assistant.llm.pages import let_go
+from assistant.llm.processor import has_avx2, has_matrix_units, has_wide_vectors
 from assistant.llm.reply import Reply, growing, written
 from assistant.llm.room import fitting
 from assistant.llm.words import first_tokens, normalised
-from assistant.settings import LLMSettings
+from assistant.protocols import Engine, Progress
+from assistant.settings import LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
 
+APART = True
 _GIB = 1 << 30
 _BLOCK = 32  # tokens; the engine's own, on a CPU
 _WORKING_MEMORY = 1 << 30
@@ -37,6 +43,23 @@ _WORKING_MEMORY = 1 << 30
 _LIKELIEST, _TOLD = 24, 0.05
 # Prompt lookup goes by the last so many tokens, or fewer, and where they stood before.
 _LOOKED_UP = 3
+
+
+def fitness(wanted: Wanted) -> int:
+    """GGUF files, where it was measured to win over llama.cpp (docs/results/llm.md), and its package is there."""
+    return 2 if wanted.gguf and has_wide_vectors() and find_spec("openvino_genai") else 0
+
+
+def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engine:
+    """The model of a GGUF file, converted on first use, in a process of its own.
+
+    Raises:
+        ModelError: see `OpenVino`, or this processor can't run it, or the file can't be converted.
+    """
+    if not has_avx2():
+        raise ModelError("OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp.")
+    folder = converted(path, settings, progress)
+    return Apart(partial(OpenVino, precise=not has_matrix_units()), folder, settings.llm, name)
 
 
 class OpenVino:

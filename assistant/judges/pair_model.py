@@ -1,4 +1,4 @@
-"""What the judges share: a shipped cross-encoder of two texts, and the curve that makes its logit a probability."""
+"""A cross-encoder with the curve that makes its logit a probability, as the judge of support is one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event
 
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
-from assistant.judges.relevance.cross_encoder import LENGTH, check, load
+from assistant.judges.cross_encoder import LENGTH, PairReader
 
 CURVE = "judge.json"
 VERSION = 1
@@ -81,36 +81,17 @@ class PairModel:
     """
 
     def __init__(self, folder: Path, length: int = LENGTH) -> None:
-        check(folder)
+        self._model = PairReader(folder, length)
         self.curve = Curve.load(folder)
-        self._model = load(folder, length)
-        self._lock = Lock()
 
     def probabilities(self, pairs: Sequence[tuple[str, str]], stop: Event) -> list[float]:
         """One probability a pair; what is too long is cut by the tokenizer, the longer text of the two first.
 
         `stop` is looked at between batches; pairs that weren't read then have 0.
         """
-        from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
-
         found = [0.0] * len(pairs)
         order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))
-        for start in range(0, len(order), BATCH):
-            if stop.is_set():
-                break
-            places = order[start : start + BATCH]
-            with self._lock:
-                logits = self._model.predict(
-                    [_readable(pairs[n]) for n in places],
-                    activation_fn=Identity(),
-                    batch_size=BATCH,
-                    show_progress_bar=False,
-                )
-            for place, logit in zip(places, logits, strict=True):
-                found[place] = self.curve.probability(float(logit))
+        logits = self._model.logits([pairs[n] for n in order], BATCH, stop)
+        for place, logit in zip(order, logits, strict=False):
+            found[place] = self.curve.probability(logit)
         return found
-
-
-def _readable(pair: tuple[str, str]) -> tuple[str, str]:
-    first, second = (text.encode("utf-8", "replace").decode() for text in pair)
-    return first, second

@@ -15,6 +15,11 @@ from assistant.types import Messages, Passage, Relevance
 WORDS = ("true", "false")
 
 
+def asking(llm: LLM) -> LlmEstimator:
+    """The estimator that asks this model; see `estimators.Asking`."""
+    return LlmEstimator(llm)
+
+
 class LlmEstimator:
     """Asks the model of each passage whether it answers the question. A passage too long for it is cut at its end."""
 

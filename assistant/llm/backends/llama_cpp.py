@@ -22,13 +22,17 @@ import psutil
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
+from assistant.llm.apart import Apart
+from assistant.llm.backends import Wanted
 from assistant.llm.control import defuse
 from assistant.llm.queue import FairQueue
 from assistant.llm.room import fitting
 from assistant.llm.words import first_tokens, normalised
-from assistant.settings import LLMSettings
+from assistant.protocols import Engine, Progress
+from assistant.settings import LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
 
+APART = True
 _GIB = 1 << 30
 # Between two batches of this many prompt tokens the engine looks whether it was told to stop. 64 costs 3 % of the
 # prefill's speed against 2048, and ends a stopped prefill of a 1.5B model on two cores in about a second.
@@ -43,6 +47,20 @@ _READ = 0
 _EVEN_OUT = 100.0
 
 Chunk = dict[str, Any]
+
+
+def fitness(wanted: Wanted) -> int:
+    """It runs GGUF files, on every machine."""
+    return 1 if wanted.gguf else 0
+
+
+def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engine:  # noqa: ARG001 - it tells no progress
+    """The model of a GGUF file, in a process of its own.
+
+    Raises:
+        ModelError: see `LlamaCpp`.
+    """
+    return Apart(LlamaCpp, path, settings.llm, name)
 
 
 class LlamaCpp:

@@ -1,0 +1,30 @@
+"""One file a judge of support. A module here looks as `Module` says; adding a judge is adding a file."""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+from assistant.flow import variants
+from assistant.protocols import Embedder, SupportJudgeOf
+from assistant.settings import Settings
+
+
+class Module(Protocol):
+    """What a module in this folder looks like."""
+
+    def judge(self, settings: Settings, embedder: Embedder | None) -> SupportJudgeOf:
+        """The judge for all turns; it may use this embedder.
+
+        Raises:
+            ModelError: it can't be loaded.
+        """
+        ...
+
+
+def named(name: str) -> Module:
+    """The module of this name.
+
+    Raises:
+        SettingsError: there is no such judge; the message lists those there are.
+    """
+    return cast("Module", variants.module("support judges", name))

@@ -1,0 +1,59 @@
+"""One file a backend: what runs a language model. A module here looks as `Module` says; adding one is adding a file.
+
+Its class is an `Engine` and passes `LLMContract` (tests/llm_contract.py); helpers stand beside it as `_NAME_*.py`.
+Choosing imports every module, so the libraries that run models are imported when one is loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from assistant.flow import variants
+from assistant.protocols import Engine, Progress
+from assistant.settings import Backend, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The model that is to run: whether it is the usual one, whether a GGUF file, and whether torch sees a GPU for it.
+
+    A GPU is looked for where the usual model is wanted; any other was chosen for what it is.
+    """
+
+    usual: bool
+    gguf: bool
+    gpu: bool
+
+
+class Module(Protocol):
+    """What a module in this folder looks like. `APART` says whether its engine runs in a process of its own."""
+
+    APART: bool
+
+    def fitness(self, wanted: Wanted) -> int:
+        """How well it would run such a model on this machine; 0 = not at all. The fittest one is taken."""
+        ...
+
+    def load(self, path: Path, name: str, settings: Settings, progress: Progress) -> Engine:
+        """The model that lies at `path`, a file or a folder.
+
+        Raises:
+            ModelError: it can't be converted or loaded; the message says what to do.
+        """
+        ...
+
+
+def named(name: Backend) -> Module:
+    """The backend of this name.
+
+    Raises:
+        SettingsError: there is no such backend; the message lists those there are.
+    """
+    return cast("Module", variants.module("backends", name))
+
+
+def fittest(wanted: Wanted) -> Backend:
+    """The name of the backend that runs such a model best on this machine."""
+    return max(variants.names("backends"), key=lambda name: named(name).fitness(wanted))
