@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import ModelError
 from assistant.evaluation.suitability import read_pairs
-from assistant.judges import clash, load
-from assistant.judges.clash import BLEND, FACTS, READER, Blend, Both, judge_of
+from assistant.judges import load
 from assistant.judges.cross_encoder import PairReader
-from assistant.judges.suitability import SHIPPED, Suitability
+from assistant.judges.suitability.judge import BLEND, FACTS, READER, Blend, Both, judge_of
+from assistant.judges.suitability.knowledge import SHIPPED
+from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, SuitabilityJudge
 from assistant.training.suitability.reader import Written, fit, written
 from tests.scripted import WORDS
@@ -142,7 +143,7 @@ def test_a_broken_judge_says_so_when_it_is_asked(tmp_path: Path, embedder: Embed
     folder = copied(tmp_path)
     weights = folder / READER / "weights.int8.safetensors"
     weights.write_bytes(weights.read_bytes()[:100_000])
-    monkeypatch.setattr("assistant.judges.suitability.SHIPPED", folder)
+    monkeypatch.setattr("assistant.judges.suitability.knowledge.SHIPPED", folder)
     with pytest.raises(ModelError, match=r"can't be read .*; get it again"):
         load.suitability(embedder).clashes(["I'm vegan."], ["cheese"], NEVER)
 
@@ -151,7 +152,7 @@ def test_a_broken_judge_says_so_when_it_is_asked(tmp_path: Path, embedder: Embed
 def test_one_without_a_reader_goes_by_the_tags(tmp_path: Path, embedder: Embedder) -> None:
     folder = copied(tmp_path)
     shutil.rmtree(folder / READER)
-    assert isinstance(judge_of(folder, embedder), Suitability)
+    assert isinstance(judge_of(folder, embedder), ByTags)
 
 
 def test_another_embedder_is_told_in_a_sentence() -> None:
@@ -229,4 +230,4 @@ def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: 
     shutil.copytree(model, folder / READER)
     found = judge_of(folder, embedder)
     assert 0 <= found.clashes(["I'm vegan."], ["cheese"], NEVER)[0][0] <= 1
-    assert found.threshold == clash.Blend.load(model).threshold
+    assert found.threshold == Blend.load(model).threshold

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.suitability import Pair, by_llm, measure, read_pairs
-from assistant.judges.suitability import ARRAYS, NAMES, NOTES, SHIPPED, Knowledge, Suitability
+from assistant.judges.suitability.knowledge import ARRAYS, NAMES, NOTES, SHIPPED, Knowledge
+from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder
 from tests.scripted import WORDS, ScriptedLLM
 from tests.test_evaluation_data import lines
@@ -43,11 +44,11 @@ SUITING = [
 
 
 @pytest.fixture(scope="module")
-def judge(embedder: Embedder) -> Suitability:
-    return Suitability(Knowledge.load(SHIPPED), embedder)
+def judge(embedder: Embedder) -> ByTags:
+    return ByTags(Knowledge.load(SHIPPED), embedder)
 
 
-def clash(judge: Suitability, fact: str, text: str) -> float:
+def clash(judge: ByTags, fact: str, text: str) -> float:
     return judge.clashes([fact], [text], NEVER)[0][0]
 
 
@@ -56,18 +57,18 @@ def clash(judge: Suitability, fact: str, text: str) -> float:
 
 @pytest.mark.model
 @pytest.mark.parametrize(("fact", "text"), CLASHING)
-def test_it_tells_what_clashes(judge: Suitability, fact: str, text: str) -> None:
+def test_it_tells_what_clashes(judge: ByTags, fact: str, text: str) -> None:
     assert clash(judge, fact, text) >= judge.threshold
 
 
 @pytest.mark.model
 @pytest.mark.parametrize(("fact", "text"), SUITING)
-def test_it_leaves_alone_what_suits(judge: Suitability, fact: str, text: str) -> None:
+def test_it_leaves_alone_what_suits(judge: ByTags, fact: str, text: str) -> None:
     assert clash(judge, fact, text) < judge.threshold
 
 
 @pytest.mark.model
-def test_it_is_of_use_on_pairs_that_it_never_saw(judge: Suitability) -> None:
+def test_it_is_of_use_on_pairs_that_it_never_saw(judge: ByTags) -> None:
     pairs = read_pairs(HAND)
     found = measure(pairs, lambda fact, text: clash(judge, fact, text), judge.threshold)
     assert found["auc"] > AUC
@@ -96,18 +97,18 @@ AUC = 0.79
         "a" * 5000,
     ],
 )
-def test_odd_facts_give_a_probability(judge: Suitability, fact: str) -> None:
+def test_odd_facts_give_a_probability(judge: ByTags, fact: str) -> None:
     assert 0 <= clash(judge, fact, "peanut butter on toast") <= 1
 
 
 @pytest.mark.model
-def test_facts_that_contradict_each_other_are_judged_each_by_itself(judge: Suitability) -> None:
+def test_facts_that_contradict_each_other_are_judged_each_by_itself(judge: ByTags) -> None:
     rows = judge.clashes(["I love peanuts.", "I have a peanut allergy."], ["peanut butter on toast"], NEVER)
     assert rows[0][0] < judge.threshold <= rows[1][0]
 
 
 @pytest.mark.model
-def test_nothing_clashes_with_nothing(judge: Suitability) -> None:
+def test_nothing_clashes_with_nothing(judge: ByTags) -> None:
     assert judge.clashes(["", "  "], ["peanut butter"], NEVER) == [[0.0], [0.0]]
     assert judge.clashes(["I'm vegan."], ["", "\n"], NEVER) == [[0.0, 0.0]]
     assert judge.clashes([], ["cheese"], NEVER) == []
@@ -115,7 +116,7 @@ def test_nothing_clashes_with_nothing(judge: Suitability) -> None:
 
 
 @pytest.mark.model
-def test_a_batch_is_as_good_as_one_by_one_and_from_threads(judge: Suitability) -> None:
+def test_a_batch_is_as_good_as_one_by_one_and_from_threads(judge: ByTags) -> None:
     facts, texts = ["I'm vegan.", "My name is Anna.", "I can't swim."], ["gouda", "a swim to the island", "lentil soup"]
     together = judge.clashes(facts, texts, NEVER)
     alone = [[clash(judge, fact, text) for text in texts] for fact in facts]
@@ -126,7 +127,7 @@ def test_a_batch_is_as_good_as_one_by_one_and_from_threads(judge: Suitability) -
 
 
 @pytest.mark.model
-def test_two_hundred_facts_and_a_stop(judge: Suitability) -> None:
+def test_two_hundred_facts_and_a_stop(judge: ByTags) -> None:
     facts = [f"I have visited {n} towns." for n in range(200)]
     assert len(judge.clashes(facts, ["gouda"], NEVER)) == 200
     stop = Event()
@@ -135,7 +136,7 @@ def test_two_hundred_facts_and_a_stop(judge: Suitability) -> None:
 
 
 @pytest.mark.model
-def test_it_takes_a_few_milliseconds_a_pair(judge: Suitability) -> None:
+def test_it_takes_a_few_milliseconds_a_pair(judge: ByTags) -> None:
     facts, texts = ["I'm vegan.", "I can't swim."], [f"Stir {n} spoons of cream into the soup." for n in range(16)]
     judge.clashes(facts, texts, NEVER)
     times = []
@@ -180,7 +181,7 @@ def test_no_folder_at_all(tmp_path: Path) -> None:
 
 def test_another_embedder_is_told_in_a_sentence() -> None:
     with pytest.raises(ModelError, match=r"trained for .*; set embedder\.model back"):
-        Suitability(Knowledge.load(SHIPPED), WORDS)
+        ByTags(Knowledge.load(SHIPPED), WORDS)
 
 
 # --- measuring ---------------------------------------------------------------------------------------------------

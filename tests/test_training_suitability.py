@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from assistant.__main__ import app
-from assistant.judges.suitability import Knowledge
+from assistant.judges.suitability.knowledge import Knowledge
 from assistant.training.suitability import tables
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.tables import Group, Tags, load, part_of

@@ -16,8 +16,8 @@ from assistant.commands.common import Backend, DataDir, Model, SettingsFile, out
 from assistant.commands.experiment import AsJson, Limit, Seed
 from assistant.evaluation import suitability as measured
 from assistant.experiment.datasets import sample
-from assistant.judges.clash import judge_of
-from assistant.judges.suitability import SHIPPED
+from assistant.judges.suitability.judge import judge_of
+from assistant.judges.suitability.knowledge import SHIPPED
 from assistant.parts import load_embedder, load_llm
 from assistant.protocols import Embedder, SuitabilityJudge
 from assistant.settings import Settings

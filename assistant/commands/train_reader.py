@@ -11,7 +11,7 @@ import typer
 from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
 from assistant.commands.experiment import AsJson, Seed
-from assistant.judges.suitability import SHIPPED
+from assistant.judges.suitability.knowledge import SHIPPED
 from assistant.judges.support.trained import SHIPPED as SUPPORT
 
 
@@ -41,7 +41,7 @@ def reader(  # noqa: PLR0913 - the training's knobs
 ) -> None:
     """Train the reader of the suitability judge, and weigh it with the tags; pack it with `train pack`."""
     from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
-    from assistant.judges.clash import LENGTH  # noqa: PLC0415
+    from assistant.judges.suitability.reader import LENGTH  # noqa: PLC0415
     from assistant.parts import load_embedder  # noqa: PLC0415
     from assistant.training.suitability.reader import train  # noqa: PLC0415 - torch
     from assistant.training.trainer import MODEL, Plan  # noqa: PLC0415 - torch

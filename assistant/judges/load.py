@@ -49,8 +49,8 @@ def support(settings: Settings, embedder: Embedder | None = None) -> SupportJudg
 
 def suitability(embedder: Embedder) -> SuitabilityJudge:
     """The judge of what suits a person, which comes with Sequitur and reads by this embedder."""
-    from assistant.judges.clash import judge_of  # noqa: PLC0415
-    from assistant.judges.suitability import SHIPPED  # noqa: PLC0415
+    from assistant.judges.suitability.judge import judge_of  # noqa: PLC0415
+    from assistant.judges.suitability.knowledge import SHIPPED  # noqa: PLC0415
 
     try:
         return judge_of(SHIPPED, embedder)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from assistant.judges.suitability import Network
+from assistant.judges.suitability.knowledge import Network
 
 Array = NDArray[np.float32]
 HIDDEN, DROPOUT, DECAY, RATE, BATCH = 256, 0.3, 1e-3, 3e-3, 256

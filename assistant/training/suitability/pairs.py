@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from assistant.judges._names import JOINING, plain
+from assistant.judges.suitability.names import JOINING, plain
 from assistant.training.suitability.tables import Group, Item, Tables, Tags
 
 T = TypeVar("T")

@@ -20,8 +20,10 @@ from typing import Any, Literal
 import numpy as np
 
 from assistant.evaluation.suitability import Pair
-from assistant.judges.clash import Blend, Both, Reader
-from assistant.judges.suitability import Knowledge, Suitability
+from assistant.judges.suitability.judge import Blend, Both
+from assistant.judges.suitability.knowledge import Knowledge
+from assistant.judges.suitability.reader import Reader
+from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, Progress
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.tables import load
@@ -78,7 +80,7 @@ def train(
     pairs = [*recipe, *(_labelled(written("train")) * TIMES)]
     Random(plan.seed).shuffle(pairs)  # noqa: S311 - training data, not a secret
     stages = PairTrainer(folder, plan, pairs, _labelled(written("dev"))).run(progress)
-    judge = Both(Suitability(knowledge, embedder), Reader(folder / MODEL), NOTHING_YET)
+    judge = Both(ByTags(knowledge, embedder), Reader(folder / MODEL), NOTHING_YET)
     blend = fit(judge, {"that were written and kept apart": written("dev"), **more})
     blend.save(folder / MODEL)
     return {"pairs": len(pairs), "stages": [asdict(stage) for stage in stages], "blend": asdict(blend)}

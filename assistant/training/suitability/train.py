@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from assistant.judges._names import hidden, names, plain
-from assistant.judges.suitability import Knowledge, Suitability, shape
+from assistant.judges.suitability.knowledge import Knowledge
+from assistant.judges.suitability.names import hidden, names, plain
+from assistant.judges.suitability.tags import ByTags, shape
 from assistant.protocols import Embedder
 from assistant.training.suitability.networks import curve, network
 from assistant.training.suitability.pairs import Pair, fill, make
@@ -62,7 +63,7 @@ def train(folder: Path, embedder: Embedder, seed: int) -> dict[str, Any]:
         {"threshold": t, "test": {"familiar": {pairs, auc, precision, recall, false_alarms}, "known": ..., "new": ...}}
     """
     dev = [pair for some in held_out("dev", seed).values() for pair in some]
-    part = Suitability(weighed(taught(load("train", seed), embedder, seed), embedder, dev), embedder)
+    part = ByTags(weighed(taught(load("train", seed), embedder, seed), embedder, dev), embedder)
     about = (
         f"the recipe's development pairs, seed {seed}: at most {FALSE_ALARMS:.0%} of those without a clash "
         f"count as one, and {IDLE_ALARMS:.0%} of those whose facts rule nothing out"
@@ -76,7 +77,7 @@ def train(folder: Path, embedder: Embedder, seed: int) -> dict[str, Any]:
 
 def weighed(knowledge: Knowledge, embedder: Embedder, dev: Sequence[Pair]) -> Knowledge:
     """The same, with what is learned from development pairs: how much each signal says."""
-    judge = Suitability(knowledge, embedder)
+    judge = ByTags(knowledge, embedder)
     found = np.stack([shape(judge.signals([pair.fact], [pair.text], Event())[0, 0]) for pair in dev])
     fitted = LogisticRegression(C=10, max_iter=1000).fit(found, [pair.clash for pair in dev])
     return replace(knowledge, mix=np.append(fitted.coef_[0], fitted.intercept_).astype(np.float32))
@@ -314,11 +315,11 @@ def _threshold(dev: Sequence[Pair], scores: Sequence[float]) -> float:
     return max(shares)
 
 
-def _scores(judge: Suitability, pairs: Sequence[Pair]) -> list[float]:
+def _scores(judge: ByTags, pairs: Sequence[Pair]) -> list[float]:
     return [judge.clashes([pair.fact], [pair.text], Event())[0][0] for pair in pairs]
 
 
-def _measured(judge: Suitability, pairs: Sequence[Pair], threshold: float) -> dict[str, float]:
+def _measured(judge: ByTags, pairs: Sequence[Pair], threshold: float) -> dict[str, float]:
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415
 
     found = _scores(judge, pairs)

@@ -1,9 +1,9 @@
 """Suitability by two judges together: one knows things and what facts rule out, the other reads fact and text as one.
 
-The tags (`suitability.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the
-contrary, and on all that no table has. The reader, a small cross-encoder, reads those, and knows less. A weighed mean
-of their log-odds counts. The reader lies in shipped/suitability/reader; the README above it tells how it was trained,
-how the two are weighed, and where both fail.
+The tags (`tags.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the
+contrary, and on all that no table has. The reader (`reader.py`), a small cross-encoder, reads those, and knows less. A
+weighed mean of their log-odds counts. The reader lies in shipped/suitability/reader; the README above it tells how it
+was trained, how the two are weighed, and where both fail.
 """
 
 from __future__ import annotations
@@ -12,21 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event
 
-from cachetools import LRUCache
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
-from assistant.judges.cross_encoder import PairReader
-from assistant.judges.suitability import SHIPPED, Knowledge, Suitability
+from assistant.judges.suitability.knowledge import SHIPPED, Knowledge
+from assistant.judges.suitability.reader import Reader
+from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, SuitabilityJudge
 
 READER, BLEND = "reader", "blend.json"
-# Tokens read of fact and text together; both are mostly one sentence.
-LENGTH = 96
-# Pairs read at once, and readings that are kept: the steps of a turn ask about the same pairs.
-BATCH, KEPT = 32, 4096
 # Facts that the reader is asked about, those first that most surely rule something out; few people tell more.
 FACTS = 24
 # Nobody is surer than that.
@@ -76,34 +72,11 @@ class Blend:
 _JSON: TypeAdapter[Blend] = TypeAdapter(Blend)
 
 
-class Reader:
-    """The cross-encoder in a folder. Safe to call from several threads: they take turns.
-
-    Raises:
-        ModelError: a file is missing, cut short, or of another kind; the message says which and what to do.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._model = PairReader(folder, LENGTH)
-        self._known: LRUCache[tuple[str, str], float] = LRUCache(KEPT)
-        self._lock = Lock()
-
-    def logits(self, pairs: Sequence[tuple[str, str]], stop: Event) -> dict[tuple[str, str], float]:
-        """The log-odds of a clash of each pair of fact and text; `stop` is looked at between batches."""
-        with self._lock:
-            found = {pair: self._known[pair] for pair in pairs if pair in self._known}
-        new = sorted({pair for pair in pairs if pair not in found}, key=lambda pair: (sum(map(len, pair)), pair))
-        found |= dict(zip(new, self._model.logits(new, BATCH, stop), strict=False))
-        with self._lock:
-            self._known.update(found)
-        return found
-
-
 @dataclass(frozen=True, slots=True)
 class Both:
     """The two as one judge of suitability."""
 
-    tags: Suitability
+    tags: ByTags
     reader: Reader
     blend: Blend
 
@@ -153,7 +126,7 @@ def judge_of(folder: Path, embedder: Embedder) -> SuitabilityJudge:
     Raises:
         ModelError: what was learned is missing, broken, or belongs to another embedder.
     """
-    tags, reader = Suitability(Knowledge.load(folder), embedder), folder / READER
+    tags, reader = ByTags(Knowledge.load(folder), embedder), folder / READER
     if folder != SHIPPED and not reader.exists():
         return tags
     return Both(tags, Reader(reader), Blend.load(reader))

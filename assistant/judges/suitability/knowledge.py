@@ -1,0 +1,140 @@
+"""What was learned of facts and of things, for the judge of tags: networks, curves and known things, in one folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.errors import ModelError
+from assistant.judges.suitability.names import plain
+
+SHIPPED = Path(__file__).parents[1] / "shipped" / "suitability"
+ARRAYS, NOTES, NAMES = "knowledge.npz", "judge.json", "names.txt"
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """One hidden layer with ReLU and a logistic curve an output: `first` (h, d + 1), `second` (k, h + 1)."""
+
+    first: Array
+    second: Array
+
+    def __call__(self, vectors: Array) -> Array:
+        """Probabilities (n, k) for vectors (n, d)."""
+        hidden_layer = np.maximum(linear(vectors, self.first), 0)
+        return sigmoid(linear(hidden_layer, self.second))
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What was learned, for embeddings of `dimension` d from the embedder that is named.
+
+    `groups` tells of a fact which of G groups it belongs to; `rules` (G, T) says which of T tags each group rules out.
+    `tags` are their names, `things` (n, d) known things, `names` (n) theirs, `has` (n, T) their tags; `marks` tells the
+    tags of the embedding of a name or text. `named` (d + 1,) is the logistic curve of whether a fact rules out what it
+    names, with the name hidden, and `offers` that of whether a text offers it; `mix` weighs the signals of a pair.
+    `ordinary` are plain words of facts that name nothing: "allergic", "hate".
+    """
+
+    groups: Network
+    rules: Array
+    names: tuple[str, ...]
+    tags: tuple[str, ...]
+    things: Array
+    has: Array
+    marks: Network
+    named: Array
+    offers: Array
+    mix: Array
+    ordinary: frozenset[str]
+    embedder: str
+    threshold: float
+    chosen_on: str
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Where the things of each plain name stand."""
+        found: dict[str, list[int]] = {}
+        for n, name in enumerate(self.names):
+            found.setdefault(plain(name), []).append(n)
+        return found
+
+    @cached_property
+    def tag_places(self) -> dict[str, int]:
+        """Where the tag of each plain name stands."""
+        return {plain(tag): n for n, tag in enumerate(self.tags)}
+
+    def save(self, folder: Path) -> None:
+        """Write it into the folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        scale = np.abs(self.things).max() / 127
+        arrays: dict[str, Any] = {
+            "things": np.round(self.things / scale).astype(np.int8),
+            "scale": np.array([scale], np.float32),
+            "has": np.round(self.has * 2).astype(np.uint8),
+            **{name: getattr(self, name).astype(np.float16) for name in _ARRAYS},
+            **{f"{net}_{n}": getattr(getattr(self, net), n).astype(np.float16) for net in _NETWORKS for n in _LAYERS},
+        }
+        np.savez_compressed(folder / ARRAYS, **arrays)
+        (folder / NAMES).write_text("\n".join(self.names) + "\n", encoding="utf-8")
+        notes = {name: getattr(self, name) for name in _NOTES} | {
+            "tags": " ".join(t.replace(" ", "_") for t in self.tags),
+            "ordinary": " ".join(sorted(self.ordinary)),
+        }
+        (folder / NOTES).write_text(json.dumps(notes, indent=2) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def load(folder: Path) -> Knowledge:
+        """Read what `save` wrote.
+
+        Raises:
+            ModelError: it is missing or broken.
+        """
+        try:
+            notes = json.loads((folder / NOTES).read_text(encoding="utf-8"))
+            names_read = tuple((folder / NAMES).read_text(encoding="utf-8").splitlines())
+            with np.load(folder / ARRAYS) as stored:
+                read = {name: stored[name].astype(np.float32) for name in stored.files}
+            if not len(names_read) == len(read["things"]) == len(read["has"]):
+                raise ValueError("its names and things differ in number")  # noqa: TRY301
+            parts: dict[str, Any] = {
+                **{name: read[name] for name in _ARRAYS},
+                **{net: Network(*(read[f"{net}_{n}"] for n in _LAYERS)) for net in _NETWORKS},
+                **{name: notes[name] for name in _NOTES},
+            }
+            return Knowledge(
+                names=names_read,
+                tags=tuple(tag.replace("_", " ") for tag in notes["tags"].split()),
+                things=read["things"] * read["scale"],
+                has=read["has"] / 2,
+                ordinary=frozenset(notes["ordinary"].split()),
+                **parts,
+            )
+        except Exception as error:  # a broken archive may raise anything
+            told = f"{folder} holds no complete judge ({error}); get or train it again."
+            raise ModelError(f"The suitability judge can't be used: {told}") from error
+
+
+_ARRAYS = ("rules", "named", "offers", "mix")
+_NETWORKS, _LAYERS = ("groups", "marks"), ("first", "second")
+_NOTES = ("embedder", "threshold", "chosen_on")
+
+
+def linear(vectors: Array, weights: Array) -> Array:
+    """Logits (n, k) of vectors (n, d) by `weights` (k, d + 1), whose last column is the bias."""
+    found: Array = np.asarray(vectors @ weights[:, :-1].T + weights[:, -1])
+    return found
+
+
+def sigmoid(logits: Array) -> Array:
+    """The probabilities that belong to logits, of the same shape."""
+    found: Array = np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))), np.float32)
+    return found

@@ -1,0 +1,38 @@
+"""The reader: a small cross-encoder that reads fact and text as one, and tells whether they clash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from threading import Event
+
+from assistant.judges.cross_encoder import PairReader
+from assistant.judges.remembered import Remembered
+
+# Tokens read of fact and text together; both are mostly one sentence.
+LENGTH = 96
+# Pairs read at once, and readings that are kept: the steps of a turn ask about the same pairs.
+BATCH, KEPT = 32, 4096
+
+Pair = tuple[str, str]
+
+
+class Reader:
+    """The cross-encoder in a folder. Safe to call from several threads: they take turns.
+
+    Raises:
+        ModelError: a file is missing, cut short, or of another kind; the message says which and what to do.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._model = PairReader(folder, LENGTH)
+        self._known = Remembered[Pair, float](KEPT)
+
+    def logits(self, pairs: Sequence[Pair], stop: Event) -> dict[Pair, float]:
+        """The log-odds of a clash of each pair of fact and text; `stop` is looked at between batches."""
+
+        def look(new: list[Pair]) -> Iterable[tuple[Pair, float]]:
+            new.sort(key=lambda pair: (sum(map(len, pair)), pair))
+            return zip(new, self._model.logits(new, BATCH, stop), strict=False)
+
+        return self._known.of(pairs, look)

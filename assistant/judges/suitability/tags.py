@@ -1,0 +1,135 @@
+"""The judge by tags: does a sentence offer what clashes with something that the person said of themselves?
+
+"Peanut butter on toast" clashes with "I have a peanut allergy", "Avoid peanuts" doesn't. The judge knows tags: what
+facts rule out ("coeliac": gluten), and what things have or are ("toast": gluten, "gouda": cheese). A network tells of
+a fact's embedding which groups of facts it belongs to, and so which tags it rules out; a fact may also name what it
+rules out ("I can't stand coriander"). Which tags a text has is told by the names in it that are known, by the known
+names that other words are near to, and by a second network. A third look at each name, with the name itself hidden,
+tells whether the text offers it or warns of it. One logistic curve weighs these. What was learned lies in
+shipped/suitability; how, and where it fails, is told in the README there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Event
+from typing import TypeVar
+
+import numpy as np
+
+from assistant.errors import ModelError
+from assistant.judges.remembered import Remembered
+from assistant.judges.suitability.knowledge import Array, Knowledge, linear, sigmoid
+from assistant.judges.suitability.readings import FAINT, Held, Readings, Ruled
+from assistant.protocols import Embedder
+
+# Readings that are kept: facts and texts come again in a conversation.
+_KEPT = 512
+# Texts that are read in one go.
+_TOGETHER = 16
+# What is weighed of a pair: see `_signals`.
+_SIGNALS = 3
+
+T = TypeVar("T")
+
+
+class ByTags:
+    """The judge by tags. Safe to call from several threads; what it found of a fact or a text is kept.
+
+    Raises:
+        ModelError: what was learned belongs to another embedder.
+    """
+
+    def __init__(self, knowledge: Knowledge, embedder: Embedder) -> None:
+        if embedder.name != knowledge.embedder:
+            raise ModelError(
+                f"The suitability judge was trained for {knowledge.embedder}, not for {embedder.name}; "
+                "set embedder.model back, or train it for this one with `train suitability`."
+            )
+        self.knowledge = knowledge
+        self._readings = Readings(knowledge, embedder)
+        self._facts = Remembered[str, Ruled](_KEPT)
+        self._texts = Remembered[str, Held](_KEPT)
+
+    @property
+    def threshold(self) -> float:
+        """From which on a pair counts as a clash; chosen on development data, see `judge.json`."""
+        return self.knowledge.threshold
+
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+        """How surely each fact clashes with each text, in [0, 1]: a row a fact, a column a text.
+
+        A text is best one sentence, or the name of a thing. Empty facts and texts clash with nothing. When `stop` is
+        set, what wasn't read yet has 0.
+        """
+        return [[self._weighed(found) for found in row] for row in self.signals(facts, texts, stop)]
+
+    def rules_out(self, facts: Sequence[str], stop: Event) -> list[float]:
+        """How surely each fact rules anything out, in [0, 1]; 0 for what wasn't read before `stop` was set."""
+        told = _read(self._facts, facts, self._readings.ruled, stop)
+        return [float(max(fact.tags.max(), fact.sure.max(initial=0.0))) if fact else 0.0 for fact in told]
+
+    def signals(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> Array:
+        """What is weighed for each pair; training learns the weights. Shape (facts, texts, 3)."""
+        rows = np.zeros((len(facts), len(texts), _SIGNALS), np.float32)
+        told = _read(self._facts, facts, self._readings.ruled, stop)
+        ruling = {n: fact for n, fact in enumerate(told) if fact and (fact.tags.any() or fact.names)}
+        held = _read(self._texts, texts, self._readings.held, stop) if ruling else []
+        touched = {
+            (n, place): text.touches(fact)
+            for place, text in enumerate(held)
+            for n, fact in ruling.items()
+            if text is not None
+        }
+        offered = self._readings.offered(
+            shown
+            for (_, place), (tags, named) in touched.items()
+            if (text := held[place])
+            for shown, touch in zip(text.shown, np.maximum(tags, named), strict=True)
+            if touch >= FAINT
+        )
+        for (n, place), (tags, named) in touched.items():
+            if text := held[place]:
+                rows[n, place] = _signals(ruling[n], text, tags, named, offered)
+        return rows
+
+    def _weighed(self, found: Array) -> float:
+        if not found.any():
+            return 0.0
+        return float(sigmoid(linear(shape(found)[None], self.knowledge.mix[None]))[0, 0])
+
+
+def _read(
+    kept: Remembered[str, T], texts: Sequence[str], look: Callable[[Sequence[str]], list[T]], stop: Event
+) -> list[T | None]:
+    """What was found of each text, looked for once and several together; None for an empty one, or when stopped."""
+
+    def found_of(new: list[str]) -> Iterable[tuple[str, T]]:
+        for start in range(0, len(new), _TOGETHER):
+            if stop.is_set():
+                return
+            some = new[start : start + _TOGETHER]
+            yield from zip(some, look(some), strict=True)
+
+    keys = [" ".join(text.split()) for text in texts]
+    found = kept.of(filter(None, keys), found_of)
+    return [found.get(key) for key in keys]
+
+
+def _signals(fact: Ruled, text: Held, tags: Array, named: Array, offered: Mapping[str, float]) -> Array:
+    """What speaks for a clash, each in [0, 1]: the tags of names, those of the whole text, and names in both."""
+    sure = np.array([offered.get(shown, 0.0) for shown in text.shown], np.float32)
+    return np.array(
+        [
+            (tags * sure).max(initial=0.0),
+            (text.whole * fact.tags).max(initial=0.0) * text.offers,
+            (named * sure).max(initial=0.0),
+        ],
+        np.float32,
+    )
+
+
+def shape(found: Array) -> Array:
+    """Signals as the logistic curve takes them: small ones spread out. Shape of `found`."""
+    spread: Array = np.sqrt(np.asarray(found, np.float32))
+    return spread
