@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from pydantic_settings import SettingsError as VariableError
 
 from assistant.errors import SettingsError
-from assistant.flow.variants import names
+from assistant.registry.variants import names
 
 PREFIX = "SEQUITUR_"
 FILE_VARIABLE = "SEQUITUR_SETTINGS"

@@ -11,8 +11,7 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.errors import SequiturError, UtteranceError
-from assistant.flow import variants
-from assistant.flow.stage import Flow, Stage
+from assistant.flow.stage import Flow, Stage, step_named
 from assistant.flow.timing import timed
 from assistant.llm.meter import Meter
 from assistant.llm.rounds import Straight
@@ -103,7 +102,7 @@ def check(choices: Choices) -> None:
     Raises:
         SettingsError: there is no such one; the message lists those there are.
     """
-    variants.step("loops", choices.loop)
+    step_named("loops", choices.loop)
     strategy_named(choices.strategy)
 
 

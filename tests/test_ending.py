@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from assistant.flow import variants
+from assistant.registry import variants
 from assistant.settings import load
 from tests.fixtures_models import fetched
 

@@ -11,8 +11,8 @@ import pytest
 
 from assistant import settings
 from assistant.errors import SettingsError
-from assistant.flow import variants
 from assistant.judges.relevance import estimators
+from assistant.registry import variants
 
 ROOT = Path(__file__).parents[1]
 # What a module of each kind has to have.

@@ -16,7 +16,7 @@ from threading import Event, Lock
 
 from assistant.evaluation.baselines import generate
 from assistant.experiment.conditions import always_drafting
-from assistant.flow import variants
+from assistant.flow.stage import step_named
 from assistant.flow.timing import charged, timed
 from assistant.llm.meter import Meter
 from assistant.llm.rounds import Straight
@@ -138,4 +138,4 @@ CHOSEN: Mapping[str, Step] = {"ranked": _ranked}
 def _step(name: str) -> Step:
     if name == "generate":
         return generate
-    return CHOSEN[name] if name in CHOSEN else variants.step("loops", name)
+    return CHOSEN[name] if name in CHOSEN else step_named("loops", name)

@@ -1,11 +1,13 @@
-"""A step in its place: under which name it runs, and whether it is due."""
+"""A step in its place: under which name it runs, and whether it is due; and steps that are chosen by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, cast
 
 from assistant.protocols import Parts, Step
+from assistant.registry import variants
 from assistant.types import Turn
 
 
@@ -24,3 +26,12 @@ class Stage:
 
 
 Flow = tuple[Stage, ...]
+
+
+def step_named(kind: Literal["loops", "strategies"], name: str) -> Step:
+    """The `run` of the loop or strategy `name`.
+
+    Raises:
+        SettingsError: there is no such variant; the message lists those there are.
+    """
+    return cast("Step", variants.module(kind, name).run)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.flow import variants
+from assistant.flow.stage import step_named
 from assistant.protocols import Parts
 from assistant.types import Turn
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds what the loop adds: `passages`, `queries`, and a draft or documents where it writes such."""
-    yield from variants.step("loops", turn.choices.loop)(turn, parts, stop)
+    yield from step_named("loops", turn.choices.loop)(turn, parts, stop)

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import gradio as gr
 
 from assistant.errors import SequiturError, SettingsError
-from assistant.flow import variants
+from assistant.registry import variants
 from assistant.settings import Below, RelevanceSettings, Settings
 from assistant.store.conversations import Conversations
 from assistant.types import Choices

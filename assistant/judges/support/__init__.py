@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, cast
 
-from assistant.flow import variants
 from assistant.protocols import Embedder, SupportJudgeOf
+from assistant.registry import variants
 from assistant.settings import Settings
 
 

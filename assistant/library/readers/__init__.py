@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from assistant.errors import LibraryError
-from assistant.flow import variants
+from assistant.registry import variants
 from assistant.text.chunks import Block
 
 _LOG = logging.getLogger(__name__)

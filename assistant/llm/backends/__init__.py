@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from assistant.flow import variants
 from assistant.protocols import Engine, Progress
+from assistant.registry import variants
 from assistant.settings import Backend, Settings
 
 

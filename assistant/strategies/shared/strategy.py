@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from threading import Event
 
-from assistant.flow import variants
+from assistant.flow.stage import step_named
 from assistant.protocols import Parts, Step
+from assistant.registry import variants
 from assistant.types import Passage, Turn
 
 
@@ -35,8 +35,8 @@ def strategy_named(name: str) -> Strategy:
     Raises:
         SettingsError: there is no such strategy; the message lists those there are.
     """
-    run = variants.step("strategies", name)
-    module = import_module(f"assistant.strategies.{name}")
+    run = step_named("strategies", name)
+    module = variants.module("strategies", name)
     return Strategy(run, getattr(module, "retry", None), getattr(module, "sources", _none))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from assistant.flow import variants
 from assistant.protocols import LLM, Estimator
+from assistant.registry import variants
 
 
 @runtime_checkable

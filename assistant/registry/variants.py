@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal
 
 from assistant.errors import SettingsError
-
-if TYPE_CHECKING:
-    from assistant.protocols import Step
 
 Kind = Literal["loops", "strategies", "retrievers", "backends", "estimators", "support judges", "readers"]
 _PACKAGES: dict[Kind, str] = {
@@ -48,15 +45,6 @@ def module(kind: Kind, name: str) -> ModuleType:
     if name not in names(kind):
         raise SettingsError(f"'{name}' is not one of the {kind}; there are: {', '.join(names(kind))}.")
     return import_module(f"assistant.{_PACKAGES[kind]}.{name.replace('.', '_')}")
-
-
-def step(kind: Kind, name: str) -> Step:
-    """The `run` of the loop or strategy `name`.
-
-    Raises:
-        SettingsError: there is no such variant; the message lists those there are.
-    """
-    return cast("Step", module(kind, name).run)
 
 
 @dataclass(frozen=True, slots=True)
