@@ -93,17 +93,17 @@ def build(house: House) -> gr.Blocks:
                 answering = live("answering", "look")
             composer = live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id()))
         with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
-            with gr.Tab("Sources", render_children=True):
+            with gr.Tab("Sources", elem_id="sources-tab", render_children=True):
                 sources = live("sources", value=render.render("sources", turn=None))
-            with gr.Tab("My facts", render_children=True):
+            with gr.Tab("My facts", elem_id="facts-tab", render_children=True):
                 facts = live("facts", "store", "edit", "switch", "drop", "export", "open")
                 bring = gr.UploadButton("Import facts (.txt, .json)", file_types=[".txt", ".json"], elem_id="bring")
-            with gr.Tab("Documents", render_children=True):
+            with gr.Tab("Documents", elem_id="documents-tab", render_children=True):
                 files = gr.File(
                     label="Add documents", file_count="multiple", file_types=list(READ), height=150, elem_id="files"
                 )
                 documents = live("documents", "drop")
-            with gr.Tab("Settings", render_children=True):
+            with gr.Tab("Settings", elem_id="settings-tab", render_children=True):
                 pieces = Pieces(
                     conversations, transcript, answering, composer, notice, sources, facts, documents, download
                 )

@@ -14,6 +14,9 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
 from starlette.middleware import Middleware
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
 from assistant.chat import Chat
 from assistant.errors import SettingsError
@@ -33,6 +36,16 @@ FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-
 MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")
 MOST_WAITING = 64
 MOST_CHECKED = 50  # log-ins that wait for one another, a fifth of a second each
+
+
+class Scripts(StaticFiles):
+    """The parts of the page's script; the browser asks each time whether they are still the same."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """One of them, as the base class has it."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
 
 @dataclass
@@ -127,7 +140,7 @@ def lan_address() -> str:
 
 def look() -> dict[str, Any]:
     """Style, script and theme, all from this folder: nothing is fetched from another host."""
-    script, style = ((FOLDER / name).read_text(encoding="utf-8") for name in ("page.js", "style.css"))
+    style = (FOLDER / "style.css").read_text(encoding="utf-8")
     theme = gr.themes.Base(primary_hue=gr.themes.colors.teal, font=list(FONTS), font_mono=list(MONO)).set(
         button_primary_background_fill="#0b6b63",
         button_primary_background_fill_hover="#08544e",
@@ -139,7 +152,7 @@ def look() -> dict[str, Any]:
     return {
         "theme": theme,
         # Not as `css`, which gradio rewrites selector by selector, and breaks at the commas of `:is(a, b)`.
-        "head": f"<style>{style}</style><script>{script}</script>",
+        "head": f'<style>{style}</style><script>window.sequitur ??= import("./js/page.js");</script>',
         "favicon_path": FOLDER / "favicon.svg",
         "footer_links": [],
     }
@@ -149,7 +162,10 @@ def guarded(web: WebSettings, local: bool, logins: Logins) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
         "auth": None if local and not logins.names() else checking(logins),
-        "app_kwargs": {"middleware": [Middleware(Guard, local=local), Middleware(Leavers, hashes=logins.hashes)]},
+        "app_kwargs": {
+            "middleware": [Middleware(Guard, local=local), Middleware(Leavers, hashes=logins.hashes)],
+            "routes": [Mount("/js", Scripts(directory=FOLDER / "js"))],
+        },
         "max_file_size": f"{web.upload_mb}mb",
         "share": False,
         "run_history": False,

@@ -218,7 +218,7 @@ def test_no_handler_takes_anothers_ids(browser, shared: Site, ask) -> None:
 
 
 def forge(page: Page, piece: str, data: dict[str, str]) -> None:
-    """Sends an event as page.js would, with ids that are not the user's, and waits for what comes of it."""
+    """Sends an event as the page would, with ids that are not the user's, and waits for what comes of it."""
     page.evaluate(
         """([piece, data]) => {
           const button = document.createElement('button');

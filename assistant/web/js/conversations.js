@@ -1,0 +1,53 @@
+// Which conversation is shown: opened in the sidebar, by the address, or by a fact that names a message in it.
+import { onPress } from "./actions.js";
+import { box } from "./composer.js";
+import { find } from "./dom.js";
+import { closeDrawers } from "./drawers.js";
+import { here, send } from "./pieces.js";
+
+let wantedTurn = ""; // the id of the turn to show once its conversation is there
+
+onPress("open", (button) => {
+  closeDrawers();
+  wantedTurn = button.dataset.show ?? "";
+  if (!wantedTurn) box()?.focus();
+});
+
+export function showTurn() {
+  const turn = wantedTurn && document.getElementById(`turn-${wantedTurn}`);
+  if (!turn) return;
+  wantedTurn = "";
+  turn.scrollIntoView({ block: "start" });
+  (find(".reply", turn) ?? box()).focus({ preventScroll: true });
+}
+
+let typing;
+document.addEventListener("input", (event) => {
+  if (event.target.id !== "search") return;
+  clearTimeout(typing);
+  typing = setTimeout(() => send(event.target, "search", {}), 200);
+});
+
+// The address ends in the conversation's id; until one is shown, it says which to show.
+export function rememberAddress() {
+  if (!find("#transcript [data-conversation]")) return;
+  const id = find("#transcript [data-temporary]") ? "" : here().conversation; // which a reload ends
+  const hash = id ? `#${id}` : "";
+  if (location.hash !== hash) history.replaceState(null, "", hash || location.pathname);
+}
+
+function show(conversation) {
+  const transcript = find("#transcript [data-live]");
+  if (transcript) send(transcript, "open", { conversation });
+}
+
+// Another tab may have gone on with this conversation meanwhile.
+document.addEventListener("visibilitychange", () => {
+  const answering = document.body.classList.contains("answering");
+  if (document.visibilityState === "visible" && !answering) show(here().conversation);
+});
+
+addEventListener("hashchange", () => {
+  const id = location.hash.slice(1);
+  if (id !== here().conversation) show(id);
+});
