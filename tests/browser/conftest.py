@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 from playwright.sync_api import Browser, BrowserContext, Page, expect  # noqa: E402
 
 from assistant.web.server import Server, serve  # noqa: E402
-from tests.browser.fake import Loaded, Script, Shelf, house  # noqa: E402
+from tests.browser.fake import PAUSE, Loaded, Script, Shelf, house  # noqa: E402
 
 # Quiet: Chromium makes no requests of its own.
 ARGUMENTS = (
@@ -53,7 +54,7 @@ class Site:
 
     def clear(self) -> None:
         """Forget all users' things, and be ready and quick again."""
-        self.script.pause, self.script.broken, self.script.wait = 0.01, "", None
+        self.script.pause, self.script.broken, self.script.wait = PAUSE, "", None
         self.script.go.set()
         self.loading.ready, self.loading.error, self.loading.notice = True, "", ""
         self.loading.embeds = None
@@ -96,31 +97,70 @@ def site(served: Site) -> Site:
     return served
 
 
-@pytest.fixture
-def context(browser: Browser, site: Site) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport=DESKTOP, accept_downloads=True)
+@pytest.fixture(scope="session")
+def desktop(browser: Browser) -> Iterator[BrowserContext]:
+    yield from _context(browser, viewport=DESKTOP, accept_downloads=True)
+
+
+@pytest.fixture(scope="session")
+def handheld(browser: Browser) -> Iterator[BrowserContext]:
+    yield from _context(browser, viewport=PHONE, has_touch=True, is_mobile=True)
+
+
+def _context(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    context = browser.new_context(**options)
     context.set_default_timeout(WAIT)
     yield context
     context.close()
 
 
 @pytest.fixture
-def page(context: BrowserContext, site: Site) -> Page:
-    return opened(context, site)
+def context(desktop: BrowserContext, site: Site) -> Iterator[BrowserContext]:
+    """A browser that knows nothing yet but the scripts and styles that every test loads."""
+    yield desktop
+    _forget(desktop)
 
 
 @pytest.fixture
-def phone(browser: Browser, site: Site) -> Iterator[Page]:
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
-    context.set_default_timeout(WAIT)
-    yield opened(context, site)
-    context.close()
+def page(context: BrowserContext, site: Site) -> Page:
+    return _opened_again(context, site)
+
+
+@pytest.fixture
+def phone(handheld: BrowserContext, site: Site) -> Iterator[Page]:
+    yield _opened_again(handheld, site)
+    _forget(handheld)
+
+
+def _opened_again(context: BrowserContext, site: Site) -> Page:
+    """The tab of the last test, which has the scripts compiled, with the page anew."""
+    return _shown(context.pages[0], site) if context.pages else opened(context, site)
+
+
+def _forget(context: BrowserContext) -> None:
+    """Leaves one empty tab at most, as a browser has it that was never used."""
+    context.set_offline(False)
+    context.clear_permissions()
+    context.clear_cookies()
+    first, *others = context.pages or [None]
+    for page in others:
+        page.close()
+    if first:
+        first.unroute_all()
+        first.evaluate("localStorage.clear(); sessionStorage.clear()")
+        first.goto("about:blank")
+        first.emulate_media(color_scheme="null")
+        first.mouse.move(0, 0)
 
 
 def opened(context: BrowserContext, site: Site, path: str = "") -> Page:
     """A tab with the page, ready to be used; an error of its scripts fails the test."""
     page = context.new_page()
     page.on("pageerror", _fail)
+    return _shown(page, site, path)
+
+
+def _shown(page: Page, site: Site, path: str = "") -> Page:
     page.goto(site.url + path)
     expect(page.locator("#conversations nav")).to_be_attached()
     expect(page.locator("#transcript [data-conversation]")).to_be_attached()

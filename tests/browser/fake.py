@@ -47,6 +47,7 @@ from assistant.wording.replies import FIXED
 from ptkb.store import Ptkb
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 
+PAUSE = 0.002  # seconds before each word; tests that watch an answer grow take their own
 HOSTILE = (
     '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
     "![p](http://evil.example/p.png) [l](http://evil.example/) <b>bold</b> ${window.hacked=1} {{value}}"
@@ -122,7 +123,7 @@ class Script:
     `wait` is what it says it waits for meanwhile.
     """
 
-    pause: float = 0.01
+    pause: float = PAUSE
     broken: str = ""
     wait: Wait | None = None
     go: Event = field(default_factory=Event)

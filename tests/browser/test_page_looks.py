@@ -50,11 +50,13 @@ NAMELESS = """() => [...document.querySelectorAll('button, a, input, textarea, s
   .filter((e) => !e.getAttribute('aria-labelledby'))
   .map((e) => e.outerHTML.slice(0, 150))"""
 
+MOTIONS = ("no-preference", "reduce")
+DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_every_text_is_readable_and_every_control_has_a_name(browser: Browser, site, ask, size, theme) -> None:
-    context = browser.new_context(viewport=size, color_scheme=theme)
+def test_every_text_is_readable_and_every_control_has_a_name(browser: Browser, site, ask, size) -> None:
+    context = browser.new_context(viewport=size, reduced_motion="reduce")
     page = opened(context, site)
     check(page)
     site.house.ptkb.add("me", "I'm vegetarian.")
@@ -75,8 +77,11 @@ def test_every_text_is_readable_and_every_control_has_a_name(browser: Browser, s
 
 
 def check(page: Page) -> None:
-    page.wait_for_timeout(300)
-    assert page.evaluate(FAINT) == []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        expect(page.locator("body.dark")).to_have_count(int(theme == "dark"))
+        page.evaluate(DRAWN)
+        assert page.evaluate(FAINT) == []
     assert page.evaluate(NAMELESS) == []
     wide, across = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide <= across
@@ -144,17 +149,19 @@ def test_an_open_menu_closes_with_escape(page: Page, ask) -> None:
     expect(page.get_by_role("button", name="Export as Markdown")).not_to_be_visible()
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_a_note_is_seen_and_leaves_nothing_behind(browser: Browser, site, ask, motion) -> None:
-    context = browser.new_context(viewport=DESKTOP, reduced_motion=motion)
-    page = opened(context, site)
-    top = page.locator("#talk").bounding_box()["y"]
-    ask(page, DIET)
-    page.get_by_role("button", name="Remember “I like oats.”?").click()
-    note = page.locator(".notice.note")
-    expect(note).to_be_visible()
-    page.wait_for_timeout(1000)
-    expect(note).to_be_visible()
-    expect(note).to_have_count(0)
-    assert page.locator("#talk").bounding_box()["y"] == top
-    context.close()
+def test_a_note_is_seen_and_leaves_nothing_behind_with_motion_and_without(browser: Browser, site, ask) -> None:
+    pages = [opened(browser.new_context(viewport=DESKTOP, reduced_motion=motion), site) for motion in MOTIONS]
+    tops = [page.locator("#talk").bounding_box()["y"] for page in pages]
+    for page in pages:
+        ask(page, DIET)
+    for page, fact in zip(pages, ("I'm vegan.", "I like oats."), strict=True):
+        page.get_by_role("button", name=f"Remember “{fact}”?").click()
+        expect(page.locator(".notice.note")).to_be_visible()
+    pages[-1].wait_for_timeout(1000)
+    for page in pages:
+        expect(page.locator(".notice.note")).to_be_visible()
+    for page in pages:
+        expect(page.locator(".notice.note")).to_have_count(0)
+    assert [page.locator("#talk").bounding_box()["y"] for page in pages] == tops
+    for page in pages:
+        page.context.close()

@@ -135,7 +135,7 @@ def test_documents_are_added_listed_and_removed(page: Page, site, tmp_path: Path
     expect(page.locator("#documents .document")).to_have_count(1)
     expect(page.locator("#documents .document")).to_contain_text("notes.txt")
     expect(page.locator("#documents").get_by_role("alert")).to_contain_text("empty.txt is empty.")
-    page.on("dialog", lambda dialog: dialog.accept())
+    page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_label("Remove notes.txt").click()
     expect(page.locator("#documents .document")).to_have_count(0)
     expect(page.get_by_role("tab", name="Documents")).to_be_focused()

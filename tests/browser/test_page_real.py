@@ -1,4 +1,7 @@
-"""`python app.py` as a person starts it, from an empty data folder, on a real (small) model, Lucene and SQLite."""
+"""`python app.py` as a person starts it, from an empty data folder, on a real (small) model, Lucene and SQLite.
+
+The tests go on with one another's page: nothing is loaded twice.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +16,26 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.app import App, started
 from tests.browser.conftest import tab
-from tests.fixtures_models import sharing_models
+from tests.browser.pulse import Pulse, control
+from tests.fixtures_models import fetched, sharing_models
 
 pytestmark = [pytest.mark.model, pytest.mark.lucene, pytest.mark.timeout(600)]
 
+QUESTION = "Which languages are spoken in Switzerland?"
 SLOW = 240_000  # milliseconds for a turn or an index on a busy machine
 
 
 @pytest.fixture(scope="module")
-def app(smollm_path: Path, embedder: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def app(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    fetched("all-MiniLM-L6-v2")
     with started(sharing_models(tmp_path_factory.mktemp("data"))) as app:
         yield app
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, app: App) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context()
-    page = context.new_page()
-    page.goto(app.url)
-    expect(page.locator(".welcome")).to_be_visible(timeout=60_000)  # models load beside it
-    yield page
+    yield context.new_page()
     context.close()
 
 
@@ -43,14 +46,35 @@ def ask(page: Page, text: str) -> None:
     expect(page.locator("#transcript article")).to_have_count(before + 1, timeout=SLOW)
 
 
-def test_the_page_is_up_before_anything_is_loaded(app: App, page: Page) -> None:
+def test_the_page_answers_while_everything_loads_and_a_question_waits_in_it(
+    app: App, page: Page, tmp_path: Path
+) -> None:
     assert app.seconds <= 60
-    expect(page.locator("#loading .stage").first).to_be_visible()
-    expect(page.locator("#loading .loading")).to_have_count(0, timeout=SLOW)
+    pulse = Pulse(f"{app.url.rstrip('/')}/gradio_api/app_id")
+    with control(tmp_path) as other:
+        for one in (pulse, other):
+            one.start()
+        page.goto(app.url)
+        page.evaluate("""() => new MutationObserver(() => {
+            window.wasDown ||= document.body.classList.contains("down");
+        }).observe(document.body, {attributeFilter: ["class"]})""")
+        page.locator("#box").fill(QUESTION)
+        page.keyboard.press("Enter")
+        expect(page.locator("#answering .said, #transcript .said")).to_have_text(QUESTION, timeout=5_000)
+        expect(page.locator("#loading .stage").first).to_be_visible()
+        expect(page.locator("#answering .doing")).to_have_text("Waiting until everything is ready", timeout=60_000)
+        expect(page.locator("#answering .wait")).not_to_be_empty(timeout=SLOW)
+        expect(page.locator("#loading .loading")).to_have_count(0, timeout=SLOW)
+        for one in (pulse, other):
+            one.stop()
+    assert len(pulse.seconds) > 10, "loading was over before anything could be measured"
+    assert max(pulse.seconds) < 1.0 * max(other.seconds) / min(other.seconds)
+    assert not page.evaluate("window.wasDown")
+    expect(page.locator("#transcript article .reply")).not_to_be_empty(timeout=SLOW)
+    expect(page.locator("#notice").get_by_role("alert")).to_have_count(0)
 
 
-def test_a_question_is_answered_from_the_library(page: Page) -> None:
-    ask(page, "Which languages are spoken in Switzerland?")
+def test_what_waited_is_answered_from_the_library(page: Page) -> None:
     turn = page.locator("#transcript article").last
     expect(turn.locator(".steps summary")).to_have_text(re.compile(r"^Read \d+ passages, used 0 facts, [\d.]+ s$"))
     expect(page.locator("#sources .card", has_text="Switzerland").first).to_be_visible()

@@ -5,21 +5,23 @@ from __future__ import annotations
 import http.client
 import json
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from assistant.errors import StoreError
 from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.web.server import serve
-from tests.browser.conftest import Site, opened, tab
+from tests.browser.conftest import WAIT, Site, opened, tab
 from tests.browser.fake import HOSTILE, Loaded, Script, house
 
+PASSWORDS = {"ann": "annannann", "bob": "bobbobbob", "me": "mememe-me"}
 
-def test_no_request_goes_to_another_host(context: BrowserContext, site, ask) -> None:
-    asked: list[str] = []
+
+def test_no_request_goes_to_another_host(browser: Browser, site, ask) -> None:
+    context, asked = browser.new_context(), []
     context.on("request", lambda request: asked.append(request.url))
     page = opened(context, site)
     site.house.ptkb.add("me", HOSTILE)
@@ -30,6 +32,7 @@ def test_no_request_goes_to_another_host(context: BrowserContext, site, ask) -> 
     hosts = {urllib.parse.urlsplit(url).netloc for url in asked if not url.startswith(("data:", "blob:"))}
     assert hosts == {urllib.parse.urlsplit(site.url).netloc}
     assert len(asked) > 20
+    context.close()
 
 
 def test_hostile_text_is_only_text_wherever_it_stands(page: Page, site, ask) -> None:
@@ -94,25 +97,41 @@ def test_the_handlers_are_no_public_interface(site) -> None:
     assert status != 200 or json.loads(text)["named_endpoints"] == {}
 
 
-@pytest.fixture
-def shared(tmp_path) -> Iterator[Site]:
-    """A page with logins for ann and bob."""
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A page with logins."""
     script, loading = Script(), Loaded()
-    built, logins = house(tmp_path, script, loading)
-    logins.add("ann", "annannann")
-    logins.add("bob", "bobbobbob")
-    logins.add("me", "mememe-me")
+    built, logins = house(tmp_path_factory.mktemp("guarded"), script, loading)
+    for name in ("ann", "bob", "me"):
+        logins.add(name, PASSWORDS[name])
     site = Site(serve(built, logins), script, loading)
     yield site
     site.server.close()
 
 
-def login(browser, site: Site, name: str, password: str) -> Page:
-    page = browser.new_context().new_page()
-    page.set_default_timeout(15_000)
-    page.goto(site.url)
-    enter(page, name, password)
-    return page
+@pytest.fixture
+def shared(guarded: Site) -> Site:
+    """A page with logins for ann, bob and me, who have nothing there yet."""
+    guarded.clear()
+    return guarded
+
+
+@pytest.fixture
+def login(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Logs users in, each in a browser of their own."""
+    contexts: list[BrowserContext] = []
+
+    def logs_in(site: Site, name: str, password: str = "") -> Page:
+        contexts.append(browser.new_context())
+        contexts[-1].set_default_timeout(WAIT)
+        page = contexts[-1].new_page()
+        page.goto(site.url)
+        enter(page, name, password or PASSWORDS[name])
+        return page
+
+    yield logs_in
+    for context in contexts:
+        context.close()
 
 
 def enter(page: Page, name: str, password: str) -> None:
@@ -121,8 +140,8 @@ def enter(page: Page, name: str, password: str) -> None:
     page.get_by_role("button", name="Login").click()
 
 
-def test_users_see_only_their_own(browser, shared: Site, ask) -> None:
-    ann, bob = (login(browser, shared, name, name * 3) for name in ("ann", "bob"))
+def test_users_see_only_their_own(login, shared: Site, ask) -> None:
+    ann, bob = login(shared, "ann"), login(shared, "bob")
     for page in (ann, bob):
         expect(page.locator(".welcome")).to_be_visible()
     expect(ann.locator("#header")).to_contain_text("ann")
@@ -145,49 +164,51 @@ def test_users_see_only_their_own(browser, shared: Site, ask) -> None:
     assert bob.request.get(f"{shared.url}config").status == 401
 
 
-def test_a_login_may_be_called_as_the_user_of_a_page_without_logins(browser, shared: Site) -> None:
-    page = login(browser, shared, "me", "mememe-me")
+def test_a_login_may_be_called_as_the_user_of_a_page_without_logins(login, shared: Site) -> None:
+    page = login(shared, "me")
     expect(page.locator("#header .who")).to_have_text("me")
     expect(page.get_by_role("link", name="Log out")).to_be_visible()
 
 
-def test_a_login_that_ended_elsewhere_loses_no_message(browser, shared: Site) -> None:
-    ann = login(browser, shared, "ann", "annannann")
+def test_a_login_that_ended_elsewhere_loses_no_message(login, shared: Site) -> None:
+    ann = login(shared, "ann")
     expect(ann.locator(".welcome")).to_be_visible()
     ann.locator("#box").fill("Hello")
     ann.request.get(f"{shared.url}logout")  # ends all of ann's sessions
     ann.keyboard.press("Enter")
     expect(ann.get_by_role("button", name="Login")).to_be_visible()
-    enter(ann, "ann", "annannann")
+    enter(ann, "ann", PASSWORDS["ann"])
     expect(ann.locator("#box")).to_have_value("Hello")
 
 
-def test_who_is_removed_or_has_another_password_is_logged_out(browser, shared: Site) -> None:
-    ann, bob = (login(browser, shared, name, name * 3) for name in ("ann", "bob"))
-    for page in (ann, bob):
-        expect(page.locator(".welcome")).to_be_visible()
+def test_who_is_removed_or_has_another_password_is_logged_out(login, shared: Site) -> None:
     logins = Logins(connect(shared.house.settings.database_url))  # as another process would, by the command
-    logins.remove("bob")
-    assert bob.request.get(f"{shared.url}config").status == 401
-    assert ann.request.get(f"{shared.url}config").status == 200
-    logins.add("ann", "quite another")
-    assert ann.request.get(f"{shared.url}config").status == 401
-    ann.locator("#box").fill("Hello")
-    ann.keyboard.press("Enter")
-    expect(ann.get_by_role("button", name="Login")).to_be_visible()
-    enter(ann, "ann", "quite another")
-    expect(ann.locator("#box")).to_have_value("Hello")
+    for name in ("cat", "dan"):
+        logins.add(name, "the first one")
+    cat, dan = (login(shared, name, "the first one") for name in ("cat", "dan"))
+    for page in (cat, dan):
+        expect(page.locator(".welcome")).to_be_visible()
+    logins.remove("dan")
+    assert dan.request.get(f"{shared.url}config").status == 401
+    assert cat.request.get(f"{shared.url}config").status == 200
+    logins.add("cat", "quite another")
+    assert cat.request.get(f"{shared.url}config").status == 401
+    cat.locator("#box").fill("Hello")
+    cat.keyboard.press("Enter")
+    expect(cat.get_by_role("button", name="Login")).to_be_visible()
+    enter(cat, "cat", "quite another")
+    expect(cat.locator("#box")).to_have_value("Hello")
 
 
-def test_a_name_is_the_same_however_it_is_typed(browser, shared: Site) -> None:
+def test_a_name_is_the_same_however_it_is_typed(login, shared: Site) -> None:
     composed, decomposed = "Jos\u00e9", "Jose\u0301"
     Logins(connect(shared.house.settings.database_url)).add(composed, "correct horse")
-    jose = login(browser, shared, decomposed, "correct horse")
+    jose = login(shared, decomposed, "correct horse")
     expect(jose.locator("#header .who")).to_have_text(composed)
 
 
-def test_no_handler_takes_anothers_ids(browser, shared: Site, ask) -> None:
-    ann, bob = (login(browser, shared, name, name * 3) for name in ("ann", "bob"))
+def test_no_handler_takes_anothers_ids(login, shared: Site, ask) -> None:
+    ann, bob = login(shared, "ann"), login(shared, "bob")
     expect(ann.locator(".welcome")).to_be_visible()
     ask(ann, "I've just become vegan")
     fact = shared.house.ptkb.add("ann", "I'm Ann.")
@@ -218,21 +239,21 @@ def test_no_handler_takes_anothers_ids(browser, shared: Site, ask) -> None:
 
 
 def forge(page: Page, piece: str, data: dict[str, str]) -> None:
-    """Sends an event as the page would, with ids that are not the user's, and waits for what comes of it."""
-    page.evaluate(
-        """([piece, data]) => {
-          const button = document.createElement('button');
-          Object.assign(button.dataset, data);
-          const root = document.querySelector(piece + ' [data-live]');
-          const shown = document.querySelector('#transcript [data-conversation]');
-          shown.dataset.conversation = data.conversation;
-          root.append(button);
-          button.click();
-          button.remove();
-        }""",
-        [piece, data],
-    )
-    page.wait_for_timeout(250)
+    """Sends an event as the page would, with ids that are not the user's."""
+    with page.expect_request("**/queue/join*"):
+        page.evaluate(
+            """([piece, data]) => {
+              const button = document.createElement('button');
+              Object.assign(button.dataset, data);
+              const root = document.querySelector(piece + ' [data-live]');
+              const shown = document.querySelector('#transcript [data-conversation]');
+              shown.dataset.conversation = data.conversation;
+              root.append(button);
+              button.click();
+              button.remove();
+            }""",
+            [piece, data],
+        )
 
 
 def test_nothing_is_shown_without_a_login(shared: Site) -> None:
@@ -242,8 +263,10 @@ def test_nothing_is_shown_without_a_login(shared: Site) -> None:
 
 
 def test_guessing_passwords_is_slowed_down(shared: Site) -> None:
+    Logins(connect(shared.house.settings.database_url)).add("eve", "eveeveeve")
+    right, wrong = (urllib.parse.urlencode({"username": "eve", "password": one}) for one in ("eveeveeve", "wrong"))
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    assert answer(shared, "/login", "POST", right, **form)[0] == 200
     for _ in range(5):
-        form = urllib.parse.urlencode({"username": "ann", "password": "wrong"})
-        assert answer(shared, "/login", "POST", form, Content_Type="application/x-www-form-urlencoded")[0] == 400
-    form = urllib.parse.urlencode({"username": "ann", "password": "annannann"})
-    assert answer(shared, "/login", "POST", form, Content_Type="application/x-www-form-urlencoded")[0] == 400
+        assert answer(shared, "/login", "POST", wrong, **form)[0] == 400
+    assert answer(shared, "/login", "POST", right, **form)[0] == 400

@@ -203,7 +203,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[int], tuple[subprocess.Popen[str
     processes = []
 
     def starts(port: int) -> tuple[subprocess.Popen[str], str]:
-        options = ["--data-dir", tmp_path, "--port", str(port), "--pause", "0.2"]
+        options = ["--data-dir", tmp_path, "--port", str(port), "--pause", "0.05"]
         command = [sys.executable, "-m", "tests.browser.fake", *options]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         processes.append(process)
