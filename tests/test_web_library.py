@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-import gradio as gr
 import pytest
 
 from assistant.library.arrivals import Arrivals
@@ -36,7 +35,7 @@ def test_only_what_was_not_there_yet_counts_as_added(settings: Settings, tmp_pat
 def test_what_was_added_and_what_was_replaced_is_told(settings: Settings, tmp_path: Path) -> None:
     engine = connect("sqlite://")
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
-    library = Library(view, OwnDocuments(settings), gr.File(), Arrivals())
+    library = Library(view, OwnDocuments(settings), Arrivals())
 
     def bring(**texts: str) -> tuple[str, str]:
         """What the notice and the list of documents say after an upload of files, named by their folder and name."""
@@ -60,7 +59,7 @@ def test_what_was_added_and_what_was_replaced_is_told(settings: Settings, tmp_pa
 def test_documents_are_known_to_arrive_until_they_are_in(settings: Settings, tmp_path: Path) -> None:
     engine, arrivals = connect("sqlite://"), Arrivals()
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
-    library = Library(view, OwnDocuments(settings), gr.File(), arrivals)
+    library = Library(view, OwnDocuments(settings), arrivals)
     file, told = tmp_path / "key.txt", []
     file.write_text("The key hangs behind the door.")
     library.bring("ann", [file], lambda _done, _total: told.append(arrivals.wait("ann")))
@@ -77,7 +76,7 @@ def test_a_file_that_did_not_arrive_is_told_by_its_name_and_the_others_are_added
     view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
     (tmp_path / "here.txt").write_text("The key is here.")
     files = [tmp_path / "gone.txt", tmp_path / "here.txt"]
-    updates = Library(view, OwnDocuments(settings), gr.File(), Arrivals()).bring("ann", files, silent)
+    updates = Library(view, OwnDocuments(settings), Arrivals()).bring("ann", files, silent)
     assert "gone.txt: it did not arrive; choose it again." in str(updates["documents"])
     assert str(tmp_path) not in str(updates["documents"])
     assert "Documents: 1 added." in str(updates["notice"])

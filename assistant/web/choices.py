@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from threading import Lock
 from typing import Any, get_args
@@ -15,6 +15,7 @@ from assistant.settings import Below, RelevanceSettings, Settings
 from assistant.store.conversations import Conversations
 from assistant.types import Choices
 from assistant.web import render
+from assistant.web.live import place
 from assistant.web.tab import QUIET, Updates, guarded, user_of
 from assistant.web.view import View
 
@@ -94,32 +95,42 @@ class ChoicesOf:
 class ChoicePanel:
     """Native components of gradio, shown as each user left them."""
 
+    name, title = "settings", "Settings"
+
     def __init__(self, view: View, choices: ChoicesOf, prepare: Callable[[str, Choices], str]) -> None:
         """`prepare` begins to make what a user's choices need, and says what they must wait for."""
         self._view, self._choices, self._prepare = view, choices, prepare
-        self.strategy = gr.Dropdown(_menu("strategies"), label="How answers are made", elem_id="strategy")
-        self.loop = gr.Dropdown(_menu("loops"), label="How passages are found", elem_id="loop")
-        self.k = gr.Slider(1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k")
-        self.library = gr.Dropdown([], label="Where answers come from", elem_id="library")
-        self.retriever = gr.Dropdown(_by_name("retrievers"), label="How passages are searched", elem_id="retriever")
-        self.below = _below(choices.relevance)
+        self._fields: dict[str, Any] = {
+            "strategy": _dropdown("strategy", "How answers are made", _menu("strategies")),
+            "loop": _dropdown("loop", "How passages are found", _menu("loops")),
+            "k": gr.Slider(
+                1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k", render=False
+            ),
+            "library": _dropdown("library", "Where answers come from"),
+            "retriever": _dropdown("retriever", "How passages are searched", _by_name("retrievers")),
+            "below": _below(choices.relevance),
+        }
+
+    def place(self) -> None:
+        """Place the fields."""
+        place(*self._fields.values())
 
     def wire(self, page: gr.Blocks) -> None:
         """Show the user's choices when the page opens; keep each as soon as it is made."""
-        fields = {name: getattr(self, name) for name in KEPT}
+        fields = self._fields
 
         def show(request: gr.Request) -> Updates:
             user = user_of(request)
             chosen = asdict(self._choices(user))
             shown = {field: _shown(name, chosen[name]) for name, field in fields.items() if name != "library"}
             libraries = gr.Dropdown(choices=self._choices.libraries(user), value=chosen["library"])
-            return {**shown, self.library: libraries}
+            return {**shown, fields["library"]: libraries}
 
         show.__annotations__ = {"request": gr.Request}
         page.load(show, None, list(fields.values()), **QUIET)
         for name, field in fields.items():
             event = field.release if name == "k" else field.input
-            outputs = [field, self._view.pieces.notice, *([self.k] if name == "loop" else [])]
+            outputs = [field, self._view.pieces.notice, *([fields["k"]] if name == "loop" else [])]
             # A key that is held down makes many choices; the last is the one to keep.
             event(self._keeper(name, field), field, outputs, **{**QUIET, "trigger_mode": "always_last"})
 
@@ -134,7 +145,7 @@ class ChoicePanel:
                 chosen = self._choices(user)
                 shown = {field: _shown(name, value)} if name in TOLD else {}
                 if name == "loop":
-                    shown[self.k] = chosen.k
+                    shown[self._fields["k"]] = chosen.k
                 wait = self._prepare(user, chosen) if name in {"retriever", "library"} else ""
                 return {**shown, **({self._view.pieces.notice: render.notice(wait)} if wait else {})}
 
@@ -149,14 +160,18 @@ class ChoicePanel:
         return {field: _shown(name, kept), self._view.pieces.notice: render.notice(problem)}
 
 
+def _dropdown(name: str, label: str, choices: Sequence[tuple[str, str]] = (), **options: Any) -> gr.Dropdown:
+    return gr.Dropdown(list(choices), label=label, elem_id=name, render=False, **options)
+
+
 def _below(relevance: RelevanceSettings) -> gr.Dropdown:
     """What happens where no passage seems to answer; shown where somebody tells."""
-    return gr.Dropdown(
-        list(BELOW),
-        label="When no passage seems to answer",
+    return _dropdown(
+        "below",
+        "When no passage seems to answer",
+        BELOW,
         info=f"Which is when the confidence of the best is under {relevance.threshold:.2f}.",
         visible=relevance.estimator != "none",
-        elem_id="below",
     )
 
 

@@ -9,18 +9,31 @@ import gradio as gr
 
 from assistant.errors import FactError, StoreError
 from assistant.web.chat import Talk
+from assistant.web.live import place
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
 from assistant.web.view import View
 from ptkb.store import ImportReport
 
 
 class Facts:
-    """The handlers. What changes here shows in the replies, too: each says what became of the facts it rests on."""
+    """The panel and its handlers.
 
-    def __init__(self, view: View, talk: Talk, upload: gr.UploadButton) -> None:
-        self._view, self._ptkb, self._talk, self._upload = view, view.ptkb, talk, upload
+    What changes here shows in the replies, too: each says what became of the facts it rests on.
+    """
 
-    def wire(self) -> None:
+    name, title = "facts", "My facts"
+
+    def __init__(self, view: View, talk: Talk) -> None:
+        self._view, self._ptkb, self._talk = view, view.ptkb, talk
+        self._upload = gr.UploadButton(
+            "Import facts (.txt, .json)", file_types=[".txt", ".json"], elem_id="bring", render=False
+        )
+
+    def place(self) -> None:
+        """Place the facts, and the button beneath them."""
+        place(self._view.pieces.facts, self._upload)
+
+    def wire(self, _page: gr.Blocks) -> None:
         """Listen."""
         pieces = self._view.pieces
         shown = [pieces.facts, pieces.transcript, pieces.answering]

@@ -17,6 +17,7 @@ from assistant.library.readers import suffixes
 from assistant.protocols import Progress
 from assistant.settings import Settings
 from assistant.web import render
+from assistant.web.live import place
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, told, user_of
 from assistant.web.view import View
 
@@ -88,10 +89,24 @@ class OwnDocuments:
 
 
 class Library:
-    """The handlers."""
+    """The panel and its handlers."""
 
-    def __init__(self, view: View, documents: Documents, upload: gr.File, arrivals: Arrivals) -> None:
-        self._view, self._documents, self._upload, self._arrivals = view, documents, upload, arrivals
+    name, title = "documents", "Documents"
+
+    def __init__(self, view: View, documents: Documents, arrivals: Arrivals) -> None:
+        self._view, self._documents, self._arrivals = view, documents, arrivals
+        self._upload = gr.File(
+            label="Add documents",
+            file_count="multiple",
+            file_types=list(READ),
+            height=150,
+            elem_id="files",
+            render=False,
+        )
+
+    def place(self) -> None:
+        """Place the field for files, and the documents beneath it."""
+        place(self._upload, self._view.pieces.documents)
 
     def wire(self, page: gr.Blocks) -> None:
         """Listen."""

@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 
 import gradio as gr
+from gradio.blocks import Block
 
 Live = gr.HTML
 
 
 def live(elem_id: str, *events: str, value: str = "") -> Live:
-    """A live piece; `events` are the names that its elements may send: listen with `piece.<name>(...)`.
+    """A live piece, to be placed where it is to stand.
 
-    Gradio knows of those that stand in the script.
+    `events` are the names that its elements may send: listen with `piece.<name>(...)`. Gradio knows them by the script.
     """
     return gr.HTML(
         value,
@@ -25,4 +26,11 @@ def live(elem_id: str, *events: str, value: str = "") -> Live:
         js_on_load=f"sequitur.then(({{ live }}) => live(element, props, trigger, watch, {json.dumps(events)}))",
         apply_default_css=False,
         elem_id=elem_id,
+        render=False,
     )
+
+
+def place(*components: Block) -> None:
+    """Let components stand here, one beneath the other, in the page that is being built."""
+    for component in components:
+        component.render()  # type: ignore[no-untyped-call]

@@ -19,10 +19,12 @@ from assistant.web import render
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
-from assistant.web.library import READ, Documents, Library
-from assistant.web.live import Live, live
+from assistant.web.library import Documents, Library
+from assistant.web.live import Live, live, place
+from assistant.web.panel import Panel
 from assistant.web.runs import Runs
 from assistant.web.sidebar import Sidebar
+from assistant.web.sources import Sources
 from assistant.web.tab import QUIET, Updates
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
@@ -77,48 +79,58 @@ class House:
 
 def build(house: House) -> gr.Blocks:
     """The page. One is built for all users; what each sees is rendered for the user of each event."""
+    pieces, header, loading = _pieces(), live("header"), live("loading")
+    view = View(pieces, house.conversations, house.ptkb, house.runs, lambda: house.loading.embedder)
+    choices = ChoicesOf(house.conversations, house.settings)
+    talk = Talk(view, house.chat, choices)
+    panels: Sequence[Panel] = (
+        Sources(view),
+        Facts(view, talk),
+        Library(view, house.documents, house.chat.arrivals),
+        ChoicePanel(view, choices, house.loading.prepare),
+    )
     page: gr.Blocks = gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
     with page:
-        header = live("header")
-        with gr.Column(elem_id="side"):
-            conversations = live("conversations", "open", "search", "rename", "delete", "export")
-        with gr.Column(elem_id="main"):
-            notice, loading = live("notice"), live("loading")
-            download = live("download")
-            with gr.Column(elem_id="talk"):
-                transcript = live(
-                    "transcript",
-                    *("open", "again", "compare", "choose", "undo", "judge", "remember", "forget", "look"),
-                )
-                answering = live("answering", "look")
-            composer = live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id()))
-        with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
-            with gr.Tab("Sources", elem_id="sources-tab", render_children=True):
-                sources = live("sources", value=render.render("sources", turn=None))
-            with gr.Tab("My facts", elem_id="facts-tab", render_children=True):
-                facts = live("facts", "store", "edit", "switch", "drop", "export", "open")
-                bring = gr.UploadButton("Import facts (.txt, .json)", file_types=[".txt", ".json"], elem_id="bring")
-            with gr.Tab("Documents", elem_id="documents-tab", render_children=True):
-                files = gr.File(
-                    label="Add documents", file_count="multiple", file_types=list(READ), height=150, elem_id="files"
-                )
-                documents = live("documents", "drop")
-            with gr.Tab("Settings", elem_id="settings-tab", render_children=True):
-                pieces = Pieces(
-                    conversations, transcript, answering, composer, notice, sources, facts, documents, download
-                )
-                view = View(pieces, house.conversations, house.ptkb, house.runs, lambda: house.loading.embedder)
-                choices = ChoicesOf(house.conversations, house.settings)
-                panel = ChoicePanel(view, choices, house.loading.prepare)
-        talk = Talk(view, house.chat, choices)
+        _place(pieces, header, loading, panels)
         talk.wire()
         Sidebar(view, talk).wire(page)
-        Facts(view, talk, bring).wire()
-        Library(view, house.documents, files, house.chat.arrivals).wire(page)
-        panel.wire(page)
+        for panel in panels:
+            panel.wire(page)
         _show_header(page, header)
         _show_loading(page, loading, house.loading)
     return page
+
+
+def _pieces() -> Pieces:
+    """The live pieces, with the events that each sends."""
+    asked = ("again", "compare", "choose", "undo", "judge", "remember", "forget", "look")
+    return Pieces(
+        conversations=live("conversations", "open", "search", "rename", "delete", "export"),
+        transcript=live("transcript", "open", *asked),
+        answering=live("answering", "look"),
+        composer=live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id())),
+        notice=live("notice"),
+        sources=live("sources", value=render.render("sources", turn=None)),
+        facts=live("facts", "store", "edit", "switch", "drop", "export", "open"),
+        documents=live("documents", "drop"),
+        download=live("download"),
+    )
+
+
+def _place(pieces: Pieces, header: Live, loading: Live, panels: Sequence[Panel]) -> None:
+    """Where everything stands; `style.css` makes columns of it."""
+    place(header)
+    with gr.Column(elem_id="side"):
+        place(pieces.conversations)
+    with gr.Column(elem_id="main"):
+        place(pieces.notice, loading, pieces.download)
+        with gr.Column(elem_id="talk"):
+            place(pieces.transcript, pieces.answering)
+        place(pieces.composer)
+    with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
+        for panel in panels:
+            with gr.Tab(panel.title, elem_id=f"{panel.name}-tab", render_children=True):
+                panel.place()
 
 
 def _show_header(page: gr.Blocks, header: Live) -> None:

@@ -34,7 +34,7 @@ EMPTY = Conversation("", "", now(), now())
 
 @dataclass(frozen=True)
 class Pieces:
-    """The live pieces of the page."""
+    """The live pieces of the page. Each stands where it is placed."""
 
     conversations: Live
     transcript: Live
