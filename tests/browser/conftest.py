@@ -25,6 +25,7 @@ ARGUMENTS = (
     "--disable-component-update --disable-sync"
 ).split()
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+EMPTY = "about:blank"
 WAIT = 15_000  # milliseconds; machines that test are slow
 
 expect.set_options(timeout=WAIT)
@@ -142,15 +143,16 @@ def _forget(context: BrowserContext) -> None:
     context.set_offline(False)
     context.clear_permissions()
     context.clear_cookies()
-    first, *others = context.pages or [None]
-    for page in others:
+    for page in context.pages:
+        if page.url != EMPTY:
+            page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    for page in context.pages[1:]:
         page.close()
-    if first:
-        first.unroute_all()
-        first.evaluate("localStorage.clear(); sessionStorage.clear()")
-        first.goto("about:blank")
-        first.emulate_media(color_scheme="null")
-        first.mouse.move(0, 0)
+    for page in context.pages:
+        page.unroute_all()
+        page.goto(EMPTY)
+        page.emulate_media(color_scheme="null")
+        page.mouse.move(0, 0)
 
 
 def opened(context: BrowserContext, site: Site, path: str = "") -> Page:
