@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import gradio as gr
@@ -28,8 +27,6 @@ from assistant.web.sources import Sources
 from assistant.web.tab import QUIET, Updates
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
-
-FOLDER = Path(__file__).parent
 
 
 class Loading(Protocol):
@@ -118,7 +115,7 @@ def _pieces() -> Pieces:
 
 
 def _place(pieces: Pieces, header: Live, loading: Live, panels: Sequence[Panel]) -> None:
-    """Where everything stands; `style.css` makes columns of it."""
+    """Where everything stands; `css/frame.css` makes columns of it."""
     place(header)
     with gr.Column(elem_id="side"):
         place(pieces.conversations)

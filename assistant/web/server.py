@@ -1,4 +1,4 @@
-"""Serves the page: where it listens, who may log in, how it looks, and how it ends."""
+"""Serves the page: where it listens, who may log in, and how it ends."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
 from starlette.middleware import Middleware
-from starlette.responses import Response
 from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 
 from assistant.chat import Chat
 from assistant.errors import SettingsError
@@ -27,25 +25,14 @@ from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.web.choices import ChoicesOf
 from assistant.web.library import OwnDocuments
-from assistant.web.page import FOLDER, House, build
+from assistant.web.look import SCRIPTS, Scripts, look
+from assistant.web.page import House, build
 from assistant.web.runs import Runs
 from assistant.web.security import Guard, Leavers, is_loopback
 from ptkb.store import Ptkb
 
-FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
-MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")
 MOST_WAITING = 64
 MOST_CHECKED = 50  # log-ins that wait for one another, a fifth of a second each
-
-
-class Scripts(StaticFiles):
-    """The parts of the page's script; the browser asks each time whether they are still the same."""
-
-    def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """One of them, as the base class has it."""
-        response = super().file_response(*args, **kwargs)
-        response.headers["Cache-Control"] = "no-cache"
-        return response
 
 
 @dataclass
@@ -138,33 +125,13 @@ def lan_address() -> str:
         return str(probe.getsockname()[0])
 
 
-def look() -> dict[str, Any]:
-    """Style, script and theme, all from this folder: nothing is fetched from another host."""
-    style = (FOLDER / "style.css").read_text(encoding="utf-8")
-    theme = gr.themes.Base(primary_hue=gr.themes.colors.teal, font=list(FONTS), font_mono=list(MONO)).set(
-        button_primary_background_fill="#0b6b63",
-        button_primary_background_fill_hover="#08544e",
-        button_primary_background_fill_dark="#0b6b63",
-        button_primary_background_fill_hover_dark="#08544e",
-        button_primary_text_color="#ffffff",
-        button_primary_text_color_dark="#ffffff",
-    )
-    return {
-        "theme": theme,
-        # Not as `css`, which gradio rewrites selector by selector, and breaks at the commas of `:is(a, b)`.
-        "head": f'<style>{style}</style><script>window.sequitur ??= import("./js/page.js");</script>',
-        "favicon_path": FOLDER / "favicon.svg",
-        "footer_links": [],
-    }
-
-
 def guarded(web: WebSettings, local: bool, logins: Logins) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
         "auth": None if local and not logins.names() else checking(logins),
         "app_kwargs": {
             "middleware": [Middleware(Guard, local=local), Middleware(Leavers, hashes=logins.hashes)],
-            "routes": [Mount("/js", Scripts(directory=FOLDER / "js"))],
+            "routes": [Mount("/js", Scripts(directory=SCRIPTS))],
         },
         "max_file_size": f"{web.upload_mb}mb",
         "share": False,

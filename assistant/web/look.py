@@ -1,0 +1,50 @@
+"""How the page looks and behaves: its theme, styles and scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+FOLDER = Path(__file__).parent
+SCRIPTS = FOLDER / "js"
+# In this order: of two rules that are as specific, the later one holds.
+STYLES = (
+    *("theme", "frame", "parts", "header", "conversations", "turn", "steps", "confidence", "comparison", "welcome"),
+    *("composer", "notices", "panel"),
+)
+FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
+MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")
+
+
+class Scripts(StaticFiles):
+    """The parts of the page's script; the browser asks each time whether they are still the same."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """One of them, as the base class has it."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+def look() -> dict[str, Any]:
+    """Style, script and theme, all from this folder: nothing is fetched from another host."""
+    style = "".join((FOLDER / "css" / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)
+    theme = gr.themes.Base(primary_hue=gr.themes.colors.teal, font=list(FONTS), font_mono=list(MONO)).set(
+        button_primary_background_fill="#0b6b63",
+        button_primary_background_fill_hover="#08544e",
+        button_primary_background_fill_dark="#0b6b63",
+        button_primary_background_fill_hover_dark="#08544e",
+        button_primary_text_color="#ffffff",
+        button_primary_text_color_dark="#ffffff",
+    )
+    return {
+        "theme": theme,
+        # Not as `css`, which gradio rewrites selector by selector, and breaks at the commas of `:is(a, b)`.
+        "head": f'<style>{style}</style><script>window.sequitur ??= import("./js/page.js");</script>',
+        "favicon_path": FOLDER / "favicon.svg",
+        "footer_links": [],
+    }
