@@ -21,7 +21,8 @@ from assistant.types import (
     FactOffer,
     Turn,
 )
-from assistant.web.chat import KEPT, Talk
+from assistant.web.chat import Talk
+from assistant.web.remembering import KEPT
 from assistant.web.runs import END, Place, Run, Runs
 from assistant.web.sidebar import Sidebar
 from assistant.web.tab import Tab, Updates

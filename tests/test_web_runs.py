@@ -13,7 +13,8 @@ import pytest
 
 from assistant.errors import StoreError, UtteranceError
 from assistant.types import Turn
-from assistant.web.runs import MOST_TABS, PAUSE, Place, Run, Runs, Watchers, watch
+from assistant.web.runs import PAUSE, Place, Run, Runs, watch
+from assistant.web.watchers import MOST_TABS, Watchers
 
 
 def growing(count: int, go: Event | None = None, pause: float = 0.0) -> Iterator[Turn]:

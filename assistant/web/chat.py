@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from threading import Event
 from typing import cast, get_args
@@ -12,16 +12,15 @@ from assistant.chat import Chat
 from assistant.errors import SequiturError, SettingsError, StoreError
 from assistant.settings import Below
 from assistant.store.conversations import Conversation, Feedback
-from assistant.types import Choices, Fact, FactOffer, Turn
-from assistant.web import render
-from assistant.web.runs import BUSY, END, Place, Run, Watchers, watch
+from assistant.types import Choices, Turn
+from assistant.web import remembering, render
+from assistant.web.runs import BUSY, END, Place, Run, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
+from assistant.web.watchers import Watchers
 from assistant.wording.views import instead
-from ptkb.store import key
 
 NOT_STORED = "This reply could not be stored; copy what you need of it before you go on."
-KEPT = "Remembered. The fact that it was to replace has changed, and was kept."
 
 
 class Talk:
@@ -148,7 +147,7 @@ class Talk:
         if conversation.place(turn.id) != len(conversation.turns) - 1:
             raise StoreError("The conversation went on after this message; reload the page to see how.")
         if tab.text("facts") == "forget":
-            self._take_back(tab.user, turn, conversation.versions.get(turn.id, (turn.id,)))
+            remembering.take_back(self._ptkb, tab.user, turn, conversation.versions.get(turn.id, (turn.id,)))
         self._conversations.remove_turn(tab.user, tab.conversation, turn.id)
         return {**self._view.all(tab), **self._view.box(turn.utterance)}
 
@@ -163,41 +162,18 @@ class Talk:
         return self._panel(tab, opened=True)
 
     def remember(self, tab: Tab) -> Updates:
-        """Store a fact that was offered, in the place of the one that it contradicts if that still says the same."""
-        turn, place = self._own(tab), tab.number("place")
-        if not 0 <= place < len(turn.offers):
-            raise StoreError("This offer is no longer there; reload the page.")
-        offer, facts = turn.offers[place], self._ptkb.facts(tab.user)
-        old = _unchanged(turn, offer, facts)
-        if old:
-            self._ptkb.replace(tab.user, old.id, offer.text, turn.id)
-        else:
-            self._ptkb.add(tab.user, offer.text, turn.id)
-        return {
-            **self.replies(tab),
-            **self._view.facts(tab, self._view.looked(tab)),
-            **self._view.note(KEPT if not old and _find(facts, offer.replaces) else "Remembered."),
-        }
+        """Store a fact that was offered."""
+        note = remembering.remember(self._ptkb, tab.user, self._own(tab), tab.number("place"))
+        return self._told(tab, note)
 
     def forget(self, tab: Tab) -> Updates:
         """Delete a fact that a reply lists."""
         self._ptkb.remove(tab.user, tab.text("fact"))
-        return {
-            **self.replies(tab),
-            **self._view.facts(tab, self._view.looked(tab)),
-            **self._view.note("Forgotten."),
-        }
+        return self._told(tab, "Forgotten.")
 
-    def _take_back(self, user: str, turn: Turn, versions: Sequence[str]) -> None:
-        """Forget the facts that were remembered from a turn; one that took the place of another gives it back."""
-        facts = self._ptkb.facts(user)
-        for fact in (one for one in facts if one.source in versions):
-            offer = next((one for one in turn.offers if key(one.text) == key(fact.text)), None)
-            old = _find(turn.known, offer.replaces) if offer else None
-            if old and key(old.text) not in {key(one.text) for one in facts}:
-                self._ptkb.restore(user, fact.id, old)
-            else:
-                self._ptkb.remove(user, fact.id)
+    def _told(self, tab: Tab, note: str) -> Updates:
+        """The replies and the facts after a fact has changed, and a word that it has."""
+        return {**self.replies(tab), **self._view.facts(tab, self._view.looked(tab)), **self._view.note(note)}
 
     def _panel(self, tab: Tab, opened: bool = False) -> Updates:
         turn = self._own(tab)
@@ -277,16 +253,6 @@ def _same_reply(conversation: Conversation, turn_id: str, run: Run) -> bool:
     """Whether the run writes another version of the reply that this turn is a version of."""
     place = conversation.place(turn_id)
     return place >= 0 and place == conversation.place(run.place.of)
-
-
-def _unchanged(turn: Turn, offer: FactOffer, facts: Sequence[Fact]) -> Fact | None:
-    """The fact that the offer replaces, if there is one that says what it said when the offer was made."""
-    seen = _find(turn.known, offer.replaces)
-    return next((fact for fact in facts if seen and key(fact.text) == key(seen.text)), None)
-
-
-def _find(facts: Sequence[Fact], wanted: str) -> Fact | None:
-    return next((fact for fact in facts if fact.id == wanted), None)
 
 
 def _picked(tab: Tab, usual: Choices) -> Choices:

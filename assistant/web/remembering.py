@@ -1,0 +1,52 @@
+"""Facts that a reply offered for remembering: stored on a click, and taken back with the message that told them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assistant.errors import StoreError
+from assistant.types import Fact, FactOffer, Turn
+from ptkb.store import Ptkb, key
+
+KEPT = "Remembered. The fact that it was to replace has changed, and was kept."
+
+
+def remember(ptkb: Ptkb, user: str, turn: Turn, place: int) -> str:
+    """Store the offer at this place, instead of the fact that it contradicts if that still says the same.
+
+    Returns what to tell the person.
+
+    Raises:
+        StoreError: the turn makes no such offer.
+    """
+    if not 0 <= place < len(turn.offers):
+        raise StoreError("This offer is no longer there; reload the page.")
+    offer, facts = turn.offers[place], ptkb.facts(user)
+    old = _unchanged(turn, offer, facts)
+    if old:
+        ptkb.replace(user, old.id, offer.text, turn.id)
+    else:
+        ptkb.add(user, offer.text, turn.id)
+    return KEPT if not old and _find(facts, offer.replaces) else "Remembered."
+
+
+def take_back(ptkb: Ptkb, user: str, turn: Turn, versions: Sequence[str]) -> None:
+    """Forget the facts that were remembered from a turn; one that took the place of another gives it back."""
+    facts = ptkb.facts(user)
+    for fact in (one for one in facts if one.source in versions):
+        offer = next((one for one in turn.offers if key(one.text) == key(fact.text)), None)
+        old = _find(turn.known, offer.replaces) if offer else None
+        if old and key(old.text) not in {key(one.text) for one in facts}:
+            ptkb.restore(user, fact.id, old)
+        else:
+            ptkb.remove(user, fact.id)
+
+
+def _unchanged(turn: Turn, offer: FactOffer, facts: Sequence[Fact]) -> Fact | None:
+    """The fact that the offer replaces, if there is one that says what it said when the offer was made."""
+    seen = _find(turn.known, offer.replaces)
+    return next((fact for fact in facts if seen and key(fact.text) == key(seen.text)), None)
+
+
+def _find(facts: Sequence[Fact], wanted: str) -> Fact | None:
+    return next((fact for fact in facts if fact.id == wanted), None)
