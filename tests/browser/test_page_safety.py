@@ -82,6 +82,15 @@ def test_the_headers(site) -> None:
     assert headers["x-content-type-options"] == "nosniff"
 
 
+def test_the_scripts_are_asked_for_anew_and_nothing_beside_them_is_given(site) -> None:
+    status, _, headers = answer(site, "/js/page.js")
+    assert (status, headers["cache-control"]) == (200, "no-cache")
+    assert "javascript" in headers["content-type"]
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert answer(site, "/js/../page.py")[0] == 404
+    assert answer(site, "/js/%2e%2e/page.py")[0] == 404
+
+
 def test_other_hosts_and_other_origins_are_refused(site) -> None:
     port = urllib.parse.urlsplit(site.url).port
     assert answer(site, "/", Host="evil.example")[0] == 403  # DNS rebinding
