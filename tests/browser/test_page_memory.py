@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from playwright.sync_api import Page, expect
 
 from ptkb.fields import fields_of
 from tests.browser.conftest import Site, tab
-from tests.scripted import WordEmbedder
+from tests.scripted import WORDS, WordEmbedder
 
 DIET = "What is a good diet?"
 
@@ -25,6 +26,12 @@ class Counting(WordEmbedder):
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.texts += texts
         return super().encode(texts)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fields_learned() -> None:
+    """What tells the fields of facts is learned at first use, which takes seconds that no test is to wait for."""
+    fields_of(["I run."], WORDS)
 
 
 def texts(site: Site) -> list[str]:
