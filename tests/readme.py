@@ -6,7 +6,7 @@ import typer
 from pydantic import BaseModel
 from typer.main import get_command
 
-from assistant.__main__ import app
+from assistant.__main__ import app, load
 from assistant.settings import Section, Settings
 
 
@@ -16,7 +16,7 @@ def help_texts() -> str:
     top = typer.Context(command, info_name="python -m assistant")
     texts = [f"```\n{command.get_help(top)}\n```\n"]
     for name in command.list_commands(top):
-        sub = command.get_command(top, name)
+        sub = load(name)
         inner = typer.Context(sub, info_name=name, parent=top)
         summary = f"<summary><code>{inner.command_path}</code></summary>"
         texts.append(f"<details>\n{summary}\n\n```\n{sub.get_help(inner)}\n```\n\n</details>\n")
