@@ -2,78 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
-from typing import Annotated
-
-import typer
-
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of, talk, watch
-from assistant.commands.ending import MENDABLE, at_end, end_with
-from assistant.errors import SequiturError
-from assistant.parts import Loader
-from assistant.settings import Settings
-
-LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
-
-
-def main(
-    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="0 takes any free one.", show_default="7860")
-    ] = None,
-    share_lan: Annotated[bool, typer.Option("--share-lan", help="Let other computers in; needs logins.")] = False,
-    model: Model = None,
-    backend: Backend = None,
-    data_dir: DataDir = None,
-    settings: SettingsFile = None,
-) -> None:
-    """Serve Sequitur's page, and load the models meanwhile."""
-    asked = {"host": LAN if share_lan else host, "port": port}
-    given: dict[str, object] = {name: value for name, value in asked.items() if value is not None}
-    _serve(_with_web(settings_of(settings, data_dir, model=model, backend=backend), given))
-
-
-def _with_web(settings: Settings, asked: dict[str, object]) -> Settings:
-    """What the command line says wins over file and environment."""
-    return settings.model_copy(update={"web": type(settings.web)(**{**settings.web.model_dump(), **asked})})
-
-
-def _serve(settings: Settings) -> None:
-    from assistant.web.server import furnish, serve  # noqa: PLC0415 - gradio takes seconds to import
-
-    loader = Loader(settings)
-    at_end(loader.close)
-    house, logins = furnish(settings, loader)
-    server = serve(house, logins)
-    talk.print(f"Sequitur is at [bold]{server.url}[/bold] (Ctrl-C ends it).")
-    loader.start()
-    threading.Thread(target=_tell, args=(loader,), daemon=True).start()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        server.wait()
-    finally:
-        server.close()
-
-
-def _tell(loader: Loader) -> None:
-    """Bars on the terminal while things are being loaded; a failure is told there and on the page."""
-    try:
-        watch(loader)
-        talk.print(" ".join(("Ready.", loader.notice)).strip(), markup=False)
-    except SequiturError as error:
-        talk.print(str(error), style="red", markup=False)
-
-
-def run() -> None:
-    """Serve as the command line says; an error that a person can mend is one sentence and exit code 2."""
-    try:
-        typer.run(main)
-    except SequiturError as error:
-        talk.print(str(error), style="red", markup=False)
-        sys.exit(MENDABLE)
-
+from assistant.commands.ending import end_with
+from assistant.commands.serve import main
 
 if __name__ == "__main__":
-    end_with(run)
+    end_with(main)

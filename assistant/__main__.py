@@ -1,78 +1,94 @@
-"""The command line: `python -m assistant --help`."""
+"""The command line: `python -m assistant --help`, or `sequitur --help` where Sequitur is installed."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from typing import Any, NoReturn
 
 import typer
+from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from assistant.commands import (
-    ask,
-    bench,
-    evaluate,
-    evaluate_chat,
-    evaluate_gates,
-    evaluate_groundedness,
-    evaluate_personal,
-    evaluate_ptkb,
-    evaluate_relevance,
-    evaluate_scenarios,
-    evaluate_suitability,
-    evaluate_support,
-    evaluate_weighing,
-    facts,
-    ikat,
-    index,
-    models,
-    train,
-    train_blend,
-    train_joint,
-    train_quality,
-    train_reader,
-    train_suitability,
-    train_support,
-    users,
-)
-from assistant.commands.common import talk
 from assistant.commands.ending import MENDABLE, end_with
-from assistant.errors import SequiturError
+from assistant.errors import SequiturError, SettingsError
+
+# Where each command is, and its summary: the help needs no more, and imports none of them.
+COMMANDS = {
+    "ask": ("assistant.commands.ask:ask", "Ask one question and print the answer with its sources."),
+    "chat": (
+        "assistant.commands.ask:chat",
+        "Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer.",
+    ),
+    "serve": ("assistant.commands.serve:serve", "Serve Sequitur's page, and load the models meanwhile."),
+    "index": (
+        "assistant.commands.index:index",
+        "Index documents, so that they can be asked about with --library.",
+    ),
+    "ikat": (
+        "assistant.commands.ikat:ikat",
+        "Play the conversations of TREC iKAT turn by turn and write the run that the track wants.",
+    ),
+    "ikat-validate": ("assistant.commands.ikat:validate", "Check a run against the rules of TREC iKAT."),
+    "ikat-index": (
+        "assistant.commands.ikat:index",
+        "Cut ClueWeb22 into the passages of TREC iKAT and index them, so that `ikat --index` can search them.",
+    ),
+    "models": ("assistant.commands.models:app", "List, fetch and verify the models that Sequitur knows."),
+    "facts": ("assistant.commands.facts:app", "What the assistant knows about you."),
+    "users": ("assistant.commands.users:app", "Logins for a page that other computers can reach."),
+    "evaluate": ("assistant.commands.evaluations:app", "Measure answers, rankings and rewriting on real data."),
+    "train": ("assistant.commands.train:app", "Train the parts that learn."),
+    "bench": ("benchmarks.commands:app", "Measure speed and memory."),
+}
+
+
+class CommandLine(TyperGroup):
+    """Imports a command when it is asked for, so that help comes at once."""
+
+    # what typer has of click is private to it, hence Any
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Put the command itself in the place of its summary."""
+        name, summary, rest = super().resolve_command(ctx, args)
+        return name, load(name) if name else summary, rest
+
+
+def load(name: str) -> Any:
+    """The command of that name, or the group of commands.
+
+    Raises:
+        SettingsError: it is not part of what is installed.
+    """
+    module, attribute = COMMANDS[name][0].split(":")
+    try:
+        found = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        if error.name != "benchmarks":
+            raise
+        raise SettingsError(
+            "The benchmarks come with Sequitur's source alone: run `python -m assistant bench` in a checkout of it."
+        ) from error
+    alone = typer.Typer(rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name)(found)
+    return get_group(alone).commands[name]
+
 
 app = typer.Typer(
     name="python -m assistant",
+    cls=CommandLine,
     help="Sequitur: a personal assistant whose answers follow from sources.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command()(ask.ask)
-app.command()(ask.chat)
-app.command("index")(index.index)
-app.add_typer(models.app, name="models")
-app.add_typer(facts.app, name="facts")
-app.add_typer(users.app, name="users")
-app.add_typer(evaluate.app, name="evaluate")
-for command in (evaluate_support.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
-    evaluate.app.command()(command)
-evaluate.app.command()(evaluate_relevance.relevance)
-evaluate.app.command()(evaluate_weighing.re_rag)
-evaluate.app.command()(evaluate_suitability.suitability)
-evaluate.app.command()(evaluate_groundedness.groundedness)
-evaluate.app.command()(evaluate_chat.chat)
-evaluate.app.command()(evaluate_scenarios.scenarios)
-evaluate.app.command()(evaluate_personal.personal)
-app.add_typer(train.app, name="train")
-train.app.command()(train_quality.quality)
-train.app.command()(train_reader.reader)
-train.app.command()(train_suitability.suitability)
-train.app.command()(train_support.support)
-train.app.command()(train_joint.joint)
-train.app.command()(train_blend.blend)
-app.command("ikat")(ikat.ikat)
-app.command("ikat-validate")(ikat.validate)
-app.command("ikat-index")(ikat.index)
-app.add_typer(bench.app, name="bench")
+for command, (_, summary) in COMMANDS.items():
+    app.command(command, help=summary)(lambda: None)
 
 
 def main() -> None:
@@ -80,9 +96,14 @@ def main() -> None:
     try:
         app()
     except SequiturError as error:
-        talk.print(Text.assemble(("Error:", "red"), f" {error}"), soft_wrap=True)
+        Console(stderr=True).print(Text.assemble(("Error:", "red"), f" {error}"), soft_wrap=True)
         sys.exit(MENDABLE)
 
 
-if __name__ == "__main__":
+def run() -> NoReturn:
+    """Run a command, and end the process as it ended."""
     end_with(main)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,4 +1,4 @@
-"""What a strategy costs beside concatenation: seconds of the same questions and passages, in one run.
+"""`bench strategies`: what they cost beside concatenation, on the same questions and passages in one run.
 
 Strategy by strategy, in rounds, so that what else the machine does falls on all of them. Each time the passages' titles
 are marked anew, so that none is still in the model's memory from when it was asked before.
@@ -6,13 +6,32 @@ are marked anew, so that none is still in the model's memory from when it was as
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from statistics import median
 from threading import Event
 from time import perf_counter
+from typing import Annotated
 
-from assistant.evaluation.answers import Experiment, Material, Passages
+import typer
+from rich.table import Table
+
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    SettingsFile,
+    by_words_only,
+    out,
+    results_folder,
+    settings_of,
+    talk,
+    writing,
+)
+from assistant.commands.experiment import Corpus, Questions, Seed, indexed, with_models
+from assistant.evaluation.answers import Experiment, Material, Passages, Setting, prepare
 from assistant.protocols import Parts
 from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import Choices, Turn
@@ -91,3 +110,51 @@ def _ratio(costs: Sequence[Cost], name: str) -> Ratio:
 
 def _times(mine: dict[str, Cost], theirs: dict[str, Cost], questions: Sequence[str]) -> float:
     return sum(mine[q].seconds for q in questions) / sum(theirs[q].seconds for q in questions)
+
+
+def strategies(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(help="Besides concat; may be repeated.", show_default="post_fusion, concat_pf"),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Times that all is asked; medians are over these.")] = 3,
+    k: Annotated[int, typer.Option("--k", min=1, help="Passages shown.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, help="Questions asked.")] = 12,
+    seed: Seed = 0,
+    into: Annotated[
+        Path | None, typer.Option("--out", help="A folder for strategies.json.", show_default=False)
+    ] = None,
+    model: Model = None,
+    backend: Backend = None,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Time strategies side by side: seconds a question, and times those of concatenation."""
+    names = tuple(dict.fromkeys([BASE, *(strategy or ["post_fusion", "concat_pf"])]))
+    experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)
+    material = prepare(experiment)
+    knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
+    results_folder(into)
+    parts = with_models(knobs, indexed(corpus, knobs))
+    costs = measure(experiment, material, parts, rounds, each=_tell)
+    found = ratios(costs)
+    out.print(_table(found))
+    if into:
+        report = {"model": parts.llm.name, "ratios": {name: asdict(one) for name, one in found.items()},
+                  "costs": [asdict(cost) for cost in costs]}  # fmt: skip
+        with writing(into):
+            (into / "strategies.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def _tell(cost: Cost) -> None:
+    talk.print(f"{cost.seconds:5.1f} s  {cost.strategy}: {cost.question}", style="dim")
+
+
+def _table(found: dict[str, Ratio]) -> Table:
+    table = Table("strategy", "seconds a question", "times concat", "times concat where it did not fall back")
+    for name, one in found.items():
+        table.add_row(name, *(("-" if value is None else f"{value:.2f}") for value in asdict(one).values()))
+    return table

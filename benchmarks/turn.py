@@ -1,17 +1,41 @@
-"""How long a turn takes and what for: first source, first word, whole turn, tokens, the model's share, memory."""
+"""`bench turn`: how long whole turns take and what for; of several engines in turns, each in a process of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
 from statistics import median
 from threading import Event
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any, get_args
+
+import typer
+from rich.table import Table
 
 from assistant import turn as flow
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    SettingsFile,
+    out,
+    ready,
+    results_folder,
+    settings_of,
+    talk,
+    usual_choices,
+    writing,
+)
+from assistant.errors import ModelError, SequiturError, SettingsError
 from assistant.llm.meter import Meter
 from assistant.protocols import Parts
+from assistant.settings import Backend as Engine
+from assistant.settings import Settings
 from assistant.types import (
     Choices,
     Exchange,
@@ -100,3 +124,175 @@ def timed(question: str, history: tuple[Exchange, ...], parts: Parts, choices: C
         question, first_source, first_word, whole, meter.seconds / whole, tokens.prompt, tokens.completion,
         dict(turn.timings), spent,
     )  # fmt: skip
+
+
+_NOTHING = 0.01  # seconds
+_CONTEXT = get_context("spawn")  # a process with Java in it can't be forked
+
+
+def turn(  # noqa: PLR0913, PLR0917 - a command's options
+    runs: Annotated[
+        int, typer.Option(min=1, help="Times that all questions are asked; the first is the cold one.")
+    ] = 2,
+    engines: Annotated[
+        str,
+        typer.Option(help="Instead: what runs the model, several with commas, asked in turns.", show_default=False),
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Of the questions, so many.")] = len(QUESTIONS),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the medians as JSON.")] = False,
+    into: Annotated[Path | None, typer.Option("--out", help="A folder for turn.json.", show_default=False)] = None,
+    model: Model = None,
+    backend: Backend = None,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Time whole turns over twelve real questions: first source, first word, the model's share, memory.
+
+    With --engines every question is asked of each engine before the next question, so that what else the machine does
+    falls on all alike; the engines are in processes of their own, whose memory is told apart.
+    """
+    names = [name.strip() for name in engines.split(",") if name.strip()]
+    if unknown := set(names) - set(get_args(Engine)):
+        raise SettingsError(
+            f"There is no engine {', '.join(sorted(unknown))}; give some of {', '.join(get_args(Engine))}."
+        )
+    wanted = settings_of(settings, data_dir, model=model, backend=backend)
+    results_folder(into)
+    report = _side_by_side(names, wanted, runs, limit) if names else _alone(wanted, runs, limit)
+    if as_json:
+        typer.echo(json.dumps({"engines": {name: _short(one) for name, one in report.items()}}))
+    else:
+        for name, one in report.items():
+            for n, timings in enumerate(one["runs"]):
+                taken = [Timing(**row) for row in timings]
+                out.print(_table(f"{name}, {'warm' if n else 'cold'}", taken))
+                out.print(_steps(taken))
+            out.print(f"{name}: model {one['model']}; peak memory {one['peak_memory_gb']:.2f} GB")
+    if into:
+        with writing(into):
+            (into / "turn.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def _short(report: dict[str, Any]) -> dict[str, float]:
+    cold = report["medians"][0]
+    return {
+        "first_word": cold["first_word"],
+        "whole": cold["whole"],
+        "read": cold["prompt_tokens"],
+        "written": cold["completion_tokens"],
+        "share": cold["share"],
+        "memory_gb": report["peak_memory_gb"],
+    }
+
+
+def _report(model: str, memory: float, rounds: list[list[Timing]]) -> dict[str, Any]:
+    return {
+        "model": model,
+        "peak_memory_gb": memory,
+        "medians": [medians(timings) for timings in rounds],
+        "runs": [[asdict(timing) for timing in timings] for timings in rounds],
+    }
+
+
+def _alone(settings: Settings, runs: int, limit: int) -> dict[str, Any]:
+    """The engine that the settings name, in this process."""
+    parts, choices = _parts(settings)
+    rounds = [bench(parts, choices, _tell, limit) for _ in range(runs)]
+    return {settings.llm.backend: _report(parts.llm.name, peak_memory(), rounds)}
+
+
+def _side_by_side(names: list[str], settings: Settings, runs: int, limit: int) -> dict[str, Any]:
+    """Several engines, each in a process of its own: a question goes to all of them before the next one is asked."""
+    with ExitStack() as stack:
+        asked = {name: stack.enter_context(_process(name, settings)) for name in names}
+        models = {name: _received(connection) for name, connection in asked.items()}
+        rounds: dict[str, list[list[Timing]]] = {name: [[] for _ in range(runs)] for name in names}
+        for run in range(runs):
+            for n, (question, _) in enumerate(QUESTIONS[:limit]):
+                for name, connection in asked.items():
+                    connection.send(n)
+                    rounds[name][run].append(_received(connection))
+                    talk.print(f"{name:12} {rounds[name][run][-1].whole:5.1f} s  {question}", style="dim")
+        for connection in asked.values():
+            connection.send(None)
+        return {name: _report(models[name], _received(asked[name]), rounds[name]) for name in names}
+
+
+@contextmanager
+def _process(engine: str, settings: Settings) -> Iterator[Connection]:
+    chosen = settings.model_copy(update={"llm": settings.llm.model_copy(update={"backend": engine})})
+    ours, theirs = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=_serve, args=(theirs, chosen.model_dump()))
+    process.start()
+    theirs.close()
+    try:
+        yield ours
+    finally:
+        ours.close()
+        process.join()
+
+
+def _serve(connection: Connection, settings: dict[str, Any]) -> None:
+    """Times the question whose number comes, until None does; says its model first and its peak memory last."""
+    try:
+        parts, choices = _parts(Settings(**settings))
+        connection.send(parts.llm.name)
+        while (n := connection.recv()) is not None:
+            question, history = QUESTIONS[n]
+            connection.send(timed(question, history, parts, choices))
+        connection.send(peak_memory())
+    except SequiturError as error:
+        connection.send(error)
+    except EOFError:
+        pass  # the asking process has ended
+
+
+def _received(connection: Connection) -> Any:
+    try:
+        answer = connection.recv()
+    except EOFError as error:
+        raise ModelError("The engine's process ended in the middle; its own words are above.") from error
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _parts(settings: Settings) -> tuple[Parts, Choices]:
+    loader = ready(settings)
+    choices = usual_choices(loader.settings)
+    return loader.parts("me", choices), choices
+
+
+def _tell(timing: Timing) -> None:
+    talk.print(f"{timing.whole:5.1f} s  {timing.question}", style="dim")
+
+
+def _table(name: str, timings: list[Timing]) -> Table:
+    table = Table("question", "first source", "first word", "whole", "in the model", "prompt", "written", title=name)
+    for t in timings:
+        table.add_row(
+            t.question, _seconds(t.first_source), _seconds(t.first_word), _seconds(t.whole), f"{t.share:.0%}",
+            str(t.prompt_tokens), str(t.completion_tokens),
+        )  # fmt: skip
+    m = medians(timings)
+    table.add_section()
+    table.add_row(
+        "median", _seconds(m["first_source"]), _seconds(m["first_word"]), _seconds(m["whole"]), f"{m['share']:.0%}",
+        f"{m['prompt_tokens']:.0f}", f"{m['completion_tokens']:.0f}",
+    )  # fmt: skip
+    return table
+
+
+def _steps(timings: list[Timing]) -> Table:
+    """What each step took in the median turn, and in all turns; those that took next to nothing are left out."""
+    table = Table("step", "seconds", "tokens read, in all", "written, in all")
+    for step in dict.fromkeys(step for timing in timings for step in timing.steps):
+        seconds = median([timing.steps.get(step, 0.0) for timing in timings])
+        read, written = (sum(t.tokens.get(step, {}).get(kind, 0) for t in timings) for kind in ("prompt", "completion"))
+        if seconds >= _NOTHING or read:
+            table.add_row(step, f"{seconds:.2f}", str(read), str(written))
+    return table
+
+
+def _seconds(value: float) -> str:
+    return "-" if value < 0 else f"{value:.2f} s"

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+
+import grimp
 import typer
 from pydantic import BaseModel
 from typer.main import get_command
 
-from assistant.__main__ import app
+from assistant.__main__ import app, load
 from assistant.settings import Section, Settings
 
 
@@ -16,7 +22,7 @@ def help_texts() -> str:
     top = typer.Context(command, info_name="python -m assistant")
     texts = [f"```\n{command.get_help(top)}\n```\n"]
     for name in command.list_commands(top):
-        sub = command.get_command(top, name)
+        sub = load(name)
         inner = typer.Context(sub, info_name=name, parent=top)
         summary = f"<summary><code>{inner.command_path}</code></summary>"
         texts.append(f"<details>\n{summary}\n\n```\n{sub.get_help(inner)}\n```\n\n</details>\n")
@@ -27,6 +33,51 @@ def settings_table() -> str:
     """Every setting with its default."""
     rows = ["| setting | default | meaning |", "|---|---|---|", *_rows(Settings, "")]
     return "\n".join(rows)
+
+
+def rooms() -> dict[str, set[str]]:
+    """Which rooms each room imports: the packages and modules right inside `assistant`, `ptkb` and `benchmarks`."""
+    graph = grimp.build_graph("assistant", "benchmarks", "ptkb", cache_dir=None)
+    names = {*graph.find_children("assistant"), "benchmarks", "ptkb"}
+    for name in names:
+        graph.squash_module(name)
+    return {name: graph.find_modules_directly_imported_by(name) & names for name in names}
+
+
+def layers() -> list[list[str]]:
+    """The rooms as the contract in pyproject.toml orders them, the top layer first."""
+    text = Path(__file__).parents[1].joinpath("pyproject.toml").read_text(encoding="utf-8")
+    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    [ordered] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    return [layer.split(" | ") for layer in ordered]
+
+
+def house() -> str:
+    """The rooms and who imports whom; an arrow that others lead to already is left out."""
+    imports = rooms()
+    order = [name for layer in layers() for name in layer]
+    above: dict[str, set[str]] = {}  # all that a room imports, straight or through others
+    arrows: list[str] = []
+    for name in reversed(order):
+        through = set().union(*(above[one] for one in imports[name]))
+        above[name] = imports[name] | through
+        arrows += [f"    {_short(name)} --> {_short(one)}" for one in order if one in imports[name] - through]
+    table = ["| room | what is in it |", "|---|---|", *(f"| `{_short(name)}` | {_about(name)} |" for name in order)]
+    return "\n".join(["```mermaid", "flowchart TD", *reversed(arrows), "```", "", *table])
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("assistant.")
+
+
+def _about(name: str) -> str:
+    """The first line of its docstring, read without importing it."""
+    spec = find_spec(name)
+    assert spec
+    assert spec.origin
+    said = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8")))
+    assert said, f"{name} says nothing of itself"
+    return said.split("\n\n")[0].replace("\n", " ")
 
 
 def _rows(model: type[BaseModel], prefix: str) -> list[str]:

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from assistant.commands import bench_llm
 from assistant.errors import DataError
-from assistant.settings import LLMSettings, Settings
+from assistant.settings import Backend, LLMSettings, Settings
+from benchmarks import llm as bench
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.model
 @pytest.mark.parametrize("backend", ["llama.cpp", "openvino", "transformers"])
-def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: bench_llm.Backend, monkeypatch) -> None:
-    monkeypatch.setattr(bench_llm, "_BATCHES", (1, 2))
-    monkeypatch.setattr(bench_llm, "_WRITTEN", 8)
-    monkeypatch.setattr(bench_llm, "_BATCH_WRITTEN", 4)
+def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: Backend, monkeypatch) -> None:
+    monkeypatch.setattr(bench, "BATCHES", (1, 2))
+    monkeypatch.setattr(bench, "WRITTEN", 8)
+    monkeypatch.setattr(bench, "BATCH_WRITTEN", 4)
     settings = Settings(data_dir=tmp_path, hub=False, llm=LLMSettings(context=1024))
-    cost = bench_llm.measure(str(smollm_path), backend, "none", settings)
+    cost = bench.measure(str(smollm_path), backend, "none", settings)
     assert cost.read > 0
     assert cost.written > 0
     assert set(cost.batches) == {1, 2}
@@ -36,10 +36,10 @@ def test_a_folder_that_takes_no_results_is_told_before_the_model_is_loaded(tmp_p
     file = tmp_path / "file"
     file.write_text("mine")
     with pytest.raises(DataError, match=r"The results can't be written to .*file .*; choose another"):
-        bench_llm.llm(model="no-such-model", into=file, data_dir=tmp_path / "data")
+        bench.llm(model="no-such-model", into=file, data_dir=tmp_path / "data")
 
 
 def test_the_fastest_engine_is_named_for_chat_and_for_evaluation() -> None:
     writer = {"backend": "writer", "read": 60, "written": 30, "batches": {16: 30}}
     reader = {"backend": "reader", "read": 85, "written": 4, "batches": {16: 20}}
-    assert bench_llm.fastest([writer, reader]) == "Fastest here: writer for chat, reader for evaluation."
+    assert bench.fastest([writer, reader]) == "Fastest here: writer for chat, reader for evaluation."

@@ -15,10 +15,10 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from assistant.commands import bench_memory as command
 from assistant.errors import ModelError, SequiturError
 from assistant.protocols import Parts
 from assistant.types import Completion, Messages, Options
+from benchmarks import memory
 from benchmarks.memory import questions
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
@@ -41,7 +41,7 @@ class Broken(Talker):
 
 
 def asked(parts: Parts, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
-    monkeypatch.setattr(command, "ready", lambda _: Given(parts))
+    monkeypatch.setattr(memory, "ready", lambda _: Given(parts))
     from assistant.__main__ import app
 
     result = CliRunner().invoke(app, ["bench", "memory", *arguments], catch_exceptions=False)
@@ -74,7 +74,7 @@ def test_no_two_questions_are_alike() -> None:
 
 GIVING_BACK = """
 import threading, psutil
-from assistant.memory import give_back
+from assistant.llm.memory import give_back
 held = lambda: psutil.Process().memory_info().rss
 before = held()
 def work():

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from assistant.commands.bench import app
 from assistant.errors import DataError
 from assistant.evaluation.answers import Experiment, Setting, prepare
 from assistant.protocols import Parts, Retriever
+from benchmarks.commands import app
 from benchmarks.strategies import Cost, measure, ratios
 from tests.scripted import FixedRetriever
 from tests.test_evaluate_answers import Reader, files, passages  # noqa: F401 - a fixture
@@ -56,7 +56,7 @@ def test_the_command_writes_ratios_beside_concatenation(files, parts: Parts, tmp
     def reading(_settings: object, retriever: Retriever) -> Parts:
         return replace(parts, llm=Reader(), retriever=retriever)
 
-    monkeypatch.setattr("assistant.commands.bench_strategies.with_models", reading)
+    monkeypatch.setattr("benchmarks.strategies.with_models", reading)
     corpus, questions = map(str, files)
     words = ["strategies", "--corpus", corpus, "--questions", questions, "--k", "2", "--rounds", "2", "--limit", "2"]
     words += ["--strategy", "post_fusion", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path / "data")]

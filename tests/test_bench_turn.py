@@ -14,12 +14,10 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from assistant.commands import bench
-from assistant.commands import bench_turn as command
 from assistant.errors import DataError, SettingsError
 from assistant.protocols import Parts
 from assistant.types import Choices
-from benchmarks import peak
+from benchmarks import commands, peak
 from benchmarks import turn as bench_turn
 from benchmarks.turn import QUESTIONS, Timing, medians, peak_memory
 from tests.scripted import FixedRetriever, ScriptedLLM
@@ -59,9 +57,9 @@ def test_medians_are_over_the_turns_that_have_the_measure() -> None:
 def test_turns_without_a_source_are_told_as_such(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without = replace(parts, llm=Talker(), retriever=FixedRetriever([]))
     loader = SimpleNamespace(settings=parts.settings, parts=lambda _user, _choices: without)
-    monkeypatch.setattr(command, "ready", lambda _: loader)
+    monkeypatch.setattr(bench_turn, "ready", lambda _: loader)
     words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
-    result = CliRunner().invoke(bench.app, words, catch_exceptions=False, env={"COLUMNS": "160"})
+    result = CliRunner().invoke(commands.app, words, catch_exceptions=False, env={"COLUMNS": "160"})
     [row] = [line for line in result.stdout.splitlines() if "median" in line]
     assert row.split("│")[2].strip() == "-"
     report = json.loads((tmp_path / "b" / "turn.json").read_text())["auto"]
@@ -75,7 +73,7 @@ def test_a_folder_that_takes_no_results_is_told_before_anything_is_loaded(tmp_pa
     for into in (file, file / "below"):
         words = ["turn", "--out", str(into), "--data-dir", str(tmp_path / "data")]
         with pytest.raises(DataError, match=r"The results can't be written to .*; choose another"):
-            CliRunner().invoke(bench.app, words, catch_exceptions=False)
+            CliRunner().invoke(commands.app, words, catch_exceptions=False)
     assert file.read_text() == "mine"
 
 
@@ -84,16 +82,16 @@ def test_results_that_can_not_be_written_are_told(
 ) -> None:
     silent = replace(parts, llm=Talker(), retriever=FixedRetriever([]))
     loader = SimpleNamespace(settings=parts.settings, parts=lambda _user, _choices: silent)
-    monkeypatch.setattr(command, "ready", lambda _: loader)
+    monkeypatch.setattr(bench_turn, "ready", lambda _: loader)
     (tmp_path / "b" / "turn.json").mkdir(parents=True)
     words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
     with pytest.raises(DataError, match=r"The results can't be written to .*; choose another"):
-        CliRunner().invoke(bench.app, words, catch_exceptions=False)
+        CliRunner().invoke(commands.app, words, catch_exceptions=False)
 
 
 def test_the_command_line_starts_where_there_is_no_resource_module() -> None:
     # psutil itself takes it, but on Unix alone
-    script = "import sys, psutil; sys.modules['resource'] = None; import assistant.__main__, benchmarks.retrieval"
+    script = "import sys, psutil; sys.modules['resource'] = None; import assistant.__main__, benchmarks.commands"
     subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[1], timeout=120, check=True)
 
 
@@ -101,7 +99,7 @@ def test_the_command_line_starts_where_there_is_no_resource_module() -> None:
 def test_peak_memory_is_told_in_bytes_whatever_the_system_counts(
     system: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peak, "_held_by_children", lambda: 0)
+    monkeypatch.setattr(psutil, "Process", lambda: SimpleNamespace(children=lambda **_: []))
     resource = SimpleNamespace(RUSAGE_SELF=0, getrusage=lambda _: SimpleNamespace(ru_maxrss=count))
     monkeypatch.setitem(sys.modules, "resource", resource)
     monkeypatch.setattr(sys, "platform", system)
@@ -158,4 +156,4 @@ def test_engines_are_asked_in_turns_and_told_apart(smollm_path: Path) -> None:
 
 def test_an_engine_that_does_not_exist_is_told() -> None:
     with pytest.raises(SettingsError, match=r"no engine vllm; give some of llama\.cpp, openvino, transformers"):
-        CliRunner().invoke(bench.app, ["turn", "--engines", "vllm"], catch_exceptions=False)
+        CliRunner().invoke(commands.app, ["turn", "--engines", "vllm"], catch_exceptions=False)

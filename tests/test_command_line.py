@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from assistant.__main__ import app, main
+from assistant.__main__ import COMMANDS, app, load, main
 from assistant.commands import ask
 from assistant.errors import ModelError, SequiturError
 from assistant.protocols import Parts
@@ -80,6 +81,21 @@ def test_an_unknown_setting_is_named(told, tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text("[retrieve]\nkay = 3\n")
     assert "retrieve.kay" in told("ask", "Hello", "--settings", str(file))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_summarises_a_command_as_the_command_does(name: str) -> None:
+    assert " ".join(load(name).get_short_help_str(limit=200).split()) == COMMANDS[name][1]
+
+
+def test_benchmarks_are_told_to_come_with_the_source(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    for name in ("assistant", "ptkb", "prompts"):
+        (tmp_path / name).symlink_to(root / name)
+    command = [sys.executable, "-m", "assistant", "bench", "turn"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: The benchmarks come with Sequitur's source alone:")
 
 
 @pytest.fixture

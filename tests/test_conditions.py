@@ -7,19 +7,19 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.bench_strategies import strategies
 from assistant.commands.common import by_words_only
 from assistant.commands.evaluate_relevance import relevance as measure_relevance
 from assistant.commands.evaluate_weighing import re_rag
-from assistant.commands.train import relevance as train_relevance
 from assistant.commands.train_blend import blend
 from assistant.commands.train_joint import joint
+from assistant.commands.train_relevance import relevance as train_relevance
 from assistant.errors import SettingsError
 from assistant.evaluation import relevance, weighing
 from assistant.experiment import conditions
 from assistant.experiment.conditions import llm_of, model_of
 from assistant.llm.catalogue import Catalogue
 from assistant.settings import Settings
+from benchmarks.strategies import strategies
 from tests.test_evaluation_data import lines
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-GENERATED = ["docs/commands.md", "docs/settings.md"]
+GENERATED = ["docs/commands.md", "docs/settings.md", "CONTRIBUTING.md"]
 
 
 @pytest.mark.parametrize("file", GENERATED)

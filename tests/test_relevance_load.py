@@ -10,7 +10,7 @@ import typer
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from assistant.commands import train as command
+from assistant.commands.train import app as train
 from assistant.commands.train_blend import blend
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.judges import packed
@@ -82,7 +82,7 @@ def test_packed_files_that_can_not_be_read(tiny_cross_encoder, tmp_path) -> None
 
 def test_the_command_packs(tiny_cross_encoder, tmp_path) -> None:
     words = ["pack", "--model", str(tiny_cross_encoder), "--out", str(tmp_path / "small")]
-    result = CliRunner().invoke(command.app, words, catch_exceptions=False)
+    result = CliRunner().invoke(train, words, catch_exceptions=False)
     assert "MB" in result.stderr
     assert CrossEncoderEstimator(tmp_path / "small").estimate("?", PASSAGES, Event())
 

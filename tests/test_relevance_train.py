@@ -10,7 +10,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from assistant.commands import train as command
+from assistant.commands import train
+from assistant.commands import train_relevance as command
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.experiment.datasets import Question
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
@@ -292,7 +293,7 @@ def test_the_command_end_to_end(corpus, tiny_cross_encoder, tmp_path, monkeypatc
     asked += ["--base", tiny_cross_encoder, "--length", 48, "--contexts", 4, "--data-dir", tmp_path / "data"]
 
     def run(*more: object):
-        return CliRunner().invoke(command.app, [str(word) for word in (*asked, *more)], catch_exceptions=False)
+        return CliRunner().invoke(train.app, [str(word) for word in (*asked, *more)], catch_exceptions=False)
 
     result = run("--dev", 1, "--epochs", 2, "--batch", 2, "--json")
     assert [epoch["number"] for epoch in json.loads(result.stdout)] == [1, 2]

@@ -14,7 +14,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from assistant.types import Message, Messages, Role
 
-FOLDER = Path(__file__).parents[2] / "prompts"
+_PACKAGE = Path(__file__).parents[1]
+# in an installed package the prompts are inside it, in a checkout beside it
+FOLDER = next(one for one in (_PACKAGE / "prompts", _PACKAGE.parent / "prompts") if one.is_dir())
 _HEAD = re.compile(r"^--- (system|user|assistant)[ \t]*$", re.MULTILINE)
 
 

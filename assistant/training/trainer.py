@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,16 +16,13 @@ from typing import Any
 
 import torch
 from pydantic import TypeAdapter
-from safetensors import SafetensorError
 from torch.nn.functional import binary_cross_entropy_with_logits
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
-from transformers.utils import logging
 
-from assistant.errors import DataError, ModelError
+from assistant.errors import DataError
 from assistant.judges.cross_encoder import fastest
-from assistant.judges.packed import is_packed, unpacked
 from assistant.protocols import Progress
 from assistant.training import checkpoint
+from assistant.training.models import descend, load_encoder, save
 
 MODEL, HISTORY = "model", "history.json"
 # Pairs read at once when nothing is learned.
@@ -122,11 +117,7 @@ class PairTrainer:
         labels = torch.tensor([one.label for one in batch])
         soft = labels * (1 - 2 * self._plan.smoothing) + self._plan.smoothing
         found = binary_cross_entropy_with_logits(self._logits(batch), soft)
-        self._optimizer.zero_grad()
-        found.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
-        self._optimizer.step()
-        return found.item()
+        return descend(found, self._model, self._optimizer)
 
     def _rate(self) -> float:
         done, warm = self._step + 1, self._plan.warm_up
@@ -162,7 +153,7 @@ class PairTrainer:
         self._history.append(Stage(self._step, self._sum / since, auc, best))
         self._sum = 0.0
         if best:
-            self._save_model()
+            save(self._folder / MODEL, self._model, self._tokenizer)
         state = {
             "step": self._step,
             "model": self._model.state_dict(),
@@ -171,14 +162,6 @@ class PairTrainer:
         }
         checkpoint.save(self._folder, self._claim(), state)
         (self._folder / HISTORY).write_text(json.dumps(state["history"], indent=2) + "\n", encoding="utf-8")
-
-    def _save_model(self) -> None:
-        partial, final = self._folder / f"{MODEL}.partial", self._folder / MODEL
-        shutil.rmtree(partial, ignore_errors=True)
-        self._model.save_pretrained(partial)
-        self._tokenizer.save_pretrained(partial)
-        shutil.rmtree(final, ignore_errors=True)
-        partial.replace(final)
 
     def _resume(self) -> None:
         state = checkpoint.load(self._folder, self._claim(), torch.device("cpu"))
@@ -198,20 +181,10 @@ _STAGES: TypeAdapter[list[Stage]] = TypeAdapter(list[Stage])
 
 
 def _base(plan: Plan) -> tuple[Any, Any]:
-    torch.manual_seed(plan.seed)
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(plan.base, local_files_only=True)
-        with unpacked(Path(plan.base)) if is_packed(Path(plan.base)) else nullcontext(plan.base) as folder:
-            model = AutoModelForSequenceClassification.from_pretrained(
-                folder, num_labels=1, local_files_only=True, dtype=torch.float32, attn_implementation="eager"
-            )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise ModelError(f"{plan.base} holds no encoder that can be trained ({error}); give another.") from error
+    tokenizer, model = load_encoder(plan.base, plan.seed, plan.length, attn_implementation="eager")
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = plan.dropout
-    tokenizer.model_max_length = min(plan.length, model.config.max_position_embeddings)
     return tokenizer, model
 
 

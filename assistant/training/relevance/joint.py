@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -27,6 +26,7 @@ from assistant.judges.relevance.weights import best, marginal
 from assistant.protocols import Progress
 from assistant.text.sentences import normalise
 from assistant.training import checkpoint
+from assistant.training.models import save
 from assistant.training.relevance.losses import generation_loss, relevance_loss, token_loss
 from assistant.types import Passage
 
@@ -185,8 +185,8 @@ class JointTrainer:
     def _keep(self, epoch: JointEpoch) -> None:
         self._history.append(epoch)
         if epoch.best:
-            self._save(ESTIMATOR, self._estimator, self._reader)
-            self._save(GENERATOR, self._generator, self._writer)
+            save(self._folder / ESTIMATOR, self._estimator, self._reader)
+            save(self._folder / GENERATOR, self._generator, self._writer)
         history = [asdict(one) for one in self._history]
         (self._folder / HISTORY).write_text(json.dumps(history, indent=2) + "\n", encoding="utf-8")
         state = {
@@ -196,14 +196,6 @@ class JointTrainer:
             "history": history,
         }
         checkpoint.save(self._folder, self._claim(), state)
-
-    def _save(self, name: str, model: Any, tokenizer: Any) -> None:
-        partial, final = self._folder / f"{name}.partial", self._folder / name
-        shutil.rmtree(partial, ignore_errors=True)
-        model.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
-        shutil.rmtree(final, ignore_errors=True)
-        partial.replace(final)
 
     def _resume(self) -> None:
         state = checkpoint.load(self._folder, self._claim(), self._device)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -25,18 +24,16 @@ from typing import Any
 
 import torch
 from pydantic import TypeAdapter
-from safetensors import SafetensorError
 from torch import Tensor
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
-from transformers.utils import logging
 
-from assistant.errors import DataError, ModelError
+from assistant.errors import DataError
 from assistant.judges.cross_encoder import fastest
 from assistant.judges.relevance.estimators.cross_encoder import pair
 from assistant.judges.relevance.weights import best, marginal
 from assistant.protocols import Progress
 from assistant.text.sentences import normalise
 from assistant.training import checkpoint
+from assistant.training.models import descend, load_encoder, save
 from assistant.training.relevance.losses import LEAST, generation_loss, loss
 from assistant.types import Passage
 
@@ -126,7 +123,7 @@ class Trainer:
             which = "development" if self._train else "training"
             raise DataError(f"The generator holds no answer to any {which} question possible; take more questions.")
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer, self._model = _base(plan)
+        self._tokenizer, self._model = load_encoder(plan.base, plan.seed, plan.length)
         self._model.to(self._device)
         if plan.frozen:
             self._model.get_input_embeddings().weight.requires_grad_(False)
@@ -200,11 +197,7 @@ class Trainer:
         self._model.train()
         self._optimizer.param_groups[0]["lr"] = self._rate()
         found = loss(*self._read(batch), self._plan.alpha)
-        self._optimizer.zero_grad()
-        found.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
-        self._optimizer.step()
-        return found.item()
+        return descend(found, self._model, self._optimizer)
 
     def _rate(self) -> float:
         done, warm = self._step + 1, self._plan.warm_up
@@ -252,15 +245,7 @@ class Trainer:
         self._history.append(epoch)
         self._sum, self._measured = 0.0, self._step
         if epoch.best:
-            self._save_model()
-
-    def _save_model(self) -> None:
-        partial, final = self._folder / f"{MODEL}.partial", self._folder / MODEL
-        shutil.rmtree(partial, ignore_errors=True)
-        self._model.save_pretrained(partial)
-        self._tokenizer.save_pretrained(partial)
-        shutil.rmtree(final, ignore_errors=True)
-        partial.replace(final)
+            save(self._folder / MODEL, self._model, self._tokenizer)
 
     def _save_checkpoint(self) -> None:
         state = {
@@ -291,20 +276,6 @@ class Trainer:
 
 
 _EPOCHS: TypeAdapter[list[Epoch]] = TypeAdapter(list[Epoch])
-
-
-def _base(plan: Plan) -> tuple[Any, Any]:
-    torch.manual_seed(plan.seed)
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(plan.base, local_files_only=True)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            plan.base, num_labels=1, local_files_only=True, dtype=torch.float32
-        )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise ModelError(f"{plan.base} holds no encoder that can be trained ({error}); give another.") from error
-    tokenizer.model_max_length = min(plan.length, model.config.max_position_embeddings)
-    return tokenizer, model
 
 
 def _digest(examples: Sequence[Example]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from assistant.commands.bench_llm import llm
-from assistant.commands.bench_memory import memory
-from assistant.commands.bench_relevance import relevance
-from assistant.commands.bench_retrieval import retrieval
-from assistant.commands.bench_strategies import strategies
-from assistant.commands.bench_turn import turn
+from benchmarks.llm import llm
+from benchmarks.memory import memory
+from benchmarks.relevance import relevance
+from benchmarks.retrieval import retrieval
+from benchmarks.strategies import strategies
+from benchmarks.turn import turn
 
 app = typer.Typer(help="Measure speed and memory.", no_args_is_help=True)
 

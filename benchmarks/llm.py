@@ -32,8 +32,8 @@ from benchmarks.peak import held_bytes
 
 _GIB = 1 << 30
 _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
-_PROMPT_WORDS, _WRITTEN, _BATCH_WRITTEN, _REPEATS = 400, 64, 32, 3
-_BATCHES = (1, 4, 16, 32)
+_PROMPT_WORDS, WRITTEN, BATCH_WRITTEN, _REPEATS = 400, 64, 32, 3
+BATCHES = (1, 4, 16, 32)
 _PEOPLE = (1, 4)
 _READERS = (1, 8)
 # so low that the replies are those of greedy decoding, or nearly
@@ -156,7 +156,7 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         read=loaded.count(_prompt(0)) / median(read),
         written=written,
         read_again_seconds=median(again),
-        batches={size: _batch_speed(loaded, size) for size in _BATCHES},
+        batches={size: _batch_speed(loaded, size) for size in BATCHES},
         users={people: _several(loaded, people, _story) for people in _PEOPLE},
         sampling_users={people: _several(loaded, people, _story, _SAMPLING) for people in _PEOPLE},
         reading_users={people: _several(loaded, people, _text) for people in _READERS},
@@ -180,7 +180,7 @@ def _writing_speed(model: LLM, prompt: Messages) -> float:
     """Tokens a second after the first piece of the reply."""
     first, *_, last = [
         (one.completion_tokens, perf_counter())
-        for one in model.stream(prompt, Options(_WRITTEN), Event())
+        for one in model.stream(prompt, Options(WRITTEN), Event())
         if not one.read
     ]
     return (last[0] - first[0]) / (last[1] - first[1])
@@ -189,7 +189,7 @@ def _writing_speed(model: LLM, prompt: Messages) -> float:
 def _batch_speed(model: LLM, size: int) -> float:
     prompts: list[Messages] = [(Message("user", f"Tell a long story about the number {n}."),) for n in range(size)]
     since = perf_counter()
-    completions = model.complete(prompts, Options(_BATCH_WRITTEN), Event())
+    completions = model.complete(prompts, Options(BATCH_WRITTEN), Event())
     return sum(completion.completion_tokens for completion in completions) / (perf_counter() - since)
 
 
@@ -210,7 +210,7 @@ def _several(
 
     def one(n: int) -> tuple[int, float]:
         first, tokens = 0.0, 0
-        for completion in model.stream(prompt(n), Options(_BATCH_WRITTEN, temperature), Event()):
+        for completion in model.stream(prompt(n), Options(BATCH_WRITTEN, temperature), Event()):
             if completion.read:
                 continue
             first, tokens = first or perf_counter() - since, completion.completion_tokens

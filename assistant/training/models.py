@@ -1,0 +1,61 @@
+"""What every training does with a model: loading the encoder to start from, a step down the gradient, saving."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import logging
+
+from assistant.errors import ModelError
+from assistant.judges.packed import is_packed, unpacked
+
+
+def load_encoder(base: str, seed: int, length: int, **options: Any) -> tuple[Any, Any]:
+    """The tokenizer and the model of a cross-encoder, or of an encoder that gets a head at random.
+
+    Args:
+        base: its folder, packed or not.
+        seed: decides the head.
+        length: tokens that are read at most.
+        **options: of transformers' loading.
+
+    Raises:
+        ModelError: there is no encoder in the folder.
+    """
+    torch.manual_seed(seed)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+        with unpacked(Path(base)) if is_packed(Path(base)) else nullcontext(base) as folder:
+            model = AutoModelForSequenceClassification.from_pretrained(
+                folder, num_labels=1, local_files_only=True, dtype=torch.float32, **options
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"{base} holds no encoder that can be trained ({error}); give another.") from error
+    tokenizer.model_max_length = min(length, model.config.max_position_embeddings)
+    return tokenizer, model
+
+
+def descend(loss: torch.Tensor, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> float:
+    """One step down the gradient, which is clipped to 1; gives the loss."""
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+def save(folder: Path, model: Any, tokenizer: Any) -> None:
+    """Write model and tokenizer into the folder; what was there stays until all is written."""
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    model.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.replace(folder)
