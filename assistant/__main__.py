@@ -11,16 +11,6 @@ from assistant.commands import (
     ask,
     bench,
     evaluate,
-    evaluate_chat,
-    evaluate_gates,
-    evaluate_groundedness,
-    evaluate_personal,
-    evaluate_ptkb,
-    evaluate_relevance,
-    evaluate_scenarios,
-    evaluate_suitability,
-    evaluate_support,
-    evaluate_weighing,
     facts,
     ikat,
     index,
@@ -53,15 +43,6 @@ app.add_typer(models.app, name="models")
 app.add_typer(facts.app, name="facts")
 app.add_typer(users.app, name="users")
 app.add_typer(evaluate.app, name="evaluate")
-for command in (evaluate_support.support, evaluate_gates.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
-    evaluate.app.command()(command)
-evaluate.app.command()(evaluate_relevance.relevance)
-evaluate.app.command()(evaluate_weighing.re_rag)
-evaluate.app.command()(evaluate_suitability.suitability)
-evaluate.app.command()(evaluate_groundedness.groundedness)
-evaluate.app.command()(evaluate_chat.chat)
-evaluate.app.command()(evaluate_scenarios.scenarios)
-evaluate.app.command()(evaluate_personal.personal)
 app.add_typer(train.app, name="train")
 train.app.command()(train_quality.quality)
 train.app.command()(train_reader.reader)

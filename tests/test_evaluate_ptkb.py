@@ -152,7 +152,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     app.command()(evaluate_ptkb.memory)
 
     def run(embedder: Embedder, *arguments: str) -> dict[str, Any]:
-        monkeypatch.setattr(evaluate_ptkb, "load_embedder", lambda settings, progress: embedder)
+        monkeypatch.setattr(evaluate_ptkb, "embedder_of", lambda settings: embedder)
         done = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
