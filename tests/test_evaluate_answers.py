@@ -110,7 +110,7 @@ def test_what_strategies_ask_in_common_is_asked_once_and_counted_each_time(files
 
 
 def test_runs_with_other_settings_of_a_turn_share_replies(files, parts, tmp_path) -> None:
-    asked = replace(Experiment(*files, ("concat",), (Setting(k=2),)), replies=tmp_path / "replies.jsonl")
+    asked = replace(Experiment(*files, ("concat",), (Setting(k=2),)), replies=tmp_path / "replies.sqlite")
     found = FixedRetriever(passages("France", "Peru"))
     ran(asked, replace(parts, llm=Reader(), retriever=found), tmp_path / "first")
     turn = parts.settings.turn.model_copy(update={"answer_tokens": 99})
@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_and_makes_the_same_rows(files, parts, tmp_path) ->
     path = tmp_path / "killed" / "rows.jsonl"
     written = path.read_bytes()
     path.write_bytes(written[: written.rindex(b'{"strategy"') + 40])
-    (tmp_path / "killed" / "replies.jsonl").unlink()
+    (tmp_path / "killed" / "replies.sqlite").unlink()
     again = Reader()
     _, run, _ = ran(experiment, replace(parts, llm=again), tmp_path / "killed")
     assert len(again.asked_for) == 1

@@ -213,9 +213,9 @@ def test_memory_is_measured_by_hand_checkable_shares(run: Any, embedder: Embedde
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"turns": None}, "line 1, has no turns"),
-        ({"turns": [3]}, "has no turns"),
-        ({"persona_2": []}, "has no persona_2"),
+        ({"turns": None}, "line 1, is no dialogue of .*: 'turns'"),
+        ({"turns": [3]}, "'turns.0'"),
+        ({"persona_2": []}, "'persona_2'"),
     ],
 )
 def test_broken_dialogues_are_named(tmp_path: Path, change: dict[str, Any], says: str) -> None:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 CLOSED_BOOK = "closed_book"
-REPLIES = "replies.jsonl"
+REPLIES = "replies.sqlite"
 Key = tuple[str, int, str, int, int, str]
 
 
