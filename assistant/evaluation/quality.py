@@ -114,7 +114,7 @@ def report(summary: Summary) -> str:
         "Trained on {trained_on:,} texts, {terms:,} terms; tested on {texts:,}: macro-F1 {macro_f1:.3f},"
         " accuracy {accuracy[value]:.3f} ({accuracy[low]:.3f} to {accuracy[high]:.3f})."
     )
-    each = {name: f"{{{name}}}" for name in LABELS}
+    each: dict[str, str] = {name: f"{{{name}}}" for name in LABELS}
     bands = {"length": "{name}", "texts": "{texts}", "macro-F1": "{macro_f1:.3f}"}
     bands |= {f"F1 {label}": f"{{{label}}}" for label in LABELS}
     sources = {"is": "{label}", "texts": "{texts}", "right": "{right:.3f}", **each}
