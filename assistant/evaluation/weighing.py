@@ -32,8 +32,8 @@ from assistant.judges.relevance.weights import weights
 from assistant.judges.uncertainty import WORD
 from assistant.prompting.budget import fit
 from assistant.protocols import Estimator, Parts
-from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.strategies.post_fusion import replies
+from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.text.sentences import normalise
 from assistant.types import Choices, Options, Relevance, Turn
 
