@@ -15,7 +15,7 @@ holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -266,21 +266,20 @@ class Answers(Task[Ask, Parts]):
     title = "Answers"
 
     def __init__(self, experiment: Experiment, material: Material, model: str) -> None:
-        self.material = material
         self._experiment, self._model = experiment, model
         self._stop = Event()
+        self._ask(material)
 
-    @property
-    def items(self) -> Mapping[Key, Ask]:  # type: ignore[override]
-        """All that is asked for."""
+    def _ask(self, material: Material) -> None:
+        self.material = material
         asks = [
             Ask(strategy, setting, question)
             for setting in self._experiment.settings
             # strategy by strategy: asked at once, a question would find its passages already read and look too fast
             for strategy in self._experiment.strategies
-            for question in self.material.questions
+            for question in material.questions
         ]
-        return {ask.key: ask for ask in asks}
+        self.items = {ask.key: ask for ask in asks}
 
     def key(self, row: Row) -> Key:
         """See `Ask`."""
@@ -317,7 +316,7 @@ class Answers(Task[Ask, Parts]):
         if not kept:
             raise DataError("The model answers every question without a passage; leave --filter-known out.")
         known = {"questions that the model answers without passages": len(asks) - len(kept)}
-        self.material = replace(self.material, questions=tuple(kept), left_out={**self.material.left_out, **known})
+        self._ask(replace(self.material, questions=tuple(kept), left_out={**self.material.left_out, **known}))
 
     def row(self, item: Ask, given: Parts) -> Row:
         """See `Task`."""

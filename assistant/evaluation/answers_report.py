@@ -8,6 +8,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from assistant.evaluation.answers import Setting
 from assistant.experiment.grid import grid, measured
@@ -98,14 +99,21 @@ def _unknown_table(block: Summary) -> str:
 
 def plots(summary: Summary, folder: Path) -> list[Path]:
     """Draw the plots into the folder."""
+    strategies = summary["strategies"]
+    tokens = {
+        name: [(of["prompt_tokens"]["value"] + of["completion_tokens"]["value"], of)] for name, of in strategies.items()
+    }
     drawn = [
-        _draw(folder / "em_and_unknown.png", lambda axes: _bars(axes, summary["strategies"])),
-        _draw(folder / "em_against_tokens.png", lambda axes: _tokens(axes, summary["strategies"])),
+        _draw(folder / "em_and_unknown.png", partial(_bars, strategies=strategies)),
+        _draw(
+            folder / "em_against_tokens.png", partial(_em, points=tokens, what="tokens read and written per question")
+        ),
     ]
     for key, what in (("k", "passages shown"), ("samples", "samples p"), ("shots", "demonstrations shown")):
         blocks = _varying(summary["settings"], key)
+        points = {name: [(block[key], block["strategies"][name]) for block in blocks] for name in strategies}
         if len(blocks) > 1:
-            drawn.append(_draw(folder / f"em_against_{key}.png", partial(_lines, blocks=blocks, key=key, what=what)))
+            drawn.append(_draw(folder / f"em_against_{key}.png", partial(_em, points=points, what=what)))
     return drawn
 
 
@@ -134,24 +142,11 @@ def _bars(axes: Axes, strategies: Mapping[str, Summary]) -> None:
     axes.legend()
 
 
-def _tokens(axes: Axes, strategies: Mapping[str, Summary]) -> None:
-    for name, measures in strategies.items():
-        tokens = measures["prompt_tokens"]["value"] + measures["completion_tokens"]["value"]
-        value = 100 * measures["em"]["value"]
-        axes.errorbar(tokens, value, yerr=_errors([measures], "em"), fmt="o", capsize=3, label=name)
-    axes.legend()
-    axes.set_xlabel("tokens read and written per question")
-    axes.set_ylabel("EM %")
-
-
-def _lines(axes: Axes, blocks: Sequence[Summary], key: str, what: str) -> None:
-    for name in blocks[0]["strategies"]:
-        of = [block["strategies"][name] for block in blocks]
-        values = [100 * measures["em"]["value"] for measures in of]
-        axes.errorbar(
-            [block[key] for block in blocks], values, yerr=_errors(of, "em"), marker="o", capsize=3, label=name
-        )
-    axes.set_xticks([block[key] for block in blocks])
+def _em(axes: Axes, points: Mapping[str, Sequence[tuple[float, Summary]]], what: str) -> None:
+    for name, of in points.items():
+        values, errors = [100 * measures["em"]["value"] for _, measures in of], _errors([one for _, one in of], "em")
+        axes.errorbar([x for x, _ in of], values, yerr=errors, marker="o", capsize=3, label=name)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(what)
     axes.set_ylabel("EM %")
     axes.legend()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -107,7 +106,7 @@ def prepare(experiment: Experiment) -> Topics:
     )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Ranking(Task[Key, Finder]):
     """What each loop finds for each query; a loop that comes first is compared to."""
 
@@ -116,10 +115,8 @@ class Ranking(Task[Key, Finder]):
     topics: Topics
     model: str
 
-    @cached_property
-    def items(self) -> Mapping[Key, Key]:  # type: ignore[override]
-        """Loops and queries."""
-        return {key: key for key in product(self.experiment.loops, self.topics.queries)}
+    def __post_init__(self) -> None:
+        self.items = {key: key for key in product(self.experiment.loops, self.topics.queries)}
 
     def key(self, row: Row) -> Key:
         """Loop and query."""

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from threading import Event
 from typing import Literal
@@ -124,7 +123,7 @@ def prepare(experiment: Experiment) -> Material:
     return Material(asked, corpus, own, dict(Counter(filter(None, reasons.values()))))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Estimates(Task[Question, tuple[Estimator, Retriever]]):
     """What the `estimator` of this name says of the candidates of each question.
 
@@ -140,10 +139,8 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
     calibration: Calibration | None = None
     method: Method | None = None
 
-    @cached_property
-    def items(self) -> Mapping[str, Question]:  # type: ignore[override]
-        """The questions by their ids."""
-        return {one.id: one for one in self.material.questions}
+    def __post_init__(self) -> None:
+        self.items = {one.id: one for one in self.material.questions}
 
     def claim(self) -> Row:
         """See `Task`."""
