@@ -39,7 +39,7 @@ COMMANDS = {
     "models": ("assistant.commands.models:app", "List, fetch and verify the models that Sequitur knows."),
     "facts": ("assistant.commands.facts:app", "What the assistant knows about you."),
     "users": ("assistant.commands.users:app", "Logins for a page that other computers can reach."),
-    "evaluate": ("assistant.commands.evaluations:app", "Measure answers, rankings and rewriting on real data."),
+    "evaluate": ("assistant.commands.evaluate:app", "Measure answers, rankings and rewriting on real data."),
     "train": ("assistant.commands.train:app", "Train the parts that learn."),
     "bench": ("benchmarks.commands:app", "Measure speed and memory."),
 }

@@ -31,7 +31,8 @@ from assistant.commands.common import (
     writing,
 )
 from assistant.commands.experiment import Corpus, Questions, Seed, indexed, with_models
-from assistant.evaluation.answers import Experiment, Material, Passages, Setting, prepare
+from assistant.evaluation.answers import Experiment, Material, Passages, prepare
+from assistant.evaluation.setting import Setting
 from assistant.protocols import Parts
 from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import Choices, Turn

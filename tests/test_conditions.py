@@ -8,8 +8,8 @@ import typer
 from typer.testing import CliRunner
 
 from assistant.commands.common import by_words_only
-from assistant.commands.evaluate_relevance import relevance as measure_relevance
-from assistant.commands.evaluate_weighing import re_rag
+from assistant.commands.evaluate_judges import re_rag
+from assistant.commands.evaluate_judges import relevance as measure_relevance
 from assistant.commands.train_blend import blend
 from assistant.commands.train_joint import joint
 from assistant.commands.train_relevance import relevance as train_relevance
@@ -115,5 +115,5 @@ def test_a_sample_that_is_skipped_holds_what_another_command_took(tmp_path: Path
     questions = lines(tmp_path / "q.jsonl", *asked)
     taken = weighing.prepare(weighing.Experiment(corpus, questions, depth=5, k=5, limit=30))
     left = relevance.prepare(relevance.Experiment(corpus, questions, skip=30)).questions
-    assert {one.id for one in taken}.isdisjoint(one.id for one in left)
+    assert set(taken).isdisjoint(one.id for one in left)
     assert len(taken) + sum(bool(one.answers) for one in left) == 30

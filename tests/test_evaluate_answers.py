@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError, SettingsError
-from assistant.evaluation import answers_report as report
-from assistant.evaluation.answers import Experiment, Setting, measure, open_run, prepare, settings_of
+from assistant.evaluation.answers import Answers, Experiment, prepare, settings_of
+from assistant.evaluation.setting import Setting
 from assistant.protocols import Parts
 from assistant.types import Passage
 from tests.scripted import FixedRetriever, ScriptedLLM
@@ -59,12 +59,12 @@ def passages(*countries: str) -> list[Passage]:
 
 
 def ran(experiment: Experiment, parts: Parts, out: Path, jobs: int = 1):
-    material = prepare(experiment)
-    run = open_run(out, experiment, parts.llm.name)
+    task = Answers(experiment, prepare(experiment), parts.llm.name)
+    run = task.open(out)
     seen: list[tuple[int, int]] = []
-    material = measure(experiment, material, run, parts, lambda done, total: seen.append((done, total)), jobs)
-    summary = report.summarise(experiment, material, run)
-    report.write(summary, run, "evaluate answers")
+    task.fill(run, parts, lambda done, total: seen.append((done, total)), jobs)
+    summary = task.summarise(run.rows)
+    task.write(run, summary, "evaluate answers")
     return summary, run, seen
 
 
@@ -107,11 +107,11 @@ def test_what_strategies_ask_in_common_is_asked_once_and_counted_each_time(files
     assert after["prompt_tokens"] > before["prompt_tokens"] > 0
     told = replace(Experiment(*files, ("concat",), settings), uncertainty="holds < 0.5")
     with pytest.raises(DataError, match="another uncertainty"):
-        open_run(tmp_path / "out", told, "scripted")
+        Answers(told, prepare(told), "scripted").open(tmp_path / "out")
 
 
 def test_runs_with_other_settings_of_a_turn_share_replies(files, parts, tmp_path) -> None:
-    asked = replace(Experiment(*files, ("concat",), (Setting(k=2),)), replies=tmp_path / "replies.jsonl")
+    asked = replace(Experiment(*files, ("concat",), (Setting(k=2),)), replies=tmp_path / "replies.sqlite")
     found = FixedRetriever(passages("France", "Peru"))
     ran(asked, replace(parts, llm=Reader(), retriever=found), tmp_path / "first")
     turn = parts.settings.turn.model_copy(update={"answer_tokens": 99})
@@ -133,7 +133,7 @@ def test_a_killed_run_goes_on_and_makes_the_same_rows(files, parts, tmp_path) ->
     path = tmp_path / "killed" / "rows.jsonl"
     written = path.read_bytes()
     path.write_bytes(written[: written.rindex(b'{"strategy"') + 40])
-    (tmp_path / "killed" / "replies.jsonl").unlink()
+    (tmp_path / "killed" / "replies.sqlite").unlink()
     again = Reader()
     _, run, _ = ran(experiment, replace(parts, llm=again), tmp_path / "killed")
     assert len(again.asked_for) == 1
@@ -188,9 +188,9 @@ def test_breaking_off_ends_what_is_asked_beside_and_keeps_what_was_made(files, p
             raise KeyboardInterrupt
 
     parts = replace(parts, llm=Endless(), retriever=InOrder(passages("France", "Peru")))
-    run = open_run(tmp_path / "out", experiment, parts.llm.name)
+    task = Answers(experiment, material, parts.llm.name)
     with pytest.raises(KeyboardInterrupt):
-        measure(experiment, material, run, parts, interrupted, jobs=2)
+        task.fill(task.open(tmp_path / "out"), parts, interrupted, jobs=2)
     assert set(ended) == {True}
     rows = [json.loads(line)["id"] for line in (tmp_path / "out" / "rows.jsonl").read_text().splitlines()]
     assert rows == [first.id]
@@ -298,4 +298,4 @@ def test_a_broken_row_in_the_middle_is_named(files, parts, tmp_path) -> None:
     path = tmp_path / "out" / "rows.jsonl"
     path.write_text("{broken\n" + path.read_text())
     with pytest.raises(DataError, match=r"rows.jsonl, line 1, is broken"):
-        open_run(tmp_path / "out", experiment, parts.llm.name)
+        ran(experiment, parts, tmp_path / "out")

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import DataError
-from assistant.evaluation import chat as measured
+from assistant.evaluation.chat import Chat
 from assistant.experiment.datasets import read_questions
 from assistant.experiment.runs import Run, rows_of
-from assistant.protocols import Parts
+from assistant.protocols import Parts, silent
 from assistant.types import Choices, Passage
 from tests.fixtures_models import sharing_models
 from tests.scripted import FixedRetriever, ScriptedLLM
@@ -37,13 +37,16 @@ def questions(tmp_path: Path) -> Path:
     )
 
 
-def ran(questions: Path, folder: Path, parts: Parts, replies: list[object], seen: list[dict[str, float]]) -> Run[str]:
-    run = measured.open_run(folder, Path("c.jsonl"), questions, CHOICES, parts.settings, "m")
+def ran(
+    questions: Path, folder: Path, parts: Parts, replies: list[object], seen: list[dict[str, float]]
+) -> tuple[Chat, Run[str]]:
+    asked = {one.id: one for one in read_questions(questions)}
+    task = Chat(Path("c.jsonl"), questions, asked, CHOICES, parts.settings)
+    run = task.open(folder)
     llm = ScriptedLLM(replies, seen)
-    parts = replace(parts, llm=llm, retriever=FixedRetriever(PASSAGES))
-    measured.measure(read_questions(questions), CHOICES, run, parts, lambda done, total: None)
+    task.fill(run, replace(parts, llm=llm, retriever=FixedRetriever(PASSAGES)), silent)
     assert (llm.replies, llm.choices) == ([], [])
-    return run
+    return task, run
 
 
 def shares(summary: dict[str, object]) -> dict[str, float]:
@@ -52,10 +55,10 @@ def shares(summary: dict[str, object]) -> dict[str, float]:
 
 def test_gold_answers_and_what_they_rest_on_are_counted(questions: Path, parts: Parts, tmp_path: Path) -> None:
     replies = ["Lentils hold iron.", "Lentils hold iron and gold."]
-    run = ran(questions, tmp_path / "out", parts, replies, [YES, YES])
+    task, run = ran(questions, tmp_path / "out", parts, replies, [YES, YES])
     row = run.rows["q1"]
     assert (row["held"], row["cited"], row["right_source"], row["fallback"]) == (True, True, True, False)
-    found = shares(measured.summarise(read_questions(questions), run.rows))
+    found = shares(task.summarise(run.rows))
     assert found["gold answer in the reply"] == found["gold answer in a reply that is cited"] == 1
     assert found["unanswerable: cited all the same"] == 1
     assert found["the fallback was tried"] == 0
@@ -65,29 +68,30 @@ def test_gold_answers_and_what_they_rest_on_are_counted(questions: Path, parts: 
 def test_a_fallback_that_helps_is_told_from_one_that_does_not(questions: Path, parts: Parts, tmp_path: Path) -> None:
     # The first question: all together gives nothing, one of the two passages does. The second: nothing at all.
     replies = ["unknown", "Lentils hold iron.", "unknown", "unknown", "unknown", "unknown"]
-    run = ran(questions, tmp_path / "out", parts, replies, [YES])
-    found = shares(measured.summarise(read_questions(questions), run.rows))
+    task, run = ran(questions, tmp_path / "out", parts, replies, [YES])
+    found = shares(task.summarise(run.rows))
     assert found["the fallback was tried"] == found["gold answer in the reply, where it was tried"] == 1
     assert found["unanswerable: cited all the same"] == 0
     assert run.rows["q2"]["reply"] == "The library doesn't hold an answer to this."
 
 
 def test_two_runs_are_compared_question_by_question(questions: Path, parts: Parts, tmp_path: Path) -> None:
-    good = ran(questions, tmp_path / "good", parts, ["Lentils hold iron.", "Lentils hold gold."], [YES, YES])
-    bad = ran(questions, tmp_path / "bad", parts, ["Milk holds lactose.", "Lentils hold gold."], [YES, YES])
-    summary = measured.summarise(read_questions(questions), good.rows, rows_of(bad.folder))
+    task, good = ran(questions, tmp_path / "good", parts, ["Lentils hold iron.", "Lentils hold gold."], [YES, YES])
+    _, bad = ran(questions, tmp_path / "bad", parts, ["Milk holds lactose.", "Lentils hold gold."], [YES, YES])
+    beside = replace(task, beside=rows_of(bad.folder))
+    summary = beside.summarise(good.rows)
     change = summary["measures"]["gold answer in the reply"]["difference"]
     assert (change["value"], change["low"], change["high"]) == (1, 1, 1)
-    assert "| +100.0% (+100.0% to +100.0%) |" in measured.table(summary)
+    assert "| +100.0% (+100.0% to +100.0%) |" in beside.table(summary)
     with pytest.raises(DataError, match="has no question 'q1'"):
-        measured.summarise(read_questions(questions), good.rows, {})
+        replace(task, beside={}).summarise(good.rows)
 
 
 def test_other_settings_want_another_folder(questions: Path, parts: Parts, tmp_path: Path) -> None:
     ran(questions, tmp_path / "out", parts, ["Lentils hold iron.", "Lentils hold gold."], [YES, YES])
     turn = parts.settings.turn.model_copy(update={"digest_chars": 300})
     other = replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
-    with pytest.raises(DataError, match="another settings"):
+    with pytest.raises(DataError, match="another model and settings"):
         ran(questions, tmp_path / "out", other, [], [])
 
 

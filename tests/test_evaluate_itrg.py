@@ -12,12 +12,13 @@ import pytest
 
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import ranking
-from assistant.evaluation.answers import Experiment, Setting, claim, method, prepare, settings_of
+from assistant.evaluation.answers import Experiment, claim, method, prepare, settings_of
 from assistant.evaluation.searching import Finder, check_loops
+from assistant.evaluation.setting import Setting
 from assistant.evaluation.shots import Demonstrator, demonstrating, draw
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import answer_recall
-from assistant.protocols import Parts
+from assistant.protocols import Parts, silent
 from assistant.types import Message, Messages, Options
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluate_answers import CAPITALS, files, passages, ran  # noqa: F401 - a fixture is among them
@@ -236,9 +237,9 @@ def test_rankings_by_itrg_search_with_the_question_and_the_document(norway, part
     experiment = ranking.Experiment(corpus, questions, questions, loops=("question", "itrg_refresh", "generate"))
     library = Library("Norway", "France")
     parts = replace(parts, llm=Writer(knows_after_a_detour), retriever=library)
-    run = ranking.open_run(tmp_path / "out", experiment, "m")
-    finder = Finder(parts.settings, library, lambda: parts, iterations=2)
-    ranking.measure(experiment, ranking.prepare(experiment), run, finder, lambda done, total: None)
+    task = ranking.Ranking(experiment, ranking.prepare(experiment), "m")
+    run = task.open(tmp_path / "out")
+    task.fill(run, Finder(parts.settings, library, lambda: parts, iterations=2), silent)
     assert run.rows["itrg_refresh", "q"]["ranking"] == ["norway", "france"]
     assert run.rows["generate", "q"]["queries"] == [
         {"name": "document", "text": "capital of Norway? The city of Oslo, says France."}

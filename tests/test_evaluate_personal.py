@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from assistant.commands import evaluate_personal
+from assistant.commands import evaluate_turns
 from assistant.commands.experiment import Nothing
 from assistant.errors import DataError
-from assistant.evaluation.personal import measure, open_run, read_pairs, summarise
+from assistant.evaluation.personal import Pair, Personal, read_pairs
+from assistant.experiment.runs import Run
 from assistant.protocols import Parts, silent
 from assistant.settings import Settings
 from tests.scripted import WORDS, ScriptedLLM
@@ -25,16 +27,24 @@ def written(folder: Path, *rows: dict[str, object]) -> Path:
     return path
 
 
+def ran(path: Path, pairs: list[Pair], folder: Path, given: Parts) -> tuple[Personal, Run[str]]:
+    task = Personal(path, {pair.id: pair for pair in pairs}, "m")
+    run = task.open(folder)
+    task.fill(run, given, silent)
+    return task, run
+
+
 def parts(*replies: str) -> Parts:
     return Parts(Settings(), ScriptedLLM(list(replies)), WORDS, Nothing())
 
 
 def test_a_rewrite_is_right_that_says_what_it_must_say(tmp_path: Path) -> None:
     plain = {"facts": ["I live in Oslo."], "question": "Is the earth flat?", "must": ["^is the earth flat"]}
-    pairs = read_pairs(written(tmp_path, LIVES, LIVES, plain))
-    rows = measure(pairs, parts("How large is Norway?", "How large is Oslo?", plain["question"]), None, silent)
-    assert [rows[pair.id]["right"] for pair in pairs] == [True, False, True]
-    summary = summarise(pairs, rows)
+    path = written(tmp_path, LIVES, LIVES, plain)
+    given = parts("How large is Norway?", "How large is Oslo?", plain["question"])
+    task, run = ran(path, read_pairs(path), tmp_path / "out", given)
+    assert [row["right"] for row in run.rows.values()] == [True, False, True]
+    summary = task.summarise(run.rows)
     assert (summary["n"], summary["accuracy"]) == (3, pytest.approx(2 / 3))
     assert summary["kinds"]["country"]["value"] == 0.5
 
@@ -42,7 +52,8 @@ def test_a_rewrite_is_right_that_says_what_it_must_say(tmp_path: Path) -> None:
 def test_the_facts_and_what_was_said_are_told_to_the_model(tmp_path: Path) -> None:
     row = {**LIVES, "history": [["Is Norway in the EU?", "No, it isn't."]]}
     given = parts("How large is Norway?")
-    measure(read_pairs(written(tmp_path, row)), given, None, silent)
+    path = written(tmp_path, row)
+    ran(path, read_pairs(path), tmp_path / "out", given)
     assert isinstance(given.llm, ScriptedLLM)
     shown = given.llm.prompts[0][-1].content
     assert all(text in shown for text in ("I live in Oslo.", "Is Norway in the EU?", "How large is my country?"))
@@ -51,23 +62,23 @@ def test_the_facts_and_what_was_said_are_told_to_the_model(tmp_path: Path) -> No
 def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
     path = written(tmp_path, LIVES, {**LIVES, "question": "How old is my country?"})
     pairs = read_pairs(path)
-    measure(pairs[:1], parts("How large is Norway?"), open_run(tmp_path / "out", path, "m"), silent)
-    rows = measure(pairs, parts("How old is Norway?"), open_run(tmp_path / "out", path, "m"), silent)
-    assert all(rows[pair.id]["right"] for pair in pairs)
-    with pytest.raises(DataError):
-        open_run(tmp_path / "out", path, "another model")
+    ran(path, pairs[:1], tmp_path / "out", parts("How large is Norway?"))
+    task, run = ran(path, pairs, tmp_path / "out", parts("How old is Norway?"))
+    assert all(run.rows[pair.id]["right"] for pair in pairs)
+    with pytest.raises(DataError, match="another model"):
+        replace(task, model="another").open(tmp_path / "out")
 
 
 def test_the_command_prints_the_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(evaluate_personal, "load_embedder", lambda *_: WORDS)
-    monkeypatch.setattr(evaluate_personal, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
+    monkeypatch.setattr(evaluate_turns, "embedder_of", lambda *_: WORDS)
+    monkeypatch.setattr(evaluate_turns, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
     path = written(tmp_path, {**LIVES, "split": "dev"}, {**LIVES, "split": "test"})
-    evaluate_personal.personal(pairs=path, split="test", as_json=True)
+    evaluate_turns.personal(pairs=path, split="test", as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert (told["accuracy"], told["n"]) == (1.0, 1)
-    evaluate_personal.personal(pairs=path)
+    evaluate_turns.personal(pairs=path)
     assert "How large is Norway?" in " ".join(capsys.readouterr().out.split())
 
 

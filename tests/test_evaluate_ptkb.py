@@ -152,7 +152,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     app.command()(evaluate_ptkb.memory)
 
     def run(embedder: Embedder, *arguments: str) -> dict[str, Any]:
-        monkeypatch.setattr(evaluate_ptkb, "load_embedder", lambda settings, progress: embedder)
+        monkeypatch.setattr(evaluate_ptkb, "embedder_of", lambda settings: embedder)
         done = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
@@ -213,9 +213,9 @@ def test_memory_is_measured_by_hand_checkable_shares(run: Any, embedder: Embedde
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"turns": None}, "line 1, has no turns"),
-        ({"turns": [3]}, "has no turns"),
-        ({"persona_2": []}, "has no persona_2"),
+        ({"turns": None}, "line 1, is no dialogue of .*: 'turns'"),
+        ({"turns": [3]}, "'turns.0'"),
+        ({"persona_2": []}, "'persona_2'"),
     ],
 )
 def test_broken_dialogues_are_named(tmp_path: Path, change: dict[str, Any], says: str) -> None:

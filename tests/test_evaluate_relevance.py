@@ -8,9 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.evaluate_relevance import relevance as command
+from assistant.commands.evaluate_judges import relevance as command
 from assistant.errors import DataError, ModelError, UtteranceError
-from assistant.evaluation.relevance import Experiment, calibrated, measure, open_run, prepare, summarise
+from assistant.evaluation.relevance import Estimates, Experiment, prepare
 from assistant.evaluation.relevance_report import table
 from assistant.judges.relevance.calibration import Calibration
 from assistant.protocols import silent
@@ -57,10 +57,10 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def ran(experiment: Experiment, estimator: Fixed, out: Path, **calibration):
-    material = prepare(experiment)
-    run = open_run(out, experiment, material, estimator.name, "m")
-    measure(experiment, material, run, estimator, Alphabetical(), lambda done, total: None)
-    return summarise(experiment, material, run, estimator.name, **calibration), material, run
+    task = Estimates(experiment, prepare(experiment), estimator.name, "m", **calibration)
+    run = task.open(out)
+    task.fill(run, (estimator, Alphabetical()), silent)
+    return task.summarise(run.rows), task, run
 
 
 RIGHT = {(f"capital of {one}?", one): 0.95 for one in TOWNS}
@@ -116,10 +116,10 @@ def test_what_nothing_answers_has_no_rank_and_what_finds_nothing_has_the_worst(f
         def search(self, query: str, k: int) -> list[Passage]:
             return [] if "nowhere" in query else super().search(query, k)
 
-    material = prepare(experiment)
-    run = open_run(tmp_path / "out", experiment, material, "fixed", "m")
-    measure(experiment, material, run, Fixed(RIGHT), Half(), silent)
-    summary = summarise(experiment, material, run, "fixed")
+    task = Estimates(experiment, prepare(experiment), "fixed", "m")
+    run = task.open(tmp_path / "out")
+    task.fill(run, (Fixed(RIGHT), Half()), silent)
+    summary = task.summarise(run.rows)
     assert summary["R@1"] == pytest.approx(0.5)
     assert summary["bm25"]["R@1"] == 0
 
@@ -146,7 +146,7 @@ def test_sets_without_gold_count_as_the_share_that_is_asked_for(files, tmp_path)
     # of Kenya's passage it is so unsure that at 0.5 the set with it counts as unanswerable, too
     unsure = {**RIGHT, ("capital of Kenya?", "Kenya"): 0.3, ("capital of Kenya?", "Peru"): 0.4}
     experiment = Experiment(*files, depth=4, k=4, share=0.2, thresholds=(0.5, 0.35))
-    summary, material, run = ran(experiment, Fixed(unsure), tmp_path / "out")
+    summary, task, run = ran(experiment, Fixed(unsure), tmp_path / "out")
     without = summary["gold_withheld"]
     assert without["share"] == pytest.approx(0.2)
     # said: one of four with gold (0.8 each), and four of four without (0.2 each)
@@ -155,7 +155,7 @@ def test_sets_without_gold_count_as_the_share_that_is_asked_for(files, tmp_path)
         {"threshold": 0.35, "precision": 1, "recall": pytest.approx(0.75), "f1": pytest.approx(6 / 7), "given_up": 0},
     ]
     assert "20% of all" in table(summary)
-    fixed = summarise(replace(experiment, thresholds=(0.35,)), material, run, "fixed")["gold_withheld"]
+    fixed = replace(task, experiment=replace(experiment, thresholds=(0.35,))).summarise(run.rows)["gold_withheld"]
     assert (fixed["precision"], fixed["recall"]) == (1, pytest.approx(0.75))
 
 
@@ -163,10 +163,10 @@ def test_a_set_is_judged_by_what_is_shown_of_it(files, tmp_path) -> None:
     # Kenya's passage ranks second, so that a set of one has no gold
     unsure = {**RIGHT, ("capital of Kenya?", "Kenya"): 0.3, ("capital of Kenya?", "Peru"): 0.4}
     experiment = Experiment(*files, depth=4, k=1)
-    summary, material, run = ran(experiment, Fixed(unsure), tmp_path / "out")
+    summary, task, run = ran(experiment, Fixed(unsure), tmp_path / "out")
     assert summary["unanswerable_share"] == pytest.approx(0.4)
     assert summary["thresholds"][0] == {"threshold": 0.5, "precision": 1, "recall": 1, "f1": 1, "given_up": 0}
-    deeper = summarise(replace(experiment, k=2), material, run, "fixed")
+    deeper = replace(task, experiment=replace(experiment, k=2)).summarise(run.rows)
     assert deeper["unanswerable_share"] == pytest.approx(0.2)
     assert deeper["thresholds"][0]["precision"] == 0.5
 
@@ -174,8 +174,8 @@ def test_a_set_is_judged_by_what_is_shown_of_it(files, tmp_path) -> None:
 def test_a_question_is_never_measured_with_the_threshold_it_chose(files, tmp_path) -> None:
     # Of Mars nothing is known, and yet Peru is taken for it with 0.85: only a threshold of 0.9 tells
     wrong = {("capital of Mars?", "Peru"): 0.85}
-    summary, material, _ = ran(Experiment(*files, depth=4, k=4, seed=1), Fixed({**RIGHT, **wrong}), tmp_path / "out")
-    place = [question.id for question in material.questions].index("qMars")
+    summary, task, _ = ran(Experiment(*files, depth=4, k=4, seed=1), Fixed({**RIGHT, **wrong}), tmp_path / "out")
+    place = [question.id for question in task.material.questions].index("qMars")
     # only the half without Mars is measured at a threshold that Mars chose
     assert summary["threshold_of_halves"][1 - place % 2] == 0.9
     assert summary["threshold_of_halves"][place % 2] == 0.5
@@ -225,14 +225,14 @@ def test_a_killed_run_goes_on(files, tmp_path) -> None:
 def test_calibration_is_fitted_on_the_other_half_and_saved_from_all(files, tmp_path) -> None:
     confident = Fixed(dict.fromkeys(RIGHT, 0.6))
     experiment = Experiment(*files, depth=4, k=4)
-    plain, material, run = ran(experiment, confident, tmp_path / "out")
-    better = summarise(experiment, material, run, "fixed", method="platt")
+    plain, task, run = ran(experiment, confident, tmp_path / "out")
+    better = replace(task, method="platt").summarise(run.rows)
     assert better["calibration"] == "platt"
     assert better["ece"] < plain["ece"] / 4
     assert better["R@1"] == plain["R@1"]
-    curve = calibrated(material, run, "platt", "fixed")
+    curve = task.fitted(task.material.questions, run.rows, "platt")
     assert curve.pairs == 20
-    assert summarise(experiment, material, run, "fixed", calibration=curve)["ece"] < plain["ece"] / 4
+    assert replace(task, calibration=curve).summarise(run.rows)["ece"] < plain["ece"] / 4
 
 
 def test_an_estimator_that_tells_nothing_is_not_calibrated(files, tmp_path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from assistant.__main__ import app
-from assistant.commands import evaluate_scenarios
+from assistant.commands import evaluate_turns
 from assistant.errors import DataError, ModelError
-from assistant.evaluation import scenarios as measured
-from assistant.evaluation.scenarios import Scenario, answers, open_run, read_scenarios, summarise, table, verdict
+from assistant.evaluation.scenarios import Scenario, Scenarios, read_scenarios, verdict
+from assistant.experiment.runs import Run
 from assistant.library.shelves import open_shelves, own_library
 from assistant.protocols import Parts, silent
 from assistant.settings import RelevanceSettings, Settings, TurnSettings
@@ -48,6 +48,17 @@ class Scripted:
     def parts(self, user: str, choices: Choices) -> Parts:
         self.asked_for.append(user)
         return self._parts
+
+
+def task_of(path: Path, folder: Path, choices: Choices = CHOICES) -> Scenarios:
+    return Scenarios(path, read_scenarios(path), choices, "m", folder)
+
+
+def ran(path: Path, folder: Path, source: Scripted) -> Run[str]:
+    task = task_of(path, folder)
+    run = task.open(folder)
+    task.fill(run, source, silent)
+    return run
 
 
 def scenario(**changes: object) -> Scenario:
@@ -102,10 +113,8 @@ def test_whole_turns_are_run_and_judged_and_a_run_goes_on(parts: Parts, tmp_path
         {**ROW, "id": "b", "kind": "talk", "ask": "And why?", "facts": ["I'm vegan."], "expect": "uncited",
          "history": [["What holds iron?", "Lentils hold iron. [1]"]]},
     )  # fmt: skip
-    asked = read_scenarios(path)
-    run = open_run(tmp_path / "out", path, CHOICES, "m")
     source = Scripted(parts, "Lentils hold iron.", "Why do lentils hold iron?", "Lentils hold protein.")
-    measured.measure(asked, run, lambda: source, CHOICES, silent)
+    run = ran(path, tmp_path / "out", source)
     assert source.llm.replies == []
     # the reply of the history is given without its marker, as the page keeps it
     assert "Lentils hold iron." in str(source.llm.prompts[1])
@@ -114,19 +123,18 @@ def test_whole_turns_are_run_and_judged_and_a_run_goes_on(parts: Parts, tmp_path
     assert (good["passed"], good["why"], good["origin"]) == (True, "", "passages")
     assert [(one["n"], one["passage_id"], one["title"]) for one in good["citations"]] == [(1, "p1", "Lentils")]
     assert (bad["passed"], bad["why"]) == (False, "1 citation(s), where none should be.")
-    again = open_run(tmp_path / "out", path, CHOICES, "m")
-    measured.measure(asked, again, lambda: pytest.fail("loaded for nothing"), CHOICES, silent)
+    again = task_of(path, tmp_path / "out").open(tmp_path / "out")
+    assert task_of(path, tmp_path / "out").is_done(again)
     assert again.rows == run.rows
     with pytest.raises(DataError, match="another strategy"):
-        open_run(tmp_path / "out", path, replace(CHOICES, strategy="summary"), "m")
+        task_of(path, tmp_path / "out", replace(CHOICES, strategy="summary")).open(tmp_path / "out")
 
 
 def test_parts_that_cannot_be_had_fail_the_turn_alone(parts: Parts, tmp_path: Path) -> None:
     path = lines(tmp_path / "s.jsonl", ROW)
     source = Scripted(parts)
     source.parts = lambda user, choices: (_ for _ in ()).throw(ModelError("There is no library 'x'."))
-    run = open_run(tmp_path / "out", path, CHOICES, "m")
-    measured.measure(read_scenarios(path), run, lambda: source, CHOICES, silent)
+    run = ran(path, tmp_path / "out", source)
     assert run.rows["a"]["why"] == "The turn failed: There is no library 'x'."
 
 
@@ -149,8 +157,7 @@ def test_documents_are_searched_beside_the_library_and_removed(settings: Setting
     )  # fmt: skip
     source = Shelves(Parts(settings, ScriptedLLM(), WORDS, FixedRetriever([])), "It is on 24 June.", "unknown")
     source.llm.replies += ["unknown"] * 4
-    run = open_run(tmp_path / "out", path, CHOICES, "m")
-    measured.measure(read_scenarios(path), run, lambda: source, CHOICES, silent)
+    ran(path, tmp_path / "out", source)
     with_document, without = seen.values()
     assert with_document[0] == "heron"
     assert set(with_document) == {"heron", "Lentils"}
@@ -162,9 +169,8 @@ def test_documents_are_searched_beside_the_library_and_removed(settings: Setting
 @pytest.mark.lucene
 def test_a_document_that_cannot_be_read_is_named(parts: Parts, tmp_path: Path) -> None:
     path = lines(tmp_path / "s.jsonl", {**ROW, "documents": [{"name": "a.xyz", "text": "Text."}]})
-    run = open_run(tmp_path / "out", path, CHOICES, "m")
     with pytest.raises(DataError, match=r"Scenario a: the document a.xyz can't be used \(this kind of file"):
-        measured.measure(read_scenarios(path), run, lambda: Scripted(parts), CHOICES, silent)
+        ran(path, tmp_path / "out", Scripted(parts))
 
 
 @pytest.mark.parametrize(
@@ -199,20 +205,23 @@ def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
         read_scenarios(tmp_path / "empty.jsonl")
 
 
-def test_shares_have_wilson_intervals_and_answers_stand_in_full() -> None:
+def test_shares_have_wilson_intervals_and_answers_stand_in_full(tmp_path: Path) -> None:
     some = [scenario(id=str(n), kind="library" if n < 4 else "talk") for n in range(5)]
     row = {"why": "", "citations": [], "origin": "passages", "seconds": 2.0, "answer": "Lentils.\n\nBeans."}
     rows = {one.id: {**row, "id": one.id, "passed": one.id in {"0", "1", "2"}} for one in some}
-    summary = summarise(some, rows)
+    task = Scenarios(lines(tmp_path / "s.jsonl", ROW), {one.id: one for one in some}, CHOICES, "m", tmp_path)
+    run = task.open(tmp_path)
+    run.rows.update(rows)
+    summary = task.summarise(rows)
     # Wilson (1927) for 3 of 4 at z = 1.96
     assert summary["kinds"]["library"] == {
         "value": 0.75, "low": pytest.approx(0.3006, abs=1e-3), "high": pytest.approx(0.9544, abs=1e-3), "n": 4,
     }  # fmt: skip
     assert summary["kinds"]["talk"]["value"] == 0
     assert (summary["overall"]["value"], summary["overall"]["n"]) == (0.6, 5)
-    assert "| library | 75% | 30% to 95% | 4 |" in table(summary)
-    assert "> Lentils.\n> \n> Beans." in answers(some, rows)
-    assert "### 4: FAILED" in answers(some, rows)
+    assert "| library | 75% | 30% to 95% | 4 |" in task.table(summary)
+    assert "> Lentils.\n> \n> Beans." in task.details(summary, run)
+    assert "### 4: FAILED" in task.details(summary, run)
 
 
 def test_the_command_writes_rows_summary_and_report(
@@ -223,8 +232,8 @@ def test_the_command_writes_rows_summary_and_report(
         data_dir=tmp_path, hub=False, relevance=RelevanceSettings(estimator="none"),
         turn=TurnSettings(strategy="concat", loop="retrieve_then_generate"),
     )  # fmt: skip
-    monkeypatch.setattr(evaluate_scenarios, "ready", lambda knobs: source)
-    monkeypatch.setattr(evaluate_scenarios, "settings_of", lambda *_, **__: usual)
+    monkeypatch.setattr(evaluate_turns, "ready", lambda knobs: source)
+    monkeypatch.setattr("assistant.commands.experiment.settings_of", lambda *_, **__: usual)
     path = lines(tmp_path / "s.jsonl", ROW)
     given = ["evaluate", "scenarios", "--scenarios", str(path), "--out", str(tmp_path / "out"), "--json"]
     result = CliRunner().invoke(app, given)

@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.evaluate_weighing import re_rag as command
+from assistant.commands.evaluate_judges import re_rag as command
 from assistant.errors import DataError
-from assistant.evaluation.weighing import METHODS, Experiment, measure, open_run, prepare, summarise, table
+from assistant.evaluation.weighing import METHODS, Experiment, Weighing, prepare
 from assistant.experiment.datasets import Question
 from assistant.protocols import Parts, silent
 from assistant.types import Passage, Relevance
@@ -50,16 +50,14 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def ran(files, settings, folder: Path, replies: list[str], confidences=CONFIDENCE, k: int = 3):
     experiment = Experiment(*files, depth=4, k=k)
-    questions = prepare(experiment)
-    estimator = Sure(confidences)
-    run = open_run(folder, experiment, "m", estimator)
-    parts = Parts(settings, ScriptedLLM(list(replies)), WORDS, FixedRetriever(PASSAGES))
-    measure(experiment, questions, run, parts, estimator, silent)
-    return summarise(experiment, questions, run), run, experiment, questions
+    task = Weighing(experiment, prepare(experiment), "m", "m", Sure(confidences))
+    run = task.open(folder)
+    task.fill(run, Parts(settings, ScriptedLLM(list(replies)), WORDS, FixedRetriever(PASSAGES)), silent)
+    return task.summarise(run.rows), run, task
 
 
 def test_each_part_of_it_does_what_it_says(files, settings, tmp_path) -> None:
-    summary, run, *_ = ran(files, settings, tmp_path / "out", ["Quito", "Quito", "unknown", "Lima", "La Paz"])
+    summary, run, task = ran(files, settings, tmp_path / "out", ["Quito", "Quito", "unknown", "Lima", "La Paz"])
     assert run.rows["a"]["gold_at"] == [3]
     assert run.rows["a"]["own"] == "La Paz"
     found = {name: one["value"] for name, one in summary["methods"].items()}
@@ -73,7 +71,7 @@ def test_each_part_of_it_does_what_it_says(files, settings, tmp_path) -> None:
     assert low["answerable"] == {"sets": 1, "right": 1}
     assert low["unanswerable"]["sets"] == 0
     assert low["mixed"]["value"] == 1
-    assert "| re_rag | 1.000 |" in table(summary)
+    assert "| re_rag | 1.000 |" in task.table(summary)
     assert set(found) == set(METHODS)
 
 
@@ -83,49 +81,50 @@ def test_a_question_too_long_for_the_model_counts_as_wrong_and_the_run_goes_on(f
             return 5000
 
     experiment = Experiment(*files, depth=4, k=3)
-    questions = prepare(experiment)
-    run = open_run(tmp_path / "out", experiment, "m", Sure(CONFIDENCE))
-    measure(
-        experiment, questions, run, Parts(settings, Narrow(), WORDS, FixedRetriever(PASSAGES)), Sure(CONFIDENCE), silent
-    )
+    task = Weighing(experiment, prepare(experiment), "m", "m", Sure(CONFIDENCE))
+    run = task.open(tmp_path / "out")
+    task.fill(run, Parts(settings, Narrow(), WORDS, FixedRetriever(PASSAGES)), silent)
     assert "does not fit the model's context" in run.rows["a"]["error"]
-    summary = summarise(experiment, questions, run)
+    summary = task.summarise(run.rows)
     assert {one["value"] for one in summary["methods"].values()} == {0}
 
 
 def test_likelihoods_count_and_unknown_answers_do_not(files, settings, tmp_path) -> None:
-    _, run, experiment, questions = ran(files, settings, tmp_path / "out", ["Lima", "unknown", "Quito", "Quito", ""])
+    _, run, task = ran(files, settings, tmp_path / "out", ["Lima", "unknown", "Quito", "Quito", ""])
     row = run.rows["a"]
     row["scores"] = [0.0, 5.0, 0.0, -9.0]
     row["logs"] = [log(0.9), log(0.9), log(0.2), log(0.2)]
-    found = summarise(experiment, questions, run)["methods"]
+    found = task.summarise(run.rows)["methods"]
     assert found["re_rag"]["value"] == 1
     row["logs"][2] = log(0.95)
-    assert summarise(experiment, questions, run)["methods"]["re_rag"]["value"] == 0
+    assert task.summarise(run.rows)["methods"]["re_rag"]["value"] == 0
     # likelihoods alone know nothing of relevance
     row["scores"] = [-9.0, 0.0, 9.0, 0.0]
     row["logs"] = [log(0.9), log(0.9), log(0.4), log(0.4)]
-    found = summarise(experiment, questions, run)["methods"]
+    found = task.summarise(run.rows)["methods"]
     assert (found["likelihood only"]["value"], found["re_rag"]["value"]) == (1, 0)
 
 
 def test_abstaining_and_the_models_own_answers(files, settings, tmp_path) -> None:
-    _, run, experiment, _ = ran(files, settings, tmp_path / "out", ["Quito", "Quito", "Quito", "Quito", "Lima"])
+    _, run, task = ran(files, settings, tmp_path / "out", ["Quito", "Quito", "Quito", "Quito", "Lima"])
     unsure = {**run.rows["a"], "scores": [-3.0] * 4, "gold_at": []}
     sure = {**run.rows["a"], "scores": [3.0] * 4, "answers": ["Lima"] * 4, "own": "Quito", "gold_at": [0]}
-    questions = []
+    questions = {}
     for n in range(4):
         row = {**(unsure if n < 2 else sure), "id": f"q{n}"}
         run.rows[f"q{n}"] = row
-        questions.append(Question(f"q{n}", "?", ("Lima",), ("p0",)))
-    low = summarise(experiment, questions, run)["under_threshold"]
+        questions[f"q{n}"] = Question(f"q{n}", "?", ("Lima",), ("p0",))
+    task = replace(task, items=questions)
+    low = task.summarise(run.rows)["under_threshold"]
     assert low["abstained"] == 0.5
     assert low["answerable_abstaining"] == {"sets": 2, "right": 1}
     assert low["unanswerable"] == {"sets": 2, "right": 0}
     assert low["unanswerable_abstaining"] == {"sets": 2, "right": 1}
     assert (low["mixed"]["value"], low["mixed_gain"], low["mixed_loss"]) == (1, 2, 0)
     assert low["closed_book"]["value"] == 0.5
-    lower = summarise(replace(experiment, thresholds=(0.01, 0.02)), questions, run)["under_threshold"]
+    lower = replace(task, experiment=replace(task.experiment, thresholds=(0.01, 0.02))).summarise(run.rows)[
+        "under_threshold"
+    ]
     assert (lower["abstained"], lower["threshold_of_halves"]) == (0, [0.01, 0.01])
 
 
@@ -135,21 +134,21 @@ def test_a_threshold_that_is_none_is_told(files) -> None:
 
 
 def test_a_run_goes_on_and_refuses_others(files, settings, tmp_path) -> None:
-    _, run, experiment, _ = ran(files, settings, tmp_path / "out", ["a", "b", "c", "d", "e"])
+    _, run, task = ran(files, settings, tmp_path / "out", ["a", "b", "c", "d", "e"])
     ran(files, settings, tmp_path / "out", [])
     other = Sure({})
     other.name = "other"
     with pytest.raises(DataError, match="another estimator"):
-        open_run(run.folder, experiment, "m", other)
-    doubting = replace(experiment, uncertainty="lowest_logprob < 0.5")
+        replace(task, estimator=other).open(run.folder)
+    doubting = replace(task, experiment=replace(task.experiment, uncertainty="lowest_logprob < 0.5"))
     with pytest.raises(DataError, match="another uncertainty"):
-        open_run(run.folder, doubting, "m", Sure({}))
+        doubting.open(run.folder)
     # one that was begun before runs told: nobody knows how it was
     told = json.loads((run.folder / "run.json").read_text())
     del told["uncertainty"]
     (run.folder / "run.json").write_text(json.dumps(told))
     with pytest.raises(DataError, match="another uncertainty"):
-        open_run(run.folder, experiment, "m", Sure({}))
+        task.open(run.folder)
 
 
 def test_what_can_not_be_measured_is_said(files, tmp_path) -> None:

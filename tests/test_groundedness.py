@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 
 from assistant.commands.evaluate import app
 from assistant.errors import DataError
-from assistant.evaluation import groundedness as measured
-from assistant.evaluation.groundedness import Plan, agreement, is_meta_talk, open_run, read_labels, summarise, to_read
+from assistant.evaluation.groundedness import Groundedness, agreement, is_meta_talk, read_labels, to_read
 from assistant.experiment.datasets import read_questions
 from assistant.experiment.runs import Run
-from assistant.protocols import Parts
+from assistant.protocols import Parts, silent
 from assistant.types import Choices, Passage
 from tests.fixtures_models import sharing_models
 from tests.scripted import FixedRetriever, ScriptedLLM, WordJudge
@@ -35,18 +34,20 @@ def questions(tmp_path: Path) -> Path:
     return lines(tmp_path / "q.jsonl", {"id": "q1", "question": "What holds iron?"})
 
 
-def run_of(plan: Plan, folder: Path, parts: Parts, replies: list[object], choices: list[dict[str, float]]) -> Run[str]:
-    run = open_run(folder, plan, "m")
+def run_of(
+    task: Groundedness, folder: Path, parts: Parts, replies: list[object], choices: list[dict[str, float]]
+) -> Run[str]:
+    run = task.open(folder)
     llm = ScriptedLLM(replies, choices)
-    parts = replace(parts, llm=llm, retriever=FixedRetriever(PASSAGES))
-    measured.measure(read_questions(plan.questions), plan, run, parts, lambda done, total: None)
+    task.fill(run, replace(parts, llm=llm, retriever=FixedRetriever(PASSAGES)), silent)
     assert (llm.replies, llm.choices) == ([], [])
     return run
 
 
-def plan_of(questions: Path, **changes: object) -> Plan:
+def plan_of(questions: Path, **changes: object) -> Groundedness:
     choices = Choices(strategy="concat", loop="retrieve_then_generate", k=2, below="answer")
-    return replace(Plan(questions, "test", choices, "extractive", 0.5), **changes)
+    asked = {one.id: one for one in read_questions(questions)}
+    return replace(Groundedness(questions, asked, choices, "extractive", 0.5, "m"), **changes)
 
 
 def values(summary: dict[str, object]) -> dict[str, float]:
@@ -66,7 +67,7 @@ def test_citations_and_support_are_counted_by_asking_whole_passages(questions: P
     assert (first["cited"], first["asked"]) == (["p1"], {"p1": 0.2, "p2": 0.2})
     assert (second["cited"], second["asked"]) == ([], {"p1": 0.2, "p2": 0.9})
     assert third["asked"] == {"p1": 0.2, "p2": 0.2}
-    summary = summarise(read_questions(questions), plan, run, seed=0)
+    summary = plan.summarise(run.rows)
     assert values(summary) == {
         "answered": 1,
         "supported": pytest.approx(1 / 3),
@@ -79,7 +80,7 @@ def test_citations_and_support_are_counted_by_asking_whole_passages(questions: P
 def test_an_answer_that_is_cited_rightly(questions: Path, parts: Parts, tmp_path: Path) -> None:
     plan = plan_of(questions)
     run = run_of(plan, tmp_path / "out", parts, ["Lentils hold iron."], [YES])
-    summary = summarise(read_questions(questions), plan, run, seed=0)
+    summary = plan.summarise(run.rows)
     assert set(values(summary).values()) == {1.0}
 
 
@@ -88,14 +89,14 @@ def test_a_run_goes_on_and_only_as_it_was_begun(questions: Path, parts: Parts, t
     run_of(plan, tmp_path / "out", parts, ["Lentils hold iron."], [YES])
     run_of(plan, tmp_path / "out", parts, [], [])
     with pytest.raises(DataError, match="another digest"):
-        open_run(tmp_path / "out", replace(plan, digest="llm"), "m")
+        replace(plan, digest="llm").open(tmp_path / "out")
 
 
 def test_nothing_answered_is_told(questions: Path, parts: Parts, tmp_path: Path) -> None:
     plan = plan_of(questions)
     run = run_of(plan, tmp_path / "out", parts, ["unknown"], [])
     with pytest.raises(DataError, match="None of the questions was answered"):
-        summarise(read_questions(questions), plan, run, seed=0)
+        plan.summarise(run.rows)
 
 
 @pytest.mark.parametrize(
@@ -122,20 +123,20 @@ def test_meta_talk_is_counted_where_passages_are_summarised(questions: Path, par
     parts = replace(parts, settings=settings.model_copy(update={"turn": turn}))
     summaries = ["This passage is about lentils.", "Milk holds lactose."]
     run = run_of(plan, tmp_path / "out", parts, [*summaries, "Lentils hold iron."], [YES])
-    assert values(summarise(read_questions(questions), plan, run, seed=0))["meta talk"] == 0.5
+    assert values(plan.summarise(run.rows))["meta talk"] == 0.5
 
 
 def test_agreement_with_a_reading(questions: Path, parts: Parts, tmp_path: Path) -> None:
     plan = plan_of(questions)
     answer = "Lentils hold iron. Milk holds calcium."
     run = run_of(plan, tmp_path / "out", parts, [answer], [YES, YES])
-    asked = to_read(read_questions(questions), run, 9, seed=0)
+    asked = to_read(run.rows.values())
     assert {row["id"] for row in asked} == {"q1/0", "q1/1"}
     assert "asked" not in asked[0]
     assert [one["id"] for one in asked[0]["passages"]] == ["p1", "p2"]
     said = {"q1/0": ["p1"], "q1/1": []}
     file = lines(tmp_path / "l.jsonl", *({**row, "supporting": said[row["id"]]} for row in asked))
-    found = agreement(read_labels(file), run, plan.threshold)
+    found = agreement(read_labels(file), run.rows, plan.threshold)
     assert found["sentences"]["agree"] == 1
     assert found["sentences"]["supported by the check alone"] == 1
     assert found["citations"]["read"] == 2
@@ -146,7 +147,7 @@ def test_labels_that_do_not_fit_are_refused(questions: Path, parts: Parts, tmp_p
     run = run_of(plan_of(questions), tmp_path / "out", parts, ["Lentils hold iron."], [YES])
     other = lines(tmp_path / "other.jsonl", {"id": "q1/0", "sentence": "Another one.", "supporting": []})
     with pytest.raises(DataError, match="'q1/0' is of a sentence that this run does not have"):
-        agreement(read_labels(other), run, 0.5)
+        agreement(read_labels(other), run.rows, 0.5)
     with pytest.raises(DataError, match=r"open.jsonl, line 1, is no label"):
         read_labels(lines(tmp_path / "open.jsonl", {"id": "q1/0", "sentence": "x", "supporting": None}))
     for wrong in ({"supporting": "p7"}, {"supporting": [7]}, {"supporting": [], "id": ["q1/0"]}):
@@ -159,8 +160,6 @@ def test_labels_that_do_not_fit_are_refused(questions: Path, parts: Parts, tmp_p
 @pytest.mark.model
 @pytest.mark.lucene
 def test_a_summariser_that_cannot_be_had_is_no_evaluation(files, embedder, tmp_path, monkeypatch) -> None:  # noqa: F811
-    import assistant.__main__  # noqa: F401
-
     monkeypatch.setenv("SEQUITUR_TURN__DIGEST", "seq2seq")
     monkeypatch.setenv("SEQUITUR_TURN__SUMMARISER", "/no/such/model")
     words = ["groundedness", "--questions", files[1], "--corpus", files[0], "--out", tmp_path / "g"]
@@ -173,8 +172,6 @@ def test_a_summariser_that_cannot_be_had_is_no_evaluation(files, embedder, tmp_p
 @pytest.mark.model
 @pytest.mark.lucene
 def test_the_command_end_to_end(files, smollm_path, embedder, tmp_path: Path) -> None:  # noqa: F811
-    import assistant.__main__  # noqa: F401 - registers the command
-
     corpus, questions = files
     words = ["groundedness", "--questions", questions, "--corpus", corpus, "--out", tmp_path / "g", "--limit", 1]
     words += ["--model", "smollm2-135m", "--strategy", "concat", "--loop", "retrieve_then_generate", "--read", 5]

@@ -37,11 +37,11 @@ def last(memo: Memo, text: str, stop: Event | None = None) -> Completion:
 
 def test_a_reply_is_asked_for_once_and_its_seconds_are_kept(tmp_path: Path) -> None:
     first = Slow()
-    memo = Memo(first, tmp_path / "replies.jsonl", "m")
+    memo = Memo(first, tmp_path / "replies.sqlite", "m")
     written = last(memo, "bread")
     assert memo.saved == 0
     again = Slow()
-    reopened = Memo(again, tmp_path / "replies.jsonl", "m")
+    reopened = Memo(again, tmp_path / "replies.sqlite", "m")
     assert last(reopened, "bread") == written
     assert (len(first.prompts), len(again.prompts)) == (1, 0)
     assert 0.01 < reopened.saved < 5
@@ -49,7 +49,7 @@ def test_a_reply_is_asked_for_once_and_its_seconds_are_kept(tmp_path: Path) -> N
 
 def test_of_a_batch_only_what_is_missing_is_asked(tmp_path: Path) -> None:
     llm = Slow()
-    memo = Memo(llm, tmp_path / "replies.jsonl", "m")
+    memo = Memo(llm, tmp_path / "replies.sqlite", "m")
     streamed = last(memo, "bread")
     batch = [prompt(text) for text in ("salt", "bread", "salt", "water")]
     replies = memo.complete(batch, Options(8), Event())
@@ -60,54 +60,42 @@ def test_of_a_batch_only_what_is_missing_is_asked(tmp_path: Path) -> None:
 
 def test_other_options_are_another_question(tmp_path: Path) -> None:
     llm = Slow()
-    memo = Memo(llm, tmp_path / "replies.jsonl", "m")
+    memo = Memo(llm, tmp_path / "replies.sqlite", "m")
     for options in (Options(8), Options(9), Options(8, temperature=0.7), Options(8, temperature=0.7, seed=1)):
         memo.complete([prompt("bread")], options, Event())
     assert len(llm.prompts) == 4
 
 
 def test_choices_are_kept_apart_from_completions(tmp_path: Path) -> None:
-    memo = Memo(Slow(), tmp_path / "replies.jsonl", "m")
+    memo = Memo(Slow(), tmp_path / "replies.sqlite", "m")
     memo.complete([prompt("bread")], Options(8), Event())
     (choice,) = memo.choose([prompt("bread")], ("yes", "no"), Event())
-    (again,) = Memo(ScriptedLLM(), tmp_path / "replies.jsonl", "m").choose([prompt("bread")], ("yes", "no"), Event())
+    (again,) = Memo(ScriptedLLM(), tmp_path / "replies.sqlite", "m").choose([prompt("bread")], ("yes", "no"), Event())
     assert again == choice
     assert sum(choice.probabilities.values()) == pytest.approx(1)
 
 
 def test_a_stopped_reply_is_not_kept(tmp_path: Path) -> None:
     stop = Event()
-    memo = Memo(Slow(), tmp_path / "replies.jsonl", "m")
+    memo = Memo(Slow(), tmp_path / "replies.sqlite", "m")
     stop.set()
     last(memo, "bread", stop)
     memo.complete([prompt("salt")], Options(8), stop)
     assert memo.choose([prompt("salt")], ("yes", "no"), stop)[0].probabilities == {"yes": 0.5, "no": 0.5}
-    assert (tmp_path / "replies.jsonl").read_text() == '{"model": "m"}\n'
-
-
-def test_a_line_that_a_kill_cut_off_is_asked_anew(tmp_path: Path) -> None:
-    file = tmp_path / "replies.jsonl"
-    memo = Memo(Slow(), file, "m")
-    last(memo, "bread")
-    last(memo, "salt")
-    file.write_bytes(file.read_bytes()[:-20])
     llm = Slow()
-    reopened = Memo(llm, file, "m")
-    last(reopened, "bread")
-    last(reopened, "salt")
-    assert [messages[-1].content for messages in llm.prompts] == ["salt"]
-    assert len(file.read_text().splitlines()) == 3
+    last(Memo(llm, tmp_path / "replies.sqlite", "m"), "bread")
+    assert len(llm.prompts) == 1
 
 
-@pytest.mark.parametrize("text", ["not JSON\n", "{}\n", "[1]\n"])
+@pytest.mark.parametrize("text", ["not a database\n", '{"model": "m"}\n'])
 def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "replies.jsonl").write_text(text)
+    (tmp_path / "replies.sqlite").write_text(text)
     with pytest.raises(DataError, match="can't be used"):
-        Memo(Slow(), tmp_path / "replies.jsonl", "m")
+        Memo(Slow(), tmp_path / "replies.sqlite", "m")
 
 
 def test_replies_of_another_model_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "replies.jsonl"
+    file = tmp_path / "replies.sqlite"
     Memo(Slow(), file, "small").complete([prompt("bread")], Options(), Event())
     with pytest.raises(DataError, match="holds replies of small, not of large; choose another file"):
         Memo(Slow(), file, "large")
@@ -127,8 +115,8 @@ class Scoring(Slow):
 def test_scores_are_kept_where_the_model_scores(tmp_path: Path) -> None:
     batch = [(prompt("bread"), "rye"), (prompt("bread"), "never"), (prompt("salt"), "rye")]
     llm, again = Scoring(), Scoring()
-    memo = Memo(llm, tmp_path / "replies.jsonl", "m")
+    memo = Memo(llm, tmp_path / "replies.sqlite", "m")
     assert memo.score(batch[:2], Event()) == [-3.0, -float("inf")]
-    reopened = Memo(again, tmp_path / "replies.jsonl", "m")
+    reopened = Memo(again, tmp_path / "replies.sqlite", "m")
     assert reopened.score(batch, Event()) == [-3.0, -float("inf"), -3.0]
     assert (len(llm.asked), len(again.asked)) == (2, 1)

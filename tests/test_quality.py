@@ -167,9 +167,9 @@ def test_a_source_is_judged_by_a_model_that_never_saw_it(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"text": " "}, "line 1, has no text"),
-        ({"label": "good"}, "line 1, has the label 'good', not one of reliable, unreliable, junk"),
-        ({"split": None}, "line 1, has the split None, not train or test"),
+        ({"text": " "}, "line 1, is no labelled text: 'text'"),
+        ({"label": "good"}, "line 1, is no labelled text: 'label': Input should be 'reliable', 'unreliable' or 'junk'"),
+        ({"split": None}, "line 1, is no labelled text: 'split': Input should be 'train' or 'test'"),
     ],
 )
 def test_broken_lines_are_named(tmp_path: Path, change: dict[str, Any], says: str) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError, SettingsError
-from assistant.evaluation.ranking import Experiment, WithoutStopWords, measure, open_run, prepare, scores, summarise
+from assistant.evaluation.ranking import Experiment, Ranking, WithoutStopWords, prepare, scores
 from assistant.evaluation.searching import Finder
-from assistant.protocols import Parts
+from assistant.protocols import Parts, silent
 from assistant.types import Passage
 from tests.scripted import FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
@@ -67,17 +67,17 @@ def test_more_than_a_hundred_passages_keep_their_order() -> None:
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_loops_are_compared_with_the_first(files, parts, tmp_path, jobs) -> None:
     experiment = Experiment(*files, loops=("question", "draft", "grg"))
-    topics = prepare(experiment)
-    run = open_run(tmp_path / "out", experiment, "m")
+    task = Ranking(experiment, prepare(experiment), "m")
+    run = task.open(tmp_path / "out")
     found, llm = finder(parts, *["fruit"] * 2)
-    measure(experiment, topics, run, found, lambda done, total: None, jobs)
+    task.fill(run, found, silent, jobs)
     # draft and grg share their drafts
     assert llm.replies == []
     assert run.rows["draft", "2"]["ranking"] == ["c"]
     assert run.rows["question", "2"]["ranking"] == ["b", "c"]
     assert run.rows["grg", "2"]["ranking"] == ["c", "b"]
     assert [query["name"] for query in run.rows["grg", "2"]["queries"]] == ["question", "draft"]
-    summary = summarise(experiment, topics, run)
+    summary = task.summarise(run.rows)
     assert summary["loops"]["question"]["RR"]["value"] == 0.75
     assert summary["loops"]["draft"]["RR"]["value"] == 0.5
     assert summary["differences"]["grg"]["RR"]["value"] == pytest.approx(0.25)
@@ -91,9 +91,9 @@ def test_the_question_alone_needs_no_model(files, tmp_path) -> None:
         raise AssertionError("no model is needed")
 
     experiment = Experiment(*files)
-    run = open_run(tmp_path / "out", experiment, "m")
-    found = Finder(Settings(data_dir=tmp_path), RETRIEVER, no_parts)
-    measure(experiment, prepare(experiment), run, found, lambda done, total: None)
+    task = Ranking(experiment, prepare(experiment), "m")
+    run = task.open(tmp_path / "out")
+    task.fill(run, Finder(Settings(data_dir=tmp_path), RETRIEVER, no_parts), silent)
     assert run.rows["question", "1"]["ranking"] == ["a"]
 
 
@@ -121,9 +121,9 @@ def test_a_query_without_a_text_finds_nothing_and_is_counted(files, tmp_path) ->
     queries = lines(tmp_path / "gaps.jsonl", {"id": "1", "resolved": ""}, {"id": "2", "resolved": "fruit"})
     experiment = Experiment(corpus, queries, qrels)
     topics = prepare(experiment)
-    run = open_run(tmp_path / "out", experiment, "m")
-    finder = Finder(Settings(data_dir=tmp_path), RETRIEVER, lambda: None)
-    measure(experiment, topics, run, finder, lambda done, total: None)
+    task = Ranking(experiment, topics, "m")
+    run = task.open(tmp_path / "out")
+    task.fill(run, Finder(Settings(data_dir=tmp_path), RETRIEVER, lambda: None), silent)
     assert run.rows["question", "1"]["ranking"] == []
     assert topics.remarks == {"queries without a text, which find nothing": 1}
 

@@ -352,7 +352,8 @@ def test_the_estimator_can_tell_what_is_unknown(parts: Parts) -> None:
 
 def test_the_estimator_is_compared_as_a_way_to_tell(parts: Parts, tmp_path) -> None:
     from assistant.evaluation import uncertainty
-    from assistant.evaluation.answers import Experiment, Setting, prepare
+    from assistant.evaluation.answers import Experiment, prepare
+    from assistant.evaluation.setting import Setting
     from tests.test_evaluation_data import lines
 
     corpus = lines(tmp_path / "c.jsonl", *({"id": f"p{n}", "contents": "x"} for n in (1, 2, 3)))
@@ -360,11 +361,12 @@ def test_the_estimator_is_compared_as_a_way_to_tell(parts: Parts, tmp_path) -> N
     experiment = Experiment(corpus, lines(tmp_path / "q.jsonl", *asked), ("concat",), (Setting(2),))
     parts = sure(parts, Sure({"p1": 0.2, "p2": 0.7}), "oat drink", "oat drink")
     material = prepare(experiment)
-    run = uncertainty.open_run(tmp_path / "out", experiment, "scripted")
-    uncertainty.measure(experiment, material, run, parts, lambda done, total: None)
+    task = uncertainty.Ways(experiment, material, "scripted")
+    run = task.open(tmp_path / "out")
+    task.fill(run, parts, lambda done, total: None)
     assert [row["confidence"]["relevance"] for row in run.rows.values()] == pytest.approx([0.7, 0.7])
     del run.rows["0"]["confidence"]["relevance"]
-    assert "relevance" not in uncertainty.summarise(material, run, 0)["ways"]
+    assert "relevance" not in task.summarise(run.rows)["ways"]
 
 
 # --- passages that seemed to answer, and gave no answer ----------------------------------------------------------

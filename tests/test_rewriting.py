@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import DataError
-from assistant.evaluation.rewriting import choose, measure, open_run, read_follow_ups, retrieval, rouge1, summarise
+from assistant.evaluation.rewriting import Rewriting, choose, read_follow_ups, rouge1
+from assistant.protocols import silent
 from tests.conftest import ScriptedLLM
 from tests.test_evaluation_data import lines
 from tests.test_ranking import ByWord
@@ -63,9 +64,9 @@ def test_null_is_a_rewrite_that_nobody_made_and_a_reply_that_nobody_gave(tmp_pat
     assert [(one.question, one.reply) for one in when.history] == [
         ("Who is Frank Zappa?", ""), ("Where was he born?", ""),
     ]  # fmt: skip
-    assert choose([born, when], None, 0, None) == [when]
-    silent = IKAT | {"turns": [turn | {"resolved_utterance": None, "response": None} for turn in IKAT["turns"]]}
-    [stay] = read_follow_ups(lines(tmp_path / "i.jsonl", silent))
+    assert choose([born, when], None, 0, None) == {when.id: when}
+    unsaid = IKAT | {"turns": [turn | {"resolved_utterance": None, "response": None} for turn in IKAT["turns"]]}
+    [stay] = read_follow_ups(lines(tmp_path / "i.jsonl", unsaid))
     assert (stay.human, stay.history[0].reply) == ("", "")
 
 
@@ -88,13 +89,13 @@ def test_a_field_of_another_kind_is_named(tmp_path: Path, change: dict, field: s
 
 def test_rewrites_are_compared_with_peoples(parts, tmp_path) -> None:
     path = lines(tmp_path / "d.jsonl", CANARD)
-    follow_ups = read_follow_ups(path)
+    task = Rewriting(path, {one.id: one for one in read_follow_ups(path)}, "m")
     llm = ScriptedLLM(["Where was Frank Zappa born?", "When was he born?"])
-    run = open_run(tmp_path / "out", path, "m")
-    measure(follow_ups, run, replace(parts, llm=llm), lambda done, total: None)
+    run = task.open(tmp_path / "out")
+    task.fill(run, replace(parts, llm=llm), silent)
     # the canonical history is what the model is given
     assert "Where was he born?" in llm.prompts[1][-1].content
-    found = summarise(follow_ups, run, seed=0)["against_human"]
+    found = task.summarise(run.rows)["against_human"]
     assert found["ours"]["EM"]["value"] == 0.5
     assert found["utterance"]["EM"]["value"] == 0
     assert found["ours"]["ROUGE-1 recall"]["value"] == pytest.approx((1 + 3 / 5) / 2)
@@ -105,20 +106,21 @@ def test_the_share_of_the_gap_that_rewriting_closes(parts, tmp_path) -> None:
     path = lines(tmp_path / "d.jsonl", CANARD, IKAT)
     qrels = {"d/2": {"birth": 1}, "2023_train/1-1_2": {"holland": 1}}
     follow_ups = choose(read_follow_ups(path), None, 0, qrels)
-    assert {one.id for one in follow_ups} == set(qrels)
+    assert set(follow_ups) == set(qrels)
     (last,) = choose(read_follow_ups(path), None, 0, qrels, skip=1)
-    assert last == follow_ups[1]
+    assert last == list(follow_ups)[1]
     with pytest.raises(DataError, match="No follow-up has both"):
-        choose([replace(one, human="") for one in follow_ups], None, 0, qrels)
-    run = open_run(tmp_path / "out", path, "m")
+        choose([replace(one, human="") for one in follow_ups.values()], None, 0, qrels)
+    retriever = ByWord(birth="zappa birth", holland="in holland")
+    task = Rewriting(path, follow_ups, "m", 0, retriever, qrels)
+    run = task.open(tmp_path / "out")
     better = {"Where was he born?": "Zappa birth ?", "stay here": "stay here"}
 
     def rewrite(messages) -> str:
         return next(ours for raw, ours in better.items() if f"A: {raw}\n\nRewrite" in messages[-1].content)
 
-    measure(follow_ups, run, replace(parts, llm=ScriptedLLM([rewrite] * 2)), lambda done, total: None, jobs=2)
-    retriever = ByWord(birth="zappa birth", holland="in holland")
-    found = retrieval(follow_ups, run, retriever, qrels, seed=0)
+    task.fill(run, replace(parts, llm=ScriptedLLM([rewrite] * 2)), silent, jobs=2)
+    found = task.summarise(run.rows)["retrieval"]
     values = {variant: measures["nDCG@10"]["value"] for variant, measures in found["variants"].items()}
     assert values == {"utterance": 0, "ours": 0.5, "searched": 0.5, "human": 1}
     assert found["gap_closed"] == 0.5

@@ -8,17 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pandas import DataFrame
+from pandas.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.evaluation import scores
-from assistant.evaluation.answers import Experiment, measure, open_run, prepare, settings_of
-from assistant.protocols import Parts
+from assistant.evaluation.answers import Answers, Experiment, prepare, settings_of
+from assistant.protocols import Parts, silent
 from tests.scripted import FixedRetriever
 from tests.test_evaluate_answers import Reader, files, passages  # noqa: F401 - a fixture
 
-Scored = Callable[..., scores.Scores]
+Scored = Callable[..., DataFrame]
 
 
 @pytest.fixture
@@ -26,12 +28,13 @@ def scored(files: tuple[Path, Path], parts: Parts, tmp_path: Path) -> Scored:  #
     """Runs two strategies at two settings and gives the scores, which it also writes to `name`."""
     parts = replace(parts, retriever=FixedRetriever(passages("France", "Peru", "Kenya")))
 
-    def run(name: str, model: str = "scripted", **changed: object) -> scores.Scores:
+    def run(name: str, model: str = "scripted", **changed: object) -> DataFrame:
         settings = settings_of([2, 3], ["none"], [1])
         experiment = replace(Experiment(*files, ("concat", "itrg_refresh/document"), settings), **changed)
-        material, run = prepare(experiment), open_run(tmp_path / f"run-{name}", experiment, model)
-        measure(experiment, material, run, replace(parts, llm=Reader(knows={"Norway": "Oslo"})), lambda *_: None)
-        found = scores.of_run(experiment, material, run)
+        task = Answers(experiment, prepare(experiment), model)
+        run = task.open(tmp_path / f"run-{name}")
+        task.fill(run, replace(parts, llm=Reader(knows={"Norway": "Oslo"})), silent)
+        found = task.scores(run.rows)
         (tmp_path / name).write_text(scores.as_csv(found))
         return found
 
@@ -41,9 +44,9 @@ def scored(files: tuple[Path, Path], parts: Parts, tmp_path: Path) -> Scored:  #
 def test_a_file_of_scores_says_what_the_run_said_and_no_text(scored: Scored, tmp_path: Path) -> None:
     found = scored("all.csv")
     kept = scores.pool([tmp_path / "all.csv"])
-    assert _without_seconds(kept) == _without_seconds(found)
-    assert len(found) == 2
-    assert any(row["recalls"] for of in found.values() for row in of["itrg_refresh/document"])
+    assert_frame_equal(_without_seconds(kept), _without_seconds(found))
+    assert len(found) == 16
+    assert found["recalls"][found["strategy"] == "itrg_refresh/document"].any()
     text = (tmp_path / "all.csv").read_text()
     assert not any(word in text for word in ("capital", "Paris", "Lima", "Oslo"))
 
@@ -52,7 +55,7 @@ def test_two_samples_pooled_are_what_one_of_both_would_be(scored: Scored, tmp_pa
     scored("first.csv", limit=1)
     scored("rest.csv", skip=1)
     pooled = scores.pool([tmp_path / "first.csv", tmp_path / "rest.csv"])
-    assert _without_seconds(pooled) == _without_seconds(scored("all.csv"))
+    assert_frame_equal(_without_seconds(pooled), _without_seconds(scored("all.csv")))
     [block, _] = scores.summaries(pooled, 0)
     assert block["questions"] == 4
     assert block["base"] == "concat"
@@ -83,8 +86,8 @@ def test_what_does_not_belong_together_is_not_pooled(
         (lambda text: "strategy,em\n", "no file of scores"),
         (lambda text: "", "no file of scores"),
         (lambda text: text.splitlines()[0] + "\n", "hold no scores"),
-        (lambda text: text.replace(",none,", ",none,x", 1), "line 2, is broken"),
-        (lambda text: text.rsplit(",", 3)[0], "line 17, is broken"),
+        (lambda text: text.replace(",none,", ",none,x", 1), "is broken"),
+        (lambda text: text.rsplit(",", 3)[0], "is broken"),
     ],
 )
 def test_a_broken_file_of_scores_is_told(
@@ -114,15 +117,6 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         scores.read(tmp_path / "none.csv")
 
 
-def _without_seconds(found: scores.Scores) -> scores.Scores:
+def _without_seconds(found: DataFrame) -> DataFrame:
     """The seconds are of the machine; a share is kept with four digits."""
-    return {
-        setting: {
-            name: [
-                {key: round(v, 4) if isinstance(v, float) else v for key, v in row.items() if key != "seconds"}
-                for row in rows
-            ]
-            for name, rows in of.items()
-        }
-        for setting, of in found.items()
-    }
+    return found.drop(columns="seconds").round(4).sort_values(list(scores.KEY), ignore_index=True)

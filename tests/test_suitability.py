@@ -217,11 +217,11 @@ def test_a_text_may_stand_in_a_passage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"text": "cheese", "clash": 1}, "lacks a fact or a text"),
-        ({"fact": "I'm vegan.", "text": " ", "clash": 1}, "lacks a fact or a text"),
-        ({"fact": "I'm vegan.", "text": "cheese", "clash": "yes"}, "neither 0 nor 1"),
-        ({"fact": "I'm vegan.", "text": "cheese"}, "neither 0 nor 1"),
-        ({"fact": "I'm vegan.", "clash": 1}, "lacks a fact or a text"),
+        ({"text": "cheese", "clash": 1}, "is no pair of fact and text: 'fact': Field required"),
+        ({"fact": "I'm vegan.", "text": " ", "clash": 1}, "is no pair of fact and text: 'text'"),
+        ({"fact": "I'm vegan.", "text": "cheese", "clash": "yes"}, "'clash'"),
+        ({"fact": "I'm vegan.", "text": "cheese"}, "'clash'"),
+        ({"fact": "I'm vegan.", "clash": 1}, "is no pair of fact and text: 'text'"),
     ],
 )
 def test_a_broken_row_is_named(tmp_path: Path, row: dict[str, object], said: str) -> None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from assistant.errors import ChoiceError, DataError
-from assistant.evaluation.answers import Experiment, Setting, prepare
-from assistant.evaluation.uncertainty import at_threshold, measure, open_run, summarise
+from assistant.evaluation.answers import Experiment, prepare
+from assistant.evaluation.setting import Setting
+from assistant.evaluation.uncertainty import Ways, at_threshold
 from assistant.judges.uncertainty import WAYS, Asked, confidences, unknown
-from assistant.protocols import Parts
+from assistant.protocols import Parts, silent
 from assistant.settings import Uncertainty
 from assistant.types import Completion, Message, Passage
 from tests.conftest import FixedRetriever, ScriptedLLM
@@ -91,11 +92,12 @@ def test_ways_are_compared_on_questions(files, parts, tmp_path) -> None:  # noqa
 
     experiment = Experiment(*files, (), (Setting(2),))
     material = prepare(experiment)
-    run = open_run(tmp_path / "out", experiment, "scripted")
     llm = Wary(knows=dict.fromkeys(CAPITALS, "Atlantis"))
     parts = replace(parts, llm=llm, retriever=FixedRetriever(passages("France", "Peru")))
-    measure(experiment, material, run, parts, lambda done, total: None)
-    summary = summarise(material, run, seed=0)
+    task = Ways(experiment, material, "scripted")
+    run = task.open(tmp_path / "out")
+    task.fill(run, parts, silent)
+    summary = task.summarise(run.rows)
     assert summary["right"] == 0.5
     assert summary["ways"]["holds"]["auc"]["value"] == 1
     assert summary["ways"]["word"]["auc"]["value"] == 0.5
@@ -107,11 +109,12 @@ def test_ways_are_compared_on_questions(files, parts, tmp_path) -> None:  # noqa
 def test_all_right_or_all_wrong_tells_nothing(files, parts, tmp_path) -> None:  # noqa: F811
     experiment = Experiment(*files, (), (Setting(2),), limit=1)
     material = prepare(experiment)
-    run = open_run(tmp_path / "out", experiment, "scripted")
+    task = Ways(experiment, material, "scripted")
+    run = task.open(tmp_path / "out")
     parts = replace(parts, llm=ScriptedLLM(["wrong"]), retriever=FixedRetriever(passages("France", "Peru")))
-    measure(experiment, material, run, parts, lambda done, total: None)
+    task.fill(run, parts, silent)
     with pytest.raises(DataError, match="All 1 answers are wrong"):
-        summarise(material, run, seed=0)
+        task.summarise(run.rows)
 
 
 def test_an_answer_that_begins_like_unknown_can_not_be_told_from_it() -> None:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from assistant.commands import evaluate_judges, evaluate_ptkb, evaluate_turns
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, settings_of, talk
+from assistant.commands.common import Searched, talk
 from assistant.commands.experiment import (
     AsJson,
     Corpus,
     Jobs,
-    Limit,
     Nothing,
     Out,
     Questions,
-    Seed,
+    Sample,
     Skip,
-    command_line,
+    Usual,
     indexed,
-    tell,
+    perform,
+    show,
+    spread,
     with_models,
 )
 from assistant.errors import DataError
@@ -68,6 +68,7 @@ def _group() -> None:
 
 
 @app.command()
+@spread
 def answers(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
@@ -115,41 +116,28 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
         ),
     ] = None,
     jobs: Jobs = 1,
-    limit: Limit = None,
-    seed: Seed = 0,
+    some: Sample,
     skip: Skip = 0,
-    model: Model = None,
-    backend: Backend = None,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Usual,
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     from assistant.evaluation import answers as measured  # noqa: PLC0415
-    from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
-    from assistant.evaluation import scores  # noqa: PLC0415 - as above
 
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
     varied = measured.settings_of(
         k or [5], [place.value for place in gold or [GoldPlace.NONE]], samples or [1], shots or [0]
     )
-    knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
+    knobs = usual.knobs(retriever=retriever)
     experiment = measured.Experiment(
-        corpus, questions, names, varied, loop, limit, seed, skip, filter_known, iterations, _searched(knobs),
-        told(knobs.turn), replies,
+        corpus, questions, names, varied, loop, some.limit, some.seed, skip, filter_known, iterations,
+        _searched(knobs), told(knobs.turn), replies,
     )  # fmt: skip
-    material = measured.prepare(experiment)
-    run = measured.open_run(into, experiment, model_of(knobs))
-    parts = with_models(knobs, _retriever(knobs, corpus))
-    with bar("Answers") as progress:
-        material = measured.measure(experiment, material, run, parts, progress, jobs)
-    summary = report.summarise(experiment, material, run)
-    run.write("scores.csv", scores.as_csv(scores.of_run(experiment, material, run)))
-    where = report.write(summary, run, command_line())
-    tell(summary, report.table(summary["strategies"]), where.parent, as_json)
+    task = measured.Answers(experiment, measured.prepare(experiment), model_of(knobs))
+    perform(task, into, lambda: with_models(knobs, _retriever(knobs, corpus)), as_json=usual.as_json, jobs=jobs)
 
 
 @app.command()
+@spread
 def pool(
     files: Annotated[list[Path], typer.Argument(metavar="SCORES", help="The scores.csv of runs on other questions.")],
     seed: Annotated[int, typer.Option(help="Decides the bootstrap's samples.")] = 0,
@@ -160,13 +148,11 @@ def pool(
     from assistant.evaluation import scores  # noqa: PLC0415 - as above
 
     blocks = scores.summaries(scores.pool(files), seed)
-    if as_json:
-        out.print_json(json.dumps({"settings": blocks}))
-    else:
-        out.print(report.settings_tables(blocks), highlight=False, soft_wrap=True)
+    show({"settings": blocks}, report.settings_tables(blocks), as_json)
 
 
 @app.command()
+@spread
 def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
@@ -176,33 +162,25 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     loop: OneLoop = "question",
     k: Annotated[int, typer.Option("--k", min=1, help="Passages shown.")] = 5,
     gold: Annotated[GoldPlace, typer.Option("--gold", help="Where the gold passage is put.")] = GoldPlace.NONE,
-    limit: Limit = None,
-    seed: Seed = 0,
+    some: Sample,
     skip: Skip = 0,
-    model: Model = None,
-    backend: Backend = None,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Usual,
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
     from assistant.evaluation import answers as measured  # noqa: PLC0415
-    from assistant.evaluation import answers_report as report  # noqa: PLC0415
-    from assistant.evaluation import uncertainty as doubts  # noqa: PLC0415
+    from assistant.evaluation.uncertainty import Ways  # noqa: PLC0415
 
     one = measured.settings_of([k], [gold.value], [1])
-    knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
-    experiment = measured.Experiment(corpus, questions, (), one, loop, limit, seed, skip, retriever=_searched(knobs))
-    material = measured.prepare(experiment)
-    run = doubts.open_run(into, experiment, model_of(knobs))
-    parts = with_models(knobs, _retriever(knobs, corpus))
-    with bar("Answers") as progress:
-        doubts.measure(experiment, material, run, parts, progress)
-    summary = {**doubts.summarise(material, run, seed), "left_out": material.left_out}
-    _finish(run.write, summary, report.doubts_table(summary["ways"]), as_json)
+    knobs = usual.knobs(retriever=retriever)
+    experiment = measured.Experiment(
+        corpus, questions, (), one, loop, some.limit, some.seed, skip, retriever=_searched(knobs)
+    )
+    task = Ways(experiment, measured.prepare(experiment), model_of(knobs))
+    perform(task, into, lambda: with_models(knobs, _retriever(knobs, corpus)), as_json=usual.as_json)
 
 
 @app.command()
+@spread
 def ranking(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
@@ -224,40 +202,35 @@ def ranking(  # noqa: PLR0913 - the experiment's knobs
     stop_words: Annotated[
         bool, typer.Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
-    limit: Limit = None,
     jobs: Jobs = 1,
-    seed: Seed = 0,
-    model: Model = None,
-    backend: Backend = None,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    some: Sample,
+    usual: Usual,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
-    from assistant.evaluation import answers_report as report  # noqa: PLC0415
     from assistant.evaluation import ranking as measured  # noqa: PLC0415
     from assistant.evaluation.searching import Finder  # noqa: PLC0415
     from assistant.experiment.gather import side_by_side  # noqa: PLC0415
 
-    knobs = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever)
-    ways = tuple(loop or ["question"])
+    knobs = usual.knobs(retriever=retriever)
     searched = _searched(knobs) + (", without stop words" if stop_words else "")
     experiment = measured.Experiment(
-        corpus, queries, qrels, ways, query_field, depth, loops, limit, seed, iterations, searched
-    )
-    topics = measured.prepare(experiment)
-    run = measured.open_run(into, experiment, model_of(knobs))
-    found = _retriever(knobs, corpus)
-    searcher = measured.WithoutStopWords(found) if stop_words else found
-    parts = cache(lambda: side_by_side(with_models(knobs, searcher), jobs))
-    finder = Finder(knobs, searcher, parts, loops, iterations)
-    with bar("Rankings") as progress:
-        measured.measure(experiment, topics, run, finder, progress, jobs)
-    summary = measured.summarise(experiment, topics, run)
-    _finish(run.write, summary, report.ranking_table(summary), as_json)
+        corpus, queries, qrels, tuple(loop or ["question"]), query_field, depth, loops, some.limit, some.seed,
+        iterations, searched,
+    )  # fmt: skip
+    task = measured.Ranking(experiment, measured.prepare(experiment), model_of(knobs))
+
+    def finder() -> Finder:
+        found = _retriever(knobs, corpus)
+        searcher = measured.WithoutStopWords(found) if stop_words else found
+        return Finder(
+            knobs, searcher, cache(lambda: side_by_side(with_models(knobs, searcher), jobs)), loops, iterations
+        )
+
+    perform(task, into, finder, as_json=usual.as_json, jobs=jobs)
 
 
 @app.command()
+@spread
 def rewriting(  # noqa: PLR0913 - the experiment's knobs
     *,
     dialogues: Annotated[Path, typer.Option(help="CANARD's dialogues or iKAT's topics, a .jsonl[.gz] file.")],
@@ -268,39 +241,34 @@ def rewriting(  # noqa: PLR0913 - the experiment's knobs
     qrels: Annotated[
         Path | None, typer.Option(help="Which passage belongs to a follow-up.", show_default=False)
     ] = None,
-    limit: Limit = None,
     jobs: Jobs = 1,
-    seed: Seed = 0,
+    some: Sample,
     skip: Skip = 0,
-    model: Model = None,
-    backend: Backend = None,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Usual,
 ) -> None:
     """Compare our rewrites to people's by ROUGE-1, BLEU and exact match, and by what they find."""
-    from assistant.evaluation import answers_report as report  # noqa: PLC0415
     from assistant.evaluation import rewriting as measured  # noqa: PLC0415
     from assistant.experiment.datasets import read_corpus, read_qrels  # noqa: PLC0415
+    from assistant.experiment.gather import side_by_side  # noqa: PLC0415
 
     if (corpus is None) != (qrels is None):
         raise DataError("Retrieval needs both --corpus and --qrels; give both or neither.")
     judged = read_qrels(qrels) if qrels else None
     if corpus:
         read_corpus(corpus, set())
-    everything = measured.read_follow_ups(dialogues)
-    chosen = measured.choose(everything, limit, seed, judged, skip)
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
-    run = measured.open_run(into, dialogues, model_of(knobs))
-    parts = with_models(knobs, _retriever(knobs, corpus) if corpus else Nothing())
-    with bar("Rewrites") as progress:
-        measured.measure(chosen, run, parts, progress, jobs)
-    summary = measured.summarise(chosen, run, seed)
-    if missing := sum(not one.human for one in everything):
-        summary["left_out"] = {"follow-ups that nobody rewrote": missing}
-    if judged:
-        summary["retrieval"] = measured.retrieval(chosen, run, parts.retriever, judged, seed)
-    _finish(run.write, summary, report.rewriting_table(summary), as_json)
+    every = measured.read_follow_ups(dialogues)
+    chosen = measured.choose(every, some.limit, some.seed, judged, skip)
+    knobs = usual.knobs()
+    retriever = _retriever(knobs, corpus) if corpus else None
+    missing = sum(not one.human for one in every)
+    task = measured.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
+    perform(
+        task,
+        into,
+        lambda: side_by_side(with_models(knobs, retriever or Nothing()), jobs),
+        as_json=usual.as_json,
+        jobs=jobs,
+    )
 
 
 def _retriever(knobs: Settings, corpus: Path) -> Retriever:
@@ -343,7 +311,9 @@ def _searched(knobs: Settings) -> str:
     return f"{name}{weights} ({encoders})" if retrievers.named(name).ENCODES else name + weights
 
 
-def _finish(write: Callable[[str, str], Path], summary: Mapping[str, Any], tables: str, as_json: bool) -> None:
-    write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    where = write("report.md", f"    {command_line()}\n\n{tables}\n")
-    tell(summary, tables, where.parent, as_json)
+for command in (evaluate_judges.support, evaluate_judges.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
+    app.command()(command)
+for command in (evaluate_judges.relevance, evaluate_judges.re_rag, evaluate_judges.suitability):
+    app.command()(command)
+for command in (evaluate_turns.groundedness, evaluate_turns.chat, evaluate_turns.scenarios, evaluate_turns.personal):
+    app.command()(command)

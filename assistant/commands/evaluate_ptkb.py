@@ -8,21 +8,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress as Bars
-from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk, writing
+from assistant.commands.bars import bar
+from assistant.commands.common import DataDir, SettingsFile, settings_of, writing
+from assistant.commands.experiment import AsJson, Limit, embedder_of, show
 from assistant.errors import DataError
-from assistant.parts import load_embedder
-from assistant.protocols import Embedder
-from assistant.settings import Settings
+from assistant.experiment.grid import INTERVAL, table
 
-Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
 Seed = Annotated[int, typer.Option(help="Decides the sample and the intervals.")]
 Out = Annotated[Path | None, typer.Option("--out", help="A folder for rows and results.", show_default=False)]
 # As papers call the measures of a set.
 _NAMES = {"SetP": "P", "SetR": "R", "SetF": "F1"}
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+_MEASURED = {"measure": "{name}", "value": "{value:.3f}", "95 % interval": INTERVAL}
+_COMPARED = {
+    "baseline": "{baseline[value]:.3f}",
+    "difference, paired": "{difference[value]:+.3f} ({difference[low]:+.3f} to {difference[high]:+.3f})",
+}
 
 
 def ptkb(  # noqa: PLR0913 - the experiment's knobs
@@ -58,7 +59,7 @@ def ptkb(  # noqa: PLR0913 - the experiment's knobs
     known = {turn.id for turn in measured.judged(everyone, seen)[0]} if seen else set[str]()
     turns = measured.taken(labelled, limit, seed)
     knobs = settings_of(settings, data_dir)
-    embedder = _embedder(knobs)
+    embedder = embedder_of(knobs)
     summary, rows = measured.measure(turns, labels, embedder, knobs.facts, seed, known)
     _finish({"embedder": embedder.name, **summary}, rows, into, as_json)
 
@@ -79,13 +80,9 @@ def memory(
 
     _refuse_run(into)
     everyone = measured.read_speakers(dialogues)
-    embedder = _embedder(settings_of(settings, data_dir))
-    with Bars(console=talk, transient=True) as bars:
-        task = bars.add_task("Dialogues")
-        speakers = sample(everyone, limit, seed)
-        summary, rows = measured.measure(
-            speakers, everyone, embedder, seed, lambda done, total: bars.update(task, completed=done, total=total)
-        )
+    embedder = embedder_of(settings_of(settings, data_dir))
+    with bar("Dialogues") as progress:
+        summary, rows = measured.measure(sample(everyone, limit, seed), everyone, embedder, seed, progress)
     _finish({"embedder": embedder.name, **summary}, rows, into, as_json)
 
 
@@ -95,45 +92,24 @@ def _refuse_run(into: Path | None) -> None:
         raise DataError(f"{into} holds a run, whose rows would be lost; choose another folder for --out.")
 
 
-def _embedder(knobs: Settings) -> Embedder:
-    with Bars(console=talk, transient=True) as bars:
-        task = bars.add_task("Embedder", total=None)
-        return load_embedder(knobs, lambda done, total: bars.update(task, completed=done, total=total))
-
-
 def _finish(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], into: Path | None, as_json: bool) -> None:
     if into:
-        _write(into, summary, rows)
-    if as_json:
-        typer.echo(json.dumps(summary, indent=2))
-        return
-    _print(summary)
+        with writing(into):
+            into.mkdir(parents=True, exist_ok=True)
+            (into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            (into / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
+    tables = _table(summary)
     if unseen := summary.get("unseen"):
-        out.print("\nTurns without a label that settings were chosen on:")
-        _print(unseen)
+        tables += f"\n\nTurns without a label that settings were chosen on:\n\n{_table(unseen)}"
+    show(summary, tables, as_json)
 
 
-def _print(summary: Mapping[str, Any]) -> None:
-    table = Table("measure", "value", "95 % interval", box=None)
-    compared = "difference" in summary
-    if compared:
-        table.add_column("baseline")
-        table.add_column("difference, paired")
-    for name, found in summary["measures"].items():
-        cells = [f"{found['value']:.3f}", f"{found['low']:.3f} to {found['high']:.3f}"]
-        if compared:
-            better = summary["difference"][name]
-            cells.append(f"{summary['baseline'][name]['value']:.3f}")
-            cells.append(f"{better['value']:+.3f} ({better['low']:+.3f} to {better['high']:+.3f})")
-        table.add_row(_NAMES.get(name, name), *cells)
-    out.print(table)
+def _table(summary: Mapping[str, Any]) -> str:
+    compared = [key for key in ("baseline", "difference") if key in summary]
+    rows = [
+        {"name": _NAMES.get(name, name), **found, **{key: summary[key][name] for key in compared}}
+        for name, found in summary["measures"].items()
+    ]
     told = ", ".join(f"{name} {value}" for name, value in summary.items() if not isinstance(value, dict))
-    out.print(told, style="dim")
-
-
-def _write(into: Path, summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    with writing(into):
-        into.mkdir(parents=True, exist_ok=True)
-        (into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (into / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
+    return f"{table(rows, {**_MEASURED, **(_COMPARED if compared else {})})}\n\n{told}"

@@ -1,24 +1,32 @@
-"""What commands share that measure or train on data: their options, the parts they load, and how they tell."""
+"""What commands share that measure or train on data: their options, the parts they load, and the one runner."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import load_llm, out, talk
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk
+from assistant.experiment.datasets import Question, read_questions, sample
+from assistant.experiment.runs import Run
+from assistant.experiment.task import Item, Task, With
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
-from assistant.protocols import Parts, Retriever
+from assistant.protocols import Embedder, Parts, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
 from assistant.types import Passage
+
+T = TypeVar("T")
 
 Corpus = Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
 Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
@@ -41,6 +49,94 @@ Thresholds = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
+@dataclass(frozen=True)
+class Usual:
+    """The options of every measurement that asks a language model."""
+
+    model: Model = None
+    backend: Backend = None
+    as_json: AsJson = False
+    settings: SettingsFile = None
+    data_dir: DataDir = None
+
+    def knobs(self, **more: str | None) -> Settings:
+        """The settings, with what the command line says on top."""
+        return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The options that choose what is measured."""
+
+    limit: Limit = None
+    seed: Seed = 0
+
+    def of(self, items: Sequence[T], skip: int = 0) -> list[T]:
+        """The sample; all in their own order where no limit is given."""
+        return sample(items, self.limit, self.seed, skip) if self.limit or skip else list(items)
+
+    def questions(self, file: Path, skip: int = 0) -> dict[str, Question]:
+        """The sample of a file of questions, by their ids."""
+        return {one.id: one for one in sample(read_questions(file), self.limit, self.seed, skip)}
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the fields of a dataclass, wherever a parameter is one, as options of its own."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+
+    @wraps(command)
+    def spreading(**given: object) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind) if one.name in given})
+        command(**given)
+
+    options = [one for name, at in signature(command).parameters.items() for one in _options(at, hints[name])]
+    spreading.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    spreading.__annotations__ = {one.name: one.annotation for one in options}
+    return spreading
+
+
+def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
+    if not is_dataclass(kind):
+        yield parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY)
+        return
+    hints = get_type_hints(kind, include_extras=True)
+    for one in fields(kind):
+        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+
+
+def filled(task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> Run[Any]:
+    """The run with all of its rows; those that the folder lacks are made with what `load` gives, only then."""
+    run = task.open(into)
+    if not task.is_done(run):
+        given = load()
+        with bar(task.title) as progress:
+            task.fill(run, given, progress, jobs)
+    return run
+
+
+def perform(task: Task[Item, With], into: Path, load: Callable[[], With], *, as_json: bool, jobs: int = 1) -> None:
+    """Make the rows that the folder lacks, then write and tell what all of them say."""
+    run = filled(task, into, load, jobs)
+    summary = task.summarise(run.rows)
+    tell(summary, task.write(run, summary, command_line()), run.folder, as_json)
+
+
+def show(summary: Mapping[str, Any], tables: str, as_json: bool) -> None:
+    """Print what was measured, for programs or for people."""
+    if as_json:
+        out.print_json(json.dumps(summary))
+    else:
+        out.print(tables, highlight=False, markup=False, soft_wrap=True)
+
+
+def embedder_of(settings: Settings) -> Embedder:
+    """The embedder that the settings name, loaded with a bar."""
+    with bar("Sentence-BERT") as progress:
+        return load_embedder(settings, progress)
+
+
 def indexed(corpus: Path, settings: Settings) -> Bm25:
     """BM25 over a corpus, which is indexed first where it is new.
 
@@ -57,8 +153,7 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
     Raises:
         ModelError: a model can't be had or loaded.
     """
-    with bar("Sentence-BERT") as progress:
-        embedder = load_embedder(settings, progress)
+    embedder = embedder_of(settings)
     with bar("Relevance estimator") as progress:
         estimator = load_estimator(settings, progress, embedder)
     support = load_support(settings, embedder)
@@ -81,10 +176,7 @@ def tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) ->
     for key, start in (("left_out", "Left out"), ("remarks", "Note")):
         for what, count in summary.get(key, {}).items():
             talk.print(f"{start}: {what} ({count}).", highlight=False)
-    if as_json:
-        out.print_json(json.dumps(summary))
-    else:
-        out.print(tables, highlight=False, soft_wrap=True)
+    show(summary, tables, as_json)
     talk.print(f"Rows, summary and report are in {where}.", highlight=False, soft_wrap=True)
 
 

@@ -15,15 +15,18 @@ holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 from assistant.errors import DataError, SettingsError, UtteranceError
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
+from assistant.evaluation.setting import Setting
 from assistant.evaluation.shots import demonstrating, draw
 from assistant.experiment.cache import Memo
 from assistant.experiment.conditions import llm_of, model_of
@@ -40,37 +43,22 @@ from assistant.experiment.datasets import (
 from assistant.experiment.gather import side_by_side
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.experiment.runs import Row, Run
+from assistant.experiment.task import Rows, Summary, Task
 from assistant.flow.timing import charged, timed
 from assistant.judges.uncertainty import UNKNOWN, WORD
 from assistant.llm.meter import Meter
 from assistant.llm.rounds import Straight
-from assistant.protocols import Parts, Progress, Step
+from assistant.protocols import Parts, Progress
 from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.strategy import Strategy, in_full, strategy_named
-from assistant.types import (
-    Choices,
-    Iteration,
-    Passage,
-    Turn,
-)
+from assistant.types import Choices, Iteration, Passage, Turn
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 CLOSED_BOOK = "closed_book"
-REPLIES = "replies.jsonl"
+REPLIES = "replies.sqlite"
 Key = tuple[str, int, str, int, int, str]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Setting:
-    """What can vary within one run: passages shown, where the gold one is, samples per prompt (1 = greedy), shots."""
-
-    k: int = 5
-    placement: Gold = "none"
-    samples: int = 1
-    shots: int = 0
-
-    def __str__(self) -> str:
-        shots = f", {self.shots}-shot" if self.shots else ""
-        return f"k = {self.k}, gold {self.placement}, p = {self.samples}{shots}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,41 +129,6 @@ def prepare(experiment: Experiment) -> Material:
     return _material(experiment, everything, corpus)
 
 
-def measure(
-    experiment: Experiment, material: Material, run: Run[Key], parts: Parts, progress: Progress, jobs: int = 1
-) -> Material:
-    """Ask what the run's rows lack, `jobs` questions at a time: sooner done, but each takes longer in `seconds`.
-
-    Returns:
-        The material; with `filter_known`, without the questions that the model answers from its own knowledge.
-    """
-    parts = side_by_side(parts, jobs)
-    # Runs with other settings of a turn may share replies; those in a run's own folder are told as the run is.
-    of = llm_of if experiment.replies else model_of
-    memo = Memo(parts.llm, experiment.replies or run.folder / REPLIES, of(parts.settings))
-    asker = _Asker(experiment, material, replace(parts, llm=memo), memo)
-    if experiment.filter_known:
-        material = _filtered(material, run, asker, progress)
-    rows = [
-        (key_of(strategy, setting, question.id), asker.job(strategy, setting, question))
-        for setting in experiment.settings
-        # strategy by strategy: asked at once, a question would find its passages already read and look too fast
-        for strategy in experiment.strategies
-        for question in material.questions
-    ]
-    run.fill(rows, len(rows), progress, jobs, asker.stop)
-    return material
-
-
-def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
-    """The folder of this experiment. More strategies, settings or questions may be added to a run later.
-
-    Raises:
-        DataError: the folder holds a run on other data or with another model, seed or loop.
-    """
-    return Run(folder, claim(experiment, model), _key_of_row)
-
-
 def claim(experiment: Experiment, model: str) -> Row:
     """What decides the rows of an experiment, apart from what their keys say."""
     # named only where it is not the usual, so that runs from before it could be chosen go on
@@ -193,15 +146,6 @@ def claim(experiment: Experiment, model: str) -> Row:
         "loop": experiment.loop,
         **unusual,
     }
-
-
-def key_of(strategy: str, setting: Setting, question: str) -> Key:
-    """What tells a row from all others of its run."""
-    return strategy, setting.k, setting.placement, setting.samples, setting.shots, question
-
-
-def _key_of_row(row: Row) -> Key:
-    return row["strategy"], row["k"], row["placement"], row["samples"], row.get("shots", 0), row["id"]
 
 
 def _strategy(name: str) -> Strategy:
@@ -250,22 +194,6 @@ def _why_not(question: Question, corpus: Corpus, gold_needed: bool) -> str:
     return ""
 
 
-def _filtered(material: Material, run: Run[Key], asker: _Asker, progress: Progress) -> Material:
-    setting = Setting(0)
-    jobs = [
-        (key_of(CLOSED_BOOK, setting, question.id), asker.job(CLOSED_BOOK, setting, question))
-        for question in material.questions
-    ]
-    run.fill(jobs, len(jobs), progress)
-    unknown = [key for key, _ in jobs if not run.rows[key]["em"] or run.rows[key]["unanswerable"]]
-    left = {key[-1] for key in unknown}
-    kept = tuple(question for question in material.questions if question.id in left)
-    if not kept:
-        raise DataError("The model answers every question without a passage; leave --filter-known out.")
-    known = {"questions that the model answers without passages": len(jobs) - len(kept)}
-    return replace(material, questions=kept, left_out={**material.left_out, **known})
-
-
 class Passages:
     """The passages that each question is asked with; what was retrieved for a question is kept."""
 
@@ -301,53 +229,149 @@ class Passages:
         return replace(turn, passages=self.of(setting, question, loop))
 
 
-class _Asker:
-    def __init__(self, experiment: Experiment, material: Material, parts: Parts, memo: Memo) -> None:
-        self._experiment = experiment
-        self._material = material
-        self._parts = parts
-        self._memo = memo
-        self.stop = Event()
-        self._passages = Passages(experiment, material.corpus, parts, self.stop, lambda: memo.saved)
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One answer that is asked for."""
 
-    def job(self, name: str, setting: Setting, question: Question) -> Callable[[], Row]:
-        """How the row is made, once it is its turn."""
-        return lambda: self._row(name, setting, question)
+    strategy: str
+    setting: Setting
+    question: Question
 
-    def _row(self, name: str, setting: Setting, question: Question) -> Row:
-        turn, error = self._answered(name, setting, question)
-        return {
-            "strategy": name,
-            "k": setting.k,
-            "placement": setting.placement,
-            "samples": setting.samples,
-            "shots": setting.shots,
-            **row_of(question, turn),
-            "error": error,
-        }
+    @property
+    def key(self) -> Key:
+        """What tells its row from all others of a run."""
+        one = self.setting
+        return self.strategy, one.k, one.placement, one.samples, one.shots, self.question.id
 
-    def _answered(self, name: str, setting: Setting, question: Question) -> tuple[Turn, str]:
-        loop, strategy = method(name, self._experiment.loop)
-        turn = Turn(question.text, question=question.text)
+
+class Answers(Task[Ask, Parts]):
+    """Every question of `material` asked by every strategy, at every setting.
+
+    With `filter_known`, `material` loses the questions that the model answers from its own knowledge, once it is asked.
+    """
+
+    title = "Answers"
+
+    def __init__(self, experiment: Experiment, material: Material, model: str) -> None:
+        self._experiment, self._model = experiment, model
+        self._stop = Event()
+        self._ask(material)
+
+    def _ask(self, material: Material) -> None:
+        self.material = material
+        asks = [
+            Ask(strategy, setting, question)
+            for setting in self._experiment.settings
+            # strategy by strategy: asked at once, a question would find its passages already read and look too fast
+            for strategy in self._experiment.strategies
+            for question in material.questions
+        ]
+        self.items = {ask.key: ask for ask in asks}
+
+    def key(self, row: Row) -> Key:
+        """See `Ask`."""
+        return row["strategy"], row["k"], row["placement"], row["samples"], row.get("shots", 0), row["id"]
+
+    def claim(self) -> Row:
+        """See `Task`."""
+        return claim(self._experiment, self._model)
+
+    def is_done(self, run: Run[Key]) -> bool:
+        """Whether no row is missing; what the model knows has to be looked at in any case."""
+        return not self._experiment.filter_known and super().is_done(run)
+
+    def fill(self, run: Run[Key], given: Parts, progress: Progress, jobs: int = 1) -> None:
+        """Ask what the run's rows lack, `jobs` at a time: sooner done, but each takes longer in `seconds`."""
+        given = side_by_side(given, jobs)
+        # Runs with other settings of a turn may share replies; those in a run's own folder are told as the run is.
+        shared = self._experiment.replies
+        memo = Memo(given.llm, shared or run.folder / REPLIES, (llm_of if shared else model_of)(given.settings))
+        self._memo, given = memo, replace(given, llm=memo)
+        self._passages = Passages(self._experiment, self.material.corpus, given, self._stop, lambda: memo.saved)
+        if self._experiment.filter_known:
+            self._leave_known_out(run, given, progress)
+        run.fill(self._made(self.items.values(), given), len(self.items), progress, jobs, self._stop)
+
+    def _made(self, asks: Iterable[Ask], given: Parts) -> list[tuple[Key, Callable[[], Row]]]:
+        return [(ask.key, partial(self.row, ask, given)) for ask in asks]
+
+    def _leave_known_out(self, run: Run[Key], given: Parts, progress: Progress) -> None:
+        asks = [Ask(CLOSED_BOOK, Setting(0), question) for question in self.material.questions]
+        run.fill(self._made(asks, given), len(asks), progress)
+        rows = [run.rows[ask.key] for ask in asks]
+        kept = [ask.question for ask, row in zip(asks, rows, strict=True) if not row["em"] or row["unanswerable"]]
+        if not kept:
+            raise DataError("The model answers every question without a passage; leave --filter-known out.")
+        known = {"questions that the model answers without passages": len(asks) - len(kept)}
+        self._ask(replace(self.material, questions=tuple(kept), left_out={**self.material.left_out, **known}))
+
+    def row(self, item: Ask, given: Parts) -> Row:
+        """See `Task`."""
+        turn, error = self._answered(item, given)
+        return {"strategy": item.strategy, **asdict(item.setting), **row_of(item.question, turn), "error": error}
+
+    def _answered(self, item: Ask, given: Parts) -> tuple[Turn, str]:
+        setting, text = item.setting, item.question.text
+        loop, strategy = method(item.strategy, self._experiment.loop)
+        turn = Turn(text, question=text)
+        shown = self.material.demonstrations[: setting.shots]
+        given = replace(given, llm=Meter(Straight(demonstrating(given.llm, shown))))
+        found = _strategy(strategy)
+        step = in_full(sampled(found, setting.samples, self._experiment.seed) if setting.samples > 1 else found)
         try:
             if strategy not in WITHOUT_PASSAGES:
-                turn = self._passages.turn(setting, question, loop)
+                turn = self._passages.turn(setting, item.question, loop)
             turn = replace(turn, choices=Choices(strategy, loop, setting.k, form="factoid"))
             saved = self._memo.saved
-            *_, turn = timed("answer", self._step(strategy, setting), turn, self._answering(setting), self.stop)
-            turn = charged(turn, "answer", self._memo.saved - saved)
+            *_, turn = timed("answer", step, turn, given, self._stop)
+            return charged(turn, "answer", self._memo.saved - saved), ""
         except UtteranceError as error:
             # a question too long for the model must not end the run each time it is resumed; it counts as wrong
             return replace(turn, answer=None, pool=()), str(error)
-        return turn, ""
 
-    def _step(self, strategy: str, setting: Setting) -> Step:
-        found = _strategy(strategy)
-        return in_full(sampled(found, setting.samples, self._experiment.seed) if setting.samples > 1 else found)
+    def summarise(self, rows: Rows) -> Summary:
+        """The measures of each strategy: at the first setting under `strategies`, at all of them under `settings`.
 
-    def _answering(self, setting: Setting) -> Parts:
-        shown = self._material.demonstrations[: setting.shots]
-        return replace(self._parts, llm=Meter(Straight(demonstrating(self._parts.llm, shown))))
+        A measure is `{"value", "low", "high"}` with the ends of its 95 % bootstrap interval over questions, a share is
+        between 0 and 1; `differences` are paired, strategy minus `base`. `recall` is, for each iteration of a loop that
+        writes documents, the share of documents that hold an answer.
+        """
+        from assistant.evaluation import scores  # noqa: PLC0415 - pandas
+
+        material = self.material
+        blocks = scores.summaries(self.scores(rows), self._experiment.seed)
+        return {
+            "strategies": blocks[0]["strategies"],
+            "differences": blocks[0]["differences"],
+            "settings": blocks,
+            "questions": len(material.questions),
+            "weak_gold": any(question.weak for question in material.questions),
+            "left_out": material.left_out,
+            "passages": material.corpus.size,
+            "run": self.claim(),
+        }
+
+    def scores(self, rows: Rows) -> DataFrame:
+        """What the rows scored; see `assistant.evaluation.scores`."""
+        from assistant.evaluation import scores  # noqa: PLC0415 - pandas
+
+        return scores.of_rows(self.claim(), [rows[key] for key in self.items])
+
+    def table(self, summary: Summary) -> str:
+        """The strategies at the first setting."""
+        from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
+
+        return report.table(summary["strategies"])
+
+    def write(self, run: Run[Key], summary: Summary, command: str) -> str:
+        """Write scores.csv and plots, too; the report has all tables."""
+        from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
+        from assistant.evaluation import scores  # noqa: PLC0415 - pandas
+
+        table = super().write(run, summary, command)
+        run.write("scores.csv", scores.as_csv(self.scores(run.rows)))
+        run.write("report.md", report.markdown(summary, report.plots(summary, run.folder), command))
+        return table
 
 
 def row_of(question: Question, turn: Turn) -> Row:

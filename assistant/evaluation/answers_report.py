@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from assistant.evaluation.answers import Experiment, Key, Material, Setting
-from assistant.evaluation.scores import Summary, of_run, summaries
-from assistant.experiment.grid import grid
-from assistant.experiment.runs import Run
-
-
-def summarise(experiment: Experiment, material: Material, run: Run[Key]) -> Summary:
-    """The measures of each strategy: at the first setting under `strategies`, at all of them under `settings`.
-
-    A measure is `{"value", "low", "high"}` with the ends of its 95 % bootstrap interval over questions; `differences`
-    are paired, strategy minus `base`. `recall` is, for each iteration of a loop that writes documents, the share of
-    documents that hold an answer. Shares are between 0 and 1.
-    """
-    blocks = summaries(of_run(experiment, material, run), experiment.seed)
-    return {
-        "strategies": blocks[0]["strategies"],
-        "differences": blocks[0]["differences"],
-        "settings": blocks,
-        "questions": len(material.questions),
-        "weak_gold": any(question.weak for question in material.questions),
-        "left_out": material.left_out,
-        "passages": material.corpus.size,
-        "run": json.loads((run.folder / "run.json").read_text(encoding="utf-8")),
-    }
-
-
-def write(summary: Summary, run: Run[Key], command: str) -> Path:
-    """Write summary.json, the plots and report.md into the run's folder; `command` is how to repeat it."""
-    run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    plots = _plots(summary, run.folder)
-    return run.write("report.md", _markdown(summary, plots, command))
-
+from assistant.evaluation.setting import Setting
+from assistant.experiment.grid import grid, measured
+from assistant.experiment.task import Summary
 
 # --- Markdown ----------------------------------------------------------------------------------------------------
 
 
-def _markdown(summary: Summary, plots: Iterable[Path], command: str) -> str:
+def markdown(summary: Summary, pictures: Iterable[Path], command: str) -> str:
+    """The whole report; `command` is how to repeat it."""
     run = summary["run"]
     about = (
         f"{summary['questions']} questions over {summary['passages']:,} passages, found by `{run['loop']}` or the loop"
@@ -57,7 +29,7 @@ def _markdown(summary: Summary, plots: Iterable[Path], command: str) -> str:
         " low: prompts that the model has just read are not read again."
     )
     parts = ["# Answer strategies", f"    {command}", about, *_remarks(summary), settings_tables(summary["settings"])]
-    parts += [f"![{plot.stem.replace('_', ' ')}]({plot.name})" for plot in plots]
+    parts += [f"![{plot.stem.replace('_', ' ')}]({plot.name})" for plot in pictures]
     return "\n\n".join(parts) + "\n"
 
 
@@ -89,131 +61,60 @@ def _remarks(summary: Summary) -> list[str]:
     return remarks
 
 
-_COLUMNS = (
-    ("EM %", "em", 100),
-    ("F1 %", "f1", 100),
-    ("Unk %", "unknown", 100),
-    ("NM %", "nm", 100),
-    ("gold %", "gold_found", 100),
-    ("prompt tokens", "prompt_tokens", 1),
-    ("completion tokens", "completion_tokens", 1),
-    ("seconds", "seconds", 1),
-)
+_SHARES = {"EM %": "em", "F1 %": "f1", "Unk %": "unknown", "NM %": "nm", "gold %": "gold_found"}
+_COSTS = {"prompt tokens": "prompt_tokens", "completion tokens": "completion_tokens", "seconds": "seconds"}
+_UNKNOWN = {'"unknown": precision %': "unknown_precision", "recall %": "unknown_recall", "F1 %": "unknown_f1"}
 
 
 def table(rows: Mapping[str, Summary], *, signed: bool = False) -> str:
     """Strategies, or differences between them, a line each, with the ends of their intervals in brackets."""
-    cells = [
-        [name, *(_entry(key, measures, scale, signed=signed) for _, key, scale in _COLUMNS)]
-        for name, measures in rows.items()
-    ]
-    return grid(["strategy", *(head for head, _, _ in _COLUMNS)], cells)
-
-
-def _entry(key: str, measures: Summary, scale: int, *, signed: bool) -> str:
-    if key == "nm" and not signed and not measures["pooled"]:
-        return "-"  # no vote was held, so none could be lost
-    return _cell(measures[key], scale, signed=signed)
+    form = "+.1f" if signed else ".1f"
+    cells = []
+    for name, of in rows.items():
+        shares = {key: measured(of[key], form, 100) for key in _SHARES.values()}
+        if not of.get("pooled", True):
+            shares["nm"] = "-"  # no vote was held, so none could be lost
+        cells.append([name, *shares.values(), *(measured(of[key], form) for key in _COSTS.values())])
+    return grid(["strategy", *_SHARES, *_COSTS], cells)
 
 
 def _recall_table(block: Summary) -> str:
     recalls = {name: measures["recall"] for name, measures in block["strategies"].items() if measures["recall"]}
     most = max(map(len, recalls.values()), default=0)
-    cells = [[name, *(_cell(of[n], 100) if n < len(of) else "" for n in range(most))] for name, of in recalls.items()]
+    cells = [
+        [name, *(measured(one, ".1f", 100) for one in of), *[""] * (most - len(of))] for name, of in recalls.items()
+    ]
     heads = ["documents that hold an answer, %", *(f"iteration {n}" for n in range(1, most + 1))]
     return grid(heads, cells) if cells else ""
 
 
 def _unknown_table(block: Summary) -> str:
-    names = ("unknown_precision", "unknown_recall", "unknown_f1")
-    cells = [
-        [name, *(_cell(measures[key], 100) for key in names)]
-        for name, measures in block["strategies"].items()
-        if names[0] in measures
-    ]
-    heads = ["strategy", '"unknown": precision %', "recall %", "F1 %"]
-    return grid(heads, cells) if cells else ""
-
-
-def _cell(measure: Mapping[str, float], scale: int, *, signed: bool = False) -> str:
-    form = "{:+.1f}" if signed else "{:.1f}"
-    value, low, high = (form.format(scale * measure[end]) for end in ("value", "low", "high"))
-    return f"{value} [{low}, {high}]"
-
-
-# --- tables of the other measurements ----------------------------------------------------------------------------
-
-
-def ranking_table(summary: Summary) -> str:
-    """Loops, a line each, then what they differ by from the first."""
-    tables = [_measures_table("loop", summary["loops"])]
-    if summary["differences"]:
-        tables += [f"Paired differences to {summary['base']}:", _measures_table("loop", summary["differences"], "+.3f")]
-    return "\n\n".join(tables)
-
-
-def rewriting_table(summary: Summary) -> str:
-    """Raw utterance and our rewrite against the human rewrite, and what each finds."""
-    likeness = {
-        variant: {name: {"value": found} if name == "BLEU" else found for name, found in measures.items()}
-        for variant, measures in summary["against_human"].items()
-    }
-    tables = [_measures_table("against the human rewrite", likeness)]
-    if "retrieval" in summary:
-        tables.append(_measures_table("searched for", summary["retrieval"]["variants"]))
-    return "\n\n".join(tables)
-
-
-def groundedness_table(summary: Summary) -> str:
-    """The shares of sentences and citations, and how the check agrees with a person where one has read some."""
-    tables = [_measures_table("", {"": summary["measures"]})]
-    if "agreement" in summary:
-        of = summary["agreement"]
-        heads = list(next(iter(of.values())))
-        rows = [[what, *(_count(found[name]) for name in heads)] for what, found in of.items()]
-        tables.append(grid(["against a person's reading", *heads], rows))
-    return "\n\n".join(tables)
-
-
-def _count(found: float | None) -> str:
-    return "" if found is None else f"{found:.2f}" if isinstance(found, float) else str(found)
-
-
-def doubts_table(ways: Mapping[str, Summary]) -> str:
-    """Ways to tell that an answer is not known, a line each, with their best thresholds."""
-    heads = ["way", "AUC", "threshold (F1)", "F1", "unknown", "threshold (J)", "J", "unknown", "right of the others"]
-    rows = []
-    for way, found in ways.items():
-        f1, j = found["best_f1"], found["best_j"]
-        numbers = (f1["threshold"], f1["f1"], f1["unknown"], j["threshold"], j["j"], j["unknown"], j["right_of_known"])
-        rows.append([way, _number(found["auc"]), *(f"{number:.3f}" for number in numbers)])
-    return grid(heads, rows)
-
-
-def _measures_table(head: str, rows: Mapping[str, Mapping[str, Summary]], form: str = ".3f") -> str:
-    names = list(next(iter(rows.values())))
-    lines = [[row, *(_number(measures[name], form) for name in names)] for row, measures in rows.items()]
-    return grid([head, *names], lines)
-
-
-def _number(measure: Mapping[str, float], form: str = ".3f") -> str:
-    value = format(measure["value"], form)
-    return f"{value} [{measure['low']:{form}}, {measure['high']:{form}}]" if "low" in measure else value
+    told = {name: of for name, of in block["strategies"].items() if "unknown_f1" in of}
+    cells = [[name, *(measured(of[key], ".1f", 100) for key in _UNKNOWN.values())] for name, of in told.items()]
+    return grid(["strategy", *_UNKNOWN], cells) if cells else ""
 
 
 # --- plots -------------------------------------------------------------------------------------------------------
 
 
-def _plots(summary: Summary, folder: Path) -> list[Path]:
-    plots = [
-        _draw(folder / "em_and_unknown.png", lambda axes: _bars(axes, summary["strategies"])),
-        _draw(folder / "em_against_tokens.png", lambda axes: _tokens(axes, summary["strategies"])),
+def plots(summary: Summary, folder: Path) -> list[Path]:
+    """Draw the plots into the folder."""
+    strategies = summary["strategies"]
+    tokens = {
+        name: [(of["prompt_tokens"]["value"] + of["completion_tokens"]["value"], of)] for name, of in strategies.items()
+    }
+    drawn = [
+        _draw(folder / "em_and_unknown.png", partial(_bars, strategies=strategies)),
+        _draw(
+            folder / "em_against_tokens.png", partial(_em, points=tokens, what="tokens read and written per question")
+        ),
     ]
     for key, what in (("k", "passages shown"), ("samples", "samples p"), ("shots", "demonstrations shown")):
         blocks = _varying(summary["settings"], key)
+        points = {name: [(block[key], block["strategies"][name]) for block in blocks] for name in strategies}
         if len(blocks) > 1:
-            plots.append(_draw(folder / f"em_against_{key}.png", partial(_lines, blocks=blocks, key=key, what=what)))
-    return plots
+            drawn.append(_draw(folder / f"em_against_{key}.png", partial(_em, points=points, what=what)))
+    return drawn
 
 
 def _varying(blocks: Sequence[Summary], key: str) -> list[Summary]:
@@ -241,24 +142,11 @@ def _bars(axes: Axes, strategies: Mapping[str, Summary]) -> None:
     axes.legend()
 
 
-def _tokens(axes: Axes, strategies: Mapping[str, Summary]) -> None:
-    for name, measures in strategies.items():
-        tokens = measures["prompt_tokens"]["value"] + measures["completion_tokens"]["value"]
-        value = 100 * measures["em"]["value"]
-        axes.errorbar(tokens, value, yerr=_errors([measures], "em"), fmt="o", capsize=3, label=name)
-    axes.legend()
-    axes.set_xlabel("tokens read and written per question")
-    axes.set_ylabel("EM %")
-
-
-def _lines(axes: Axes, blocks: Sequence[Summary], key: str, what: str) -> None:
-    for name in blocks[0]["strategies"]:
-        of = [block["strategies"][name] for block in blocks]
-        values = [100 * measures["em"]["value"] for measures in of]
-        axes.errorbar(
-            [block[key] for block in blocks], values, yerr=_errors(of, "em"), marker="o", capsize=3, label=name
-        )
-    axes.set_xticks([block[key] for block in blocks])
+def _em(axes: Axes, points: Mapping[str, Sequence[tuple[float, Summary]]], what: str) -> None:
+    for name, of in points.items():
+        values, errors = [100 * measures["em"]["value"] for _, measures in of], _errors([one for _, one in of], "em")
+        axes.errorbar([x for x, _ in of], values, yerr=errors, marker="o", capsize=3, label=name)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel(what)
     axes.set_ylabel("EM %")
     axes.legend()

@@ -15,22 +15,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from threading import Event
-from typing import Any
 
-from assistant import turn as flow
-from assistant.errors import DataError, SequiturError
+from assistant.errors import DataError
+from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question, fingerprint
-from assistant.experiment.grid import grid
-from assistant.experiment.measures import answer_recall, paired_difference, share
-from assistant.experiment.runs import Row, Run
-from assistant.ikat.play import searching
-from assistant.protocols import Parts, Progress
+from assistant.experiment.grid import PERCENT, table
+from assistant.experiment.measures import answer_recall, counted, paired_difference
+from assistant.experiment.runs import Row
+from assistant.experiment.task import Rows, Summary, Task
+from assistant.ikat.play import finished, searching
+from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.text.markers import read
 from assistant.types import Choices, Turn
 
 # The settings that decide a reply; the others say where things lie and how the page looks.
+_CHANGE = "{value:+.1%} ({low:+.1%} to {high:+.1%})"
 _DECIDING = {"turn", "relevance", "retrieve", "facts"}
 
 
@@ -68,42 +68,68 @@ MEASURES = (
 )  # fmt: skip
 
 
-def open_run(folder: Path, corpus: Path, questions: Path, choices: Choices, knobs: Settings, model: str) -> Run[str]:
-    """The folder of this run.
+@dataclass(frozen=True)
+class Chat(Task[Question, Parts]):
+    """Whole turns on `items`, which are of the file `questions`; `beside` are the rows of another run."""
 
-    Raises:
-        DataError: the folder holds a run on other questions, or one that was answered otherwise.
-    """
-    asked = {
-        "corpus": corpus.name,
-        "questions": fingerprint(questions),
-        "model": model,
-        "settings": knobs.model_dump(mode="json", include=_DECIDING),
-        **{name: getattr(choices, name) for name in ("loop", "strategy", "k", "retriever")},
-    }
-    return Run(folder, asked, lambda row: str(row["id"]))
+    corpus: Path
+    questions: Path
+    items: Mapping[str, Question]
+    choices: Choices
+    settings: Settings
+    seed: int = 0
+    beside: Rows | None = None
 
+    def claim(self) -> Row:
+        """See `Task`."""
+        return {
+            "corpus": self.corpus.name,
+            "questions": fingerprint(self.questions),
+            "model": model_of(self.settings),
+            "settings": self.settings.model_dump(mode="json", include=_DECIDING),
+            **{name: getattr(self.choices, name) for name in ("loop", "strategy", "k", "retriever")},
+        }
 
-def measure(questions: Sequence[Question], choices: Choices, run: Run[str], parts: Parts, progress: Progress) -> None:
-    """Ask what the run's rows lack.
+    def row(self, item: Question, given: Parts) -> Row:
+        """See `Task`.
 
-    Raises:
-        DataError: a question could not be answered; the message names it, and the next run goes on with it.
-    """
-    parts = searching(parts)
-    jobs = [(one.id, lambda one=one: _row(one, choices, parts)) for one in questions]
-    run.fill(jobs, len(jobs), progress)
+        Raises:
+            DataError: the question could not be answered; the next run goes on with it.
+        """
+        turn = Turn(item.text, choices=self.choices, id=item.id)
+        return row_of(item, finished(turn, searching(given), f"Question {item.id}"))
 
+    def summarise(self, rows: Rows) -> Summary:
+        """Each measure as a share with its 95 % interval (Wilson's), the seconds and the tokens.
 
-def _row(question: Question, choices: Choices, parts: Parts) -> Row:
-    turn = Turn(question.text, choices=choices, id=question.id)
-    try:
-        *_, turn = flow.run(turn, parts, Event())
-    except SequiturError as error:
-        raise DataError(f"Question {question.id}: {error}") from error
-    if turn.status == "failed":
-        raise DataError(f"Question {question.id}: {turn.error}")
-    return row_of(question, turn)
+        Beside another run each measure also has the paired difference to it, over the questions that count for it in
+        both, with its 95 % bootstrap interval.
+
+        Raises:
+            DataError: the other run lacks a question.
+        """
+        if self.beside is not None and (lacking := [one for one in self.items if one not in self.beside]):
+            raise DataError(f"The other run has no question '{lacking[0]}'; compare runs on the same sample.")
+        mine = [rows[one] for one in self.items]
+        theirs = [self.beside[one] for one in self.items] if self.beside is not None else []
+        return {
+            "questions": len(mine),
+            "measures": {one.name: _shared(one, mine, theirs, self.seed) for one in MEASURES if any(map(one.of, mine))},
+            **{name: median(row[name] for row in mine) for name in ("seconds", "prompt_tokens", "completion_tokens")},
+        }
+
+    def table(self, summary: Summary) -> str:
+        """See `Task`."""
+        heads = ["measure", "share", "95 % interval", "questions"]
+        columns = dict(zip(heads, ("{name}", *PERCENT), strict=True))
+        rows = [{"name": name, **one} for name, one in summary["measures"].items()]
+        if any("difference" in row for row in rows):
+            columns["beside the other run"] = "{change}"
+            rows = [
+                {**row, "change": _CHANGE.format(**row["difference"]) if "difference" in row else ""} for row in rows
+            ]
+        medians = "Medians: {seconds:.1f} s a turn, {prompt_tokens:.0f} tokens read, {completion_tokens:.0f} written."
+        return f"{table(rows, columns)}\n\n{medians.format(**summary)}"
 
 
 def row_of(question: Question, turn: Turn) -> Row:
@@ -132,55 +158,10 @@ def row_of(question: Question, turn: Turn) -> Row:
     }
 
 
-def summarise(
-    questions: Sequence[Question], rows: Mapping[str, Row], beside: Mapping[str, Row] | None = None, seed: int = 0
-) -> dict[str, Any]:
-    """Each measure as a share with its 95 % interval (Wilson's), the seconds and the tokens.
-
-    Where the rows of another run are given, each measure also has the paired difference to it, over the questions that
-    count for it in both, with its 95 % bootstrap interval.
-
-    Raises:
-        DataError: the other run lacks a question.
-    """
-    mine = [rows[one.id] for one in questions]
-    if beside is not None and (lacking := [one.id for one in questions if one.id not in beside]):
-        raise DataError(f"The other run has no question '{lacking[0]}'; compare runs on the same sample.")
-    theirs = [beside[one.id] for one in questions] if beside is not None else []
-    return {
-        "questions": len(mine),
-        "measures": {one.name: _shared(one, mine, theirs, seed) for one in MEASURES if any(map(one.of, mine))},
-        "seconds": median(row["seconds"] for row in mine),
-        "prompt_tokens": median(row["prompt_tokens"] for row in mine),
-        "completion_tokens": median(row["completion_tokens"] for row in mine),
-    }
-
-
-def _shared(measure: Measure, mine: Sequence[Row], theirs: Sequence[Row], seed: int) -> dict[str, Any]:
-    counted = [bool(measure.counts(row)) for row in mine if measure.of(row)]
-    found = {**asdict(share(counted)), "n": len(counted)}
+def _shared(measure: Measure, mine: Sequence[Row], theirs: Sequence[Row], seed: int) -> Summary:
+    found: Summary = counted([measure.counts(row) for row in mine if measure.of(row)])
     both = [(a, b) for a, b in zip(mine, theirs, strict=False) if measure.of(a) and measure.of(b)]
     if both:
         ours, others = ([float(measure.counts(row)) for row in side] for side in zip(*both, strict=True))
         found["difference"] = asdict(paired_difference(ours, others, seed))
     return found
-
-
-def table(summary: Mapping[str, Any]) -> str:
-    """The summary as a Markdown table."""
-    compared = any("difference" in one for one in summary["measures"].values())
-    head = ["measure", "share", "95 % interval", "questions", *(["beside the other run"] if compared else [])]
-    cells = [_cells(name, one, compared) for name, one in summary["measures"].items()]
-    told = (
-        f"Medians: {summary['seconds']:.1f} s a turn, {summary['prompt_tokens']:.0f} tokens read, "
-        f"{summary['completion_tokens']:.0f} written."
-    )
-    return f"{grid(head, cells)}\n\n{told}"
-
-
-def _cells(name: str, one: Mapping[str, Any], compared: bool) -> list[str]:
-    cells = [name, f"{one['value']:.0%}", f"{one['low']:.0%} to {one['high']:.0%}", str(one["n"])]
-    if compared:
-        change = one.get("difference")
-        cells.append(f"{change['value']:+.1%} ({change['low']:+.1%} to {change['high']:+.1%})" if change else "")
-    return cells

@@ -11,24 +11,27 @@ them. One row, where "asked" holds the support in [0, 1] by passage:
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+from pydantic import BaseModel
 from sklearn.metrics import cohen_kappa_score
 
-from assistant import turn as flow
-from assistant.errors import DataError, SequiturError
-from assistant.experiment.datasets import Question, fingerprint, records, sample
+from assistant.errors import DataError
+from assistant.experiment.datasets import Question, fingerprint, read_models, sample
+from assistant.experiment.grid import grid, measured
 from assistant.experiment.measures import mean, ratio
 from assistant.experiment.runs import Row, Run
+from assistant.experiment.task import Rows, Summary, Task
 from assistant.grounding.claims import is_claim
-from assistant.ikat.play import searching
+from assistant.ikat.play import finished, searching
 from assistant.judges.support.llm import ByLLM
-from assistant.protocols import Parts, Progress, SupportJudge
+from assistant.protocols import Parts, SupportJudge
 from assistant.types import Choices, Claim, Passage, Turn
 
 # "This passage is about ...", "The text explains ...", "According to the article, ...": talk about the text itself.
@@ -39,87 +42,6 @@ _META = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is asked, of which library or corpus, and how it is answered."""
-
-    questions: Path
-    searched: str
-    choices: Choices
-    digest: str
-    threshold: float
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A sentence as a person read it; `supporting` are the passages that say it, of those cited or else shown."""
-
-    id: str
-    sentence: str
-    supporting: frozenset[str]
-
-
-def open_run(folder: Path, plan: Plan, model: str) -> Run[str]:
-    """The folder of this run.
-
-    Raises:
-        DataError: the folder holds a run on other questions, or one that was answered otherwise.
-    """
-    asked = {
-        "questions": fingerprint(plan.questions),
-        "searched": plan.searched,
-        "model": model,
-        "digest": plan.digest,
-        "threshold": plan.threshold,
-        **{name: getattr(plan.choices, name) for name in ("loop", "loops", "strategy", "k", "retriever")},
-    }
-    return Run(folder, asked, lambda row: str(row["id"]))
-
-
-def measure(questions: Sequence[Question], plan: Plan, run: Run[str], parts: Parts, progress: Progress) -> None:
-    """Answer and check what the run's rows lack.
-
-    Raises:
-        DataError: a question could not be answered; the message names it, and the next run goes on with it.
-    """
-    parts = searching(parts)
-    jobs = [(one.id, lambda one=one: _row(one, plan, parts)) for one in questions]
-    run.fill(jobs, len(jobs), progress)
-
-
-def summarise(questions: Sequence[Question], plan: Plan, run: Run[str], seed: int) -> dict[str, Any]:
-    """The measures with 95 % bootstrap intervals over questions.
-
-    answered: questions that got an answer; all else is counted over these.
-    supported: sentences that a passage supports, of those that claim something.
-    citation precision: citations whose passage supports the sentence.
-    citation recall: supported sentences that cite a passage.
-    meta talk: summaries of passages that talk about the passage; only where passages are summarised.
-    """
-    rows = [run.rows[one.id] for one in questions]
-    answered = [row for row in rows if not row["unknown"]]
-    if not answered:
-        raise DataError(
-            "None of the questions was answered, so there is nothing to measure; ask what the library holds."
-        )
-    counts = [_counts(row, plan.threshold) for row in answered]
-    measures = {
-        "answered": mean([float(not row["unknown"]) for row in rows], seed),
-        **{name: ratio([c[part] for c in counts], [c[whole] for c in counts], seed) for name, part, whole in _SHARES},
-    }
-    if plan.digest not in {"relevant", "extractive"}:
-        digests = [[is_meta_talk(text) for text in row["digests"].values()] for row in rows]
-        measures["meta talk"] = ratio([sum(one) for one in digests], [len(one) for one in digests], seed)
-    totals = {name: sum(c[name] for c in counts) for name in ("claims", "citations")}
-    return {
-        "questions": len(rows),
-        **totals,
-        "threshold": plan.threshold,
-        "measures": {name: asdict(value) for name, value in measures.items()},
-        "seconds": sum(row["seconds"] for row in rows) / len(rows),
-    }
-
-
 _SHARES = (
     ("supported", "supported", "claims"),
     ("citation precision", "right", "citations"),
@@ -127,15 +49,132 @@ _SHARES = (
 )
 
 
+class Label(BaseModel):
+    """A sentence as a person read it; `supporting` are the passages that say it, of those cited or else shown."""
+
+    id: str
+    sentence: str
+    supporting: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Groundedness(Task[Question, Parts]):
+    """The `items`, of the file `questions`, asked of what is `searched`; `digest` says how passages are cut down.
+
+    `labels` are a person's, to be agreed with; `read` sentences are written for a person to label.
+    """
+
+    questions: Path
+    items: Mapping[str, Question]
+    choices: Choices
+    digest: str
+    threshold: float
+    model: str
+    seed: int = 0
+    labels: Sequence[Label] = ()
+    read: int = 0
+
+    def claim(self) -> Row:
+        """See `Task`."""
+        return {
+            "questions": fingerprint(self.questions),
+            "searched": self.choices.library,
+            "model": self.model,
+            "digest": self.digest,
+            "threshold": self.threshold,
+            **{name: getattr(self.choices, name) for name in ("loop", "loops", "strategy", "k", "retriever")},
+        }
+
+    def row(self, item: Question, given: Parts) -> Row:
+        """See `Task`.
+
+        Raises:
+            DataError: the question could not be answered; the next run goes on with it.
+        """
+        turn = Turn(item.text, choices=self.choices, id=item.id)
+        turn = finished(turn, searching(given), f"Question {item.id}")
+        return {
+            "id": item.id,
+            "question": item.text,
+            "answer": turn.answer.text if turn.answer else "",
+            "unknown": turn.answer is None or turn.answer.unknown or turn.answer.origin == "model",
+            "seconds": round(turn.seconds, 3),
+            "claims": _checked(turn, given, self.threshold),
+            "passages": {one.id: {"title": one.title, "text": one.text} for one in turn.passages},
+            "digests": {one.passage_id: one.text for one in turn.digests},
+        }
+
+    def summarise(self, rows: Rows) -> Summary:
+        """The measures with 95 % bootstrap intervals over questions.
+
+        answered: questions that got an answer; all else is counted over these.
+        supported: sentences that a passage supports, of those that claim something.
+        citation precision: citations whose passage supports the sentence.
+        citation recall: supported sentences that cite a passage.
+        meta talk: summaries of passages that talk about the passage; only where passages are summarised.
+        """
+        mine = [rows[one] for one in self.items]
+        counts = [_counts(row, self.threshold) for row in mine if not row["unknown"]]
+        if not counts:
+            raise DataError(
+                "None of the questions was answered, so there is nothing to measure; ask what the library holds."
+            )
+        columns = {name: [one[name] for one in counts] for name in counts[0]}
+        measures = {
+            "answered": mean([float(not row["unknown"]) for row in mine], self.seed),
+            **{name: ratio(columns[part], columns[whole], self.seed) for name, part, whole in _SHARES},
+        }
+        if self.digest not in {"relevant", "extractive"}:
+            digests = [[is_meta_talk(text) for text in row["digests"].values()] for row in mine]
+            measures["meta talk"] = ratio(map(sum, digests), map(len, digests), self.seed)
+        agreed = {"agreement": agreement(self.labels, rows, self.threshold)} if self.labels else {}
+        return {
+            "questions": len(mine),
+            **{name: sum(columns[name]) for name in ("claims", "citations")},
+            "threshold": self.threshold,
+            "measures": {name: asdict(value) for name, value in measures.items()},
+            "seconds": sum(row["seconds"] for row in mine) / len(mine),
+            **agreed,
+        }
+
+    def table(self, summary: Summary) -> str:
+        """See `Task`."""
+        measures = summary["measures"]
+        tables = [grid(["", *measures], [["", *map(measured, measures.values())]])]
+        if "agreement" in summary:
+            of = summary["agreement"]
+            rows = [[what, *map(_count, found.values())] for what, found in of.items()]
+            tables.append(grid(["against a person's reading", *of["sentences"]], rows))
+        return "\n\n".join(tables)
+
+    def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
+        """Writes reading.jsonl, where it is wanted."""
+        if self.read:
+            sentences = to_read(run.rows[one] for one in self.items)
+            rows = sample(sentences, self.read, self.seed)
+            run.write("reading.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        return ""
+
+
 def is_meta_talk(text: str) -> bool:
     """Whether a summary talks about the text that it sums up, instead of the matter (GRG, section 2.2.5)."""
     return _META.search(text) is not None
 
 
-def to_read(questions: Sequence[Question], run: Run[str], most: int, seed: int) -> list[Row]:
-    """A sample of sentences with the passages that they were shown, for a person; what the check said is not told."""
-    found = [row for one in questions for row in _sentences(run.rows[one.id])]
-    return sample(found, most, seed)
+def to_read(rows: Iterable[Row]) -> list[Row]:
+    """All sentences with the passages that they were shown, for a person; what the check said is not told."""
+    return [
+        {
+            "id": claim["id"],
+            "question": row["question"],
+            "sentence": claim["text"],
+            "cited": claim["cited"],
+            "passages": [{"id": one, **passage} for one, passage in row["passages"].items()],
+            "supporting": None,
+        }
+        for row in rows
+        for claim in _claims(row)
+    ]
 
 
 def read_labels(path: Path) -> list[Label]:
@@ -144,31 +183,19 @@ def read_labels(path: Path) -> list[Label]:
     Raises:
         DataError: a line is broken or lacks a field; or there are none.
     """
-    labels = []
-    for place, record in records(path):
-        try:
-            labels.append(_label(record))
-        except (KeyError, TypeError) as error:
-            raise DataError(f"{place}, is no label of {{id, sentence, supporting: [passage id]}}: {error}.") from error
+    labels = read_models(path, Label, "no label of {id, sentence, supporting: [passage id]}")
     if not labels:
         raise DataError(f"There are no labels in {path}; give a line for each sentence that was read.")
     return labels
 
 
-def _label(record: Mapping[str, Any]) -> Label:
-    identity, sentence, supporting = record["id"], record["sentence"], record["supporting"]
-    if not isinstance(supporting, list) or not all(isinstance(one, str) for one in (identity, sentence, *supporting)):
-        raise TypeError("a field holds something else")
-    return Label(identity, sentence, frozenset(supporting))
-
-
-def agreement(labels: Sequence[Label], run: Run[str], threshold: float) -> dict[str, Any]:
+def agreement(labels: Sequence[Label], rows: Rows, threshold: float) -> Summary:
     """How far the check agrees with a person: on whether a sentence has support, and on each citation.
 
     Raises:
         DataError: a label is of a sentence that the run does not have.
     """
-    claims = {one["id"]: one for row in run.rows.values() for one in _claims(row)}
+    claims = {one["id"]: one for row in rows.values() for one in _claims(row)}
     said, read, cited_said, cited_read = [], [], [], []
     for label in labels:
         claim = claims.get(label.id)
@@ -183,7 +210,7 @@ def agreement(labels: Sequence[Label], run: Run[str], threshold: float) -> dict[
     return {"sentences": _compared(said, read), "citations": _compared(cited_said, cited_read)}
 
 
-def _compared(said: Sequence[bool], read: Sequence[bool]) -> dict[str, Any]:
+def _compared(said: Sequence[bool], read: Sequence[bool]) -> Summary:
     pairs = list(zip(said, read, strict=True))
     kappa = float(cohen_kappa_score(said, read)) if len({*said, *read}) > 1 else None
     return {
@@ -194,26 +221,6 @@ def _compared(said: Sequence[bool], read: Sequence[bool]) -> dict[str, Any]:
         "supported by the check alone": sum(one and not other for one, other in pairs),
         "supported by reading alone": sum(other and not one for one, other in pairs),
         "kappa": kappa,
-    }
-
-
-def _row(question: Question, plan: Plan, parts: Parts) -> Row:
-    turn = Turn(question.text, choices=plan.choices, id=question.id)
-    try:
-        *_, turn = flow.run(turn, parts, Event())
-    except SequiturError as error:
-        raise DataError(f"Question {question.id}: {error}") from error
-    if turn.status == "failed":
-        raise DataError(f"Question {question.id}: {turn.error}")
-    return {
-        "id": question.id,
-        "question": question.text,
-        "answer": turn.answer.text if turn.answer else "",
-        "unknown": turn.answer is None or turn.answer.unknown or turn.answer.origin == "model",
-        "seconds": round(turn.seconds, 3),
-        "claims": _checked(turn, parts, plan.threshold),
-        "passages": {one.id: {"title": one.title, "text": one.text} for one in turn.passages},
-        "digests": {one.passage_id: one.text for one in turn.digests},
     }
 
 
@@ -265,14 +272,5 @@ def _claims(row: Row) -> Iterator[Row]:
         yield {"id": f"{row['id']}/{n}", **claim}
 
 
-def _sentences(row: Row) -> Iterator[Row]:
-    for claim in _claims(row):
-        passages = [{"id": one, **passage} for one, passage in row["passages"].items()]
-        yield {
-            "id": claim["id"],
-            "question": row["question"],
-            "sentence": claim["text"],
-            "cited": claim["cited"],
-            "passages": passages,
-            "supporting": None,
-        }
+def _count(found: float | None) -> str:
+    return "" if found is None else f"{found:.2f}" if isinstance(found, float) else str(found)

@@ -7,16 +7,17 @@ a dialogue a line. Both speakers are users, one after the other, whose every off
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import records
-from assistant.experiment.measures import mean
+from assistant.experiment.datasets import read_models
+from assistant.experiment.measures import means
 from assistant.protocols import Embedder, Progress
 from assistant.types import Fact, now
 from ptkb.extract import offers
@@ -36,13 +37,23 @@ class Speaker:
     said: tuple[str, ...]
 
 
+class Dialogue(BaseModel):
+    """Two people who talk, each with the persona that they were given."""
+
+    persona_1: Annotated[tuple[str, ...], Field(min_length=1)]
+    persona_2: Annotated[tuple[str, ...], Field(min_length=1)]
+    turns: tuple[str, ...]
+    id: str | int = ""
+
+
 def read_speakers(path: Path) -> list[Speaker]:
     """Both speakers of every dialogue.
 
     Raises:
         DataError: a line is broken, or lacks personas or turns; or there are no dialogues.
     """
-    found = [speaker for place, record in records(path) for speaker in _speakers(place, record)]
+    dialogues = read_models(path, Dialogue, "no dialogue of {persona_1, persona_2, turns}")
+    found = [speaker for n, one in enumerate(dialogues, 1) for speaker in _speakers(one, f"line {n}")]
     if not found:
         raise DataError(f"There are no dialogues in {path}; give a file of {{id, persona_1, persona_2, turns}} lines.")
     return found
@@ -97,7 +108,7 @@ def measure(
     counts = {"speakers": len(speakers), "utterances": utterances, "offers": len(rows), "statements": len(recalled)}
     return {
         **counts,
-        "measures": {name: asdict(mean([float(x) for x in of], seed)) for name, of in shares.items()},
+        "measures": means(shares, seed),
     }, rows
 
 
@@ -125,13 +136,7 @@ def _covered(own: Floats, texts: Sequence[str], embedder: Embedder) -> list[floa
     return [float(best >= SAME) for best in (own @ embedder.encode(texts).T).max(axis=1)]
 
 
-def _speakers(place: str, record: dict[str, Any]) -> Iterator[Speaker]:
-    turns = record.get("turns")
-    if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
-        raise DataError(f"{place}, has no turns; each is a text such as 'User 1: Hello'.")
-    for who in ("1", "2"):
-        persona = record.get(f"persona_{who}")
-        if not isinstance(persona, list) or not persona or not all(isinstance(text, str) for text in persona):
-            raise DataError(f"{place}, has no persona_{who}, a list of texts; mend or remove the line.")
-        said = (turn.split(":", 1)[1].strip() for turn in turns if turn.startswith(f"User {who}:"))
-        yield Speaker(f"{record.get('id', place)}/{who}", tuple(persona), tuple(text for text in said if text))
+def _speakers(dialogue: Dialogue, name: str) -> Iterator[Speaker]:
+    for who, persona in (("1", dialogue.persona_1), ("2", dialogue.persona_2)):
+        said = (turn.split(":", 1)[1].strip() for turn in dialogue.turns if turn.startswith(f"User {who}:"))
+        yield Speaker(f"{dialogue.id or name}/{who}", persona, tuple(text for text in said if text))

@@ -7,27 +7,24 @@ One record: {"facts": ["I live in Berlin."], "question": "How many people live i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from assistant.errors import DataError
 from assistant.evaluation.marks import Pattern, has
-from assistant.experiment.datasets import fingerprint, records
-from assistant.experiment.measures import share
+from assistant.experiment.datasets import fingerprint, read_models
+from assistant.experiment.grid import table
+from assistant.experiment.measures import counted
 from assistant.experiment.runs import Row, Run
-from assistant.protocols import Parts, Progress
+from assistant.experiment.task import Rows, Summary, Task
+from assistant.protocols import Parts
 from assistant.steps import facts, rewrite
-from assistant.types import (
-    Exchange,
-    Fact,
-    Turn,
-    now,
-)
+from assistant.types import Exchange, Fact, Turn, now
 
 
 class Pair(BaseModel):
@@ -50,63 +47,61 @@ def read_pairs(path: Path, split: str = "") -> list[Pair]:
     Raises:
         DataError: a line can't be used; or there is no pair, or none of the split.
     """
-    found = []
-    for n, (place, record) in enumerate(records(path), 1):
-        try:
-            pair = Pair.model_validate({"id": f"p{n}", **record})
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise DataError(f"{place}, is no pair of facts and question: '{where}': {first['msg']}.") from error
-        if not split or pair.split == split:
-            found.append(pair)
+    every = read_models(path, Pair, "no pair of facts and question")
+    named = [one.model_copy(update={"id": one.id or f"p{n}"}) for n, one in enumerate(every, 1)]
+    found = [one for one in named if split in {"", one.split}]
     if not found:
         raise DataError(f"There are no pairs{f' of the split {split!r}' if split else ''} in {path}.")
     return found
 
 
-def open_run(folder: Path, pairs: Path, model: str) -> Run[str]:
-    """The folder of a run over these pairs.
+@dataclass(frozen=True)
+class Personal(Task[Pair, Parts]):
+    """The rewrites of `items`, which are of the file `pairs`."""
 
-    Raises:
-        DataError: the folder holds a run over others, or with another model.
-    """
-    return Run(folder, {"pairs": fingerprint(pairs), "model": model}, lambda row: str(row["id"]))
+    pairs: Path
+    items: Mapping[str, Pair]
+    model: str
 
+    def claim(self) -> Row:
+        """See `Task`."""
+        return {"pairs": fingerprint(self.pairs), "model": self.model}
 
-def measure(pairs: Sequence[Pair], parts: Parts, rows: Run[str] | None, progress: Progress) -> dict[str, Row]:
-    """A row a pair, by its id; those that a run holds already aren't made again."""
-    if rows is None:
-        made: dict[str, Row] = {}
-        for n, pair in enumerate(pairs):
-            progress(n, len(pairs))
-            made[pair.id] = _row(pair, parts)
-        return made
-    jobs = [(pair.id, lambda pair=pair: _row(pair, parts)) for pair in pairs]
-    rows.fill(jobs, len(jobs), progress)
-    return dict(rows.rows)
+    def row(self, item: Pair, given: Parts) -> Row:
+        """See `Task`."""
+        moment = now()
+        known = tuple(Fact(str(n), text, moment, moment) for n, text in enumerate(item.facts))
+        turn = Turn(item.question, tuple(Exchange(said, said, reply) for said, reply in item.history), known)
+        for step in (facts.run, rewrite.run):
+            *_, turn = step(turn, given, Event())
+        right = all(has(turn.question, one) for one in item.must)
+        return {"id": item.id, "question": item.question, "rewrite": turn.question, "right": right}
 
+    def summarise(self, rows: Rows) -> Summary:
+        """The share of right rewrites, over all and by kind, with Wilson's 95 % intervals."""
+        right = {name: bool(rows[name]["right"]) for name in self.items}
+        kinds = dict.fromkeys(pair.kind for pair in self.items.values() if pair.kind)
+        found = counted(list(right.values()))
+        return {
+            "accuracy": found.pop("value"),
+            **found,
+            "kinds": {
+                kind: counted([right[n] for n, pair in self.items.items() if pair.kind == kind]) for kind in kinds
+            },
+        }
 
-def summarise(pairs: Sequence[Pair], rows: Mapping[str, Row]) -> dict[str, Any]:
-    """The share of right rewrites, over all and by kind, with Wilson's 95 % intervals."""
-    right = [bool(rows[pair.id]["right"]) for pair in pairs]
-    kinds = dict.fromkeys(pair.kind for pair in pairs if pair.kind)
-    by_kind = {kind: [r for r, pair in zip(right, pairs, strict=True) if pair.kind == kind] for kind in kinds}
-    found = share(right)
-    return {
-        "accuracy": found.value,
-        "low": found.low,
-        "high": found.high,
-        "n": len(pairs),
-        "kinds": {kind: {**asdict(share(some)), "n": len(some)} for kind, some in by_kind.items()},
-    }
+    def table(self, summary: Summary) -> str:
+        """See `Task`."""
+        kinds = {**summary["kinds"], "all": {**summary, "value": summary["accuracy"]}}
+        columns = {
+            "kind": "{kind}",
+            "right": "{value:.2f}",
+            "95 % interval": "{low:.2f} to {high:.2f}",
+            "questions": "{n}",
+        }
+        return table([{**one, "kind": kind} for kind, one in kinds.items()], columns)
 
-
-def _row(pair: Pair, parts: Parts) -> Row:
-    moment = now()
-    known = tuple(Fact(str(n), text, moment, moment) for n, text in enumerate(pair.facts))
-    turn = Turn(pair.question, tuple(Exchange(said, said, reply) for said, reply in pair.history), known)
-    for step in (facts.run, rewrite.run):
-        *_, turn = step(turn, parts, Event())
-    right = all(has(turn.question, one) for one in pair.must)
-    return {"id": pair.id, "question": pair.question, "rewrite": turn.question, "right": right}
+    def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
+        """Every rewrite beside its question."""
+        rows = [{**run.rows[one], "right": "yes" if run.rows[one]["right"] else "no"} for one in self.items]
+        return table(rows, {"question": "{question}", "rewritten": "{rewrite}", "right": "{right}"})

@@ -17,7 +17,7 @@ from ir_measures import RR, P, R, SetF, SetP, SetR, nDCG
 
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_qrels, sample
-from assistant.experiment.measures import mean, paired_difference
+from assistant.experiment.measures import differences, means
 from assistant.ikat import topics
 from assistant.protocols import Embedder
 from assistant.settings import FactSettings
@@ -84,7 +84,10 @@ def measure(
         summary["unseen"] = _summary(unseen, ours, theirs, seed)
     return summary, [
         {
-            **_row(turn, ranked[turn.id], {name: of[turn.id] for name, of in ours.items()}),
+            "id": turn.id,
+            "utterance": turn.utterance,
+            "facts": [asdict(fact) for fact in ranked[turn.id]],
+            **{name: of[turn.id] for name, of in ours.items()},
             "baseline": {name: of[turn.id] for name, of in theirs.items()},
         }
         for turn in turns
@@ -142,12 +145,12 @@ def _measured(qrels: Qrels, ranked: Mapping[str, Sequence[RankedFact]]) -> Score
 
 
 def _summary(turns: Sequence[str], ours: Scores, theirs: Scores, seed: int) -> dict[str, Any]:
-    values = {name: ([of[turn] for turn in turns], [theirs[name][turn] for turn in turns]) for name, of in ours.items()}
+    mine, baseline = ({name: [of[turn] for turn in turns] for name, of in scores.items()} for scores in (ours, theirs))
     return {
         "turns": len(turns),
-        "measures": {name: asdict(mean(our, seed)) for name, (our, _) in values.items()},
-        "baseline": {name: asdict(mean(their, seed)) for name, (_, their) in values.items()},
-        "difference": {name: asdict(paired_difference(*both, seed)) for name, both in values.items()},
+        "measures": means(mine, seed),
+        "baseline": means(baseline, seed),
+        "difference": differences(mine, baseline, seed),
     }
 
 
@@ -157,7 +160,3 @@ def _values(measures: Sequence[Any], qrels: Qrels, run: Scores) -> Scores:
     for metric in ir_measures.iter_calc(measures, qrels, run):
         values[str(metric.measure)][metric.query_id] = metric.value
     return values
-
-
-def _row(turn: Asked, facts: Sequence[RankedFact], values: Mapping[str, float]) -> dict[str, Any]:
-    return {"id": turn.id, "utterance": turn.utterance, "facts": [asdict(fact) for fact in facts], **values}

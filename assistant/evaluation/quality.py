@@ -7,34 +7,43 @@ and a source can be left out of training to see how the model does on one that i
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
+from pandas import DataFrame
+from pydantic import BaseModel, Field
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import records
+from assistant.experiment.datasets import read_models
+from assistant.experiment.grid import grid, table
 from assistant.experiment.measures import mean
+from assistant.experiment.task import Summary
 from assistant.judges.quality import LABELS, Classifier, Label, fit
 from assistant.protocols import Progress
 
 # The longest texts of each band, in words.
 BANDS = {"short": 40, "medium": 100, "long": 10**9}
+_NAMED = {"short": "up to 40 words", "medium": "41 to 100 words", "long": "more than 100 words"}
 # A source with fewer texts says little about how well it is judged.
 FEWEST = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(BaseModel):
     """A text with its label."""
 
-    text: str
+    text: Annotated[str, Field(pattern=r"\S")]
     label: Label
-    source: str
-    held_out: bool
+    split: Literal["train", "test"]
+    source: str = ""
+
+    @property
+    def held_out(self) -> bool:
+        """Whether it is for testing."""
+        return self.split == "test"
 
 
 def read_examples(path: Path) -> list[Example]:
@@ -43,10 +52,10 @@ def read_examples(path: Path) -> list[Example]:
     Raises:
         DataError: a line is broken, has no text, or a label or split that is none; or one of the splits is empty.
     """
-    examples = [_example(place, record) for place, record in records(path)]
-    for split in (False, True):
-        if not any(example.held_out == split for example in examples):
-            raise DataError(f"{path} holds no text whose split is {'test' if split else 'train'}; both are needed.")
+    examples = read_models(path, Example, "no labelled text")
+    for split in ("train", "test"):
+        if not any(example.split == split for example in examples):
+            raise DataError(f"{path} holds no text whose split is {split}; both are needed.")
     return examples
 
 
@@ -60,7 +69,7 @@ def train(examples: Sequence[Example]) -> Classifier:
     return fit([example.text for example in used], [example.label for example in used])
 
 
-def measure(model: Classifier, examples: Sequence[Example], seed: int = 0) -> dict[str, Any]:
+def measure(model: Classifier, examples: Sequence[Example], seed: int = 0) -> Summary:
     """Macro-F1, each label's measures and the confusion matrix of the held-out texts, and the same by length."""
     tested = [example for example in examples if example.held_out]
     said = [judgement.label for judgement in model.judge([example.text for example in tested])]
@@ -80,7 +89,7 @@ def measure(model: Classifier, examples: Sequence[Example], seed: int = 0) -> di
     }
 
 
-def unseen(examples: Sequence[Example], progress: Progress) -> dict[str, dict[str, Any]]:
+def unseen(examples: Sequence[Example], progress: Progress) -> dict[str, Summary]:
     """For each large source: what its texts are taken for by a model that was trained without it.
 
     A source that alone has its label can't be left out.
@@ -99,20 +108,35 @@ def unseen(examples: Sequence[Example], progress: Progress) -> dict[str, dict[st
     return results
 
 
-def report(summary: dict[str, Any]) -> str:
+def report(summary: Summary) -> str:
     """The summary as Markdown tables."""
-    return "\n\n".join(_tables(summary))
+    told = (
+        "Trained on {trained_on:,} texts, {terms:,} terms; tested on {texts:,}: macro-F1 {macro_f1:.3f},"
+        " accuracy {accuracy[value]:.3f} ({accuracy[low]:.3f} to {accuracy[high]:.3f})."
+    )
+    each: dict[str, str] = {name: f"{{{name}}}" for name in LABELS}
+    bands = {"length": "{name}", "texts": "{texts}", "macro-F1": "{macro_f1:.3f}"}
+    bands |= {f"F1 {label}": f"{{{label}}}" for label in LABELS}
+    sources = {"is": "{label}", "texts": "{texts}", "right": "{right:.3f}", **each}
+    lengths = {"all": summary, **{_NAMED[name]: of for name, of in summary["by_length"].items()}}
+    confusion = zip(LABELS, summary["confusion"], strict=True)
+    tables = [
+        told.format(**summary),
+        table([{"name": name, **of, **_f1s(of["labels"])} for name, of in lengths.items()], bands),
+        grid(["is, and was taken for", *LABELS], [(label, *map(str, row)) for label, row in confusion]),
+        *(
+            table(
+                [{"name": name, **of, **of["said"]} for name, of in summary[key].items()], {head: "{name}", **sources}
+            )
+            for key, head in (("by_source", "source"), ("unseen", "source that was left out of training"))
+            if key in summary
+        ),
+    ]
+    return "\n\n".join(tables)
 
 
-def _example(place: str, record: dict[str, Any]) -> Example:
-    text, label, split = record.get("text"), record.get("label"), record.get("split")
-    if not isinstance(text, str) or not text.strip():
-        raise DataError(f"{place}, has no text; mend or remove the line.")
-    if label not in LABELS:
-        raise DataError(f"{place}, has the label {label!r}, not one of {', '.join(LABELS)}; mend or remove the line.")
-    if split not in {"train", "test"}:
-        raise DataError(f"{place}, has the split {split!r}, not train or test; mend or remove the line.")
-    return Example(text, label, str(record.get("source", "")), split == "test")
+def _f1s(labels: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
+    return {name: "{f1:.3f} ({texts})".format(**labels[name]) if name in labels else "-" for name in LABELS}
 
 
 def _band(text: str) -> str:
@@ -120,7 +144,7 @@ def _band(text: str) -> str:
     return next(name for name, most in BANDS.items() if length <= most)
 
 
-def _scores(tested: Sequence[Example], said: Sequence[Label]) -> dict[str, Any]:
+def _scores(tested: Sequence[Example], said: Sequence[Label]) -> Summary:
     """Macro-F1 is over the labels that the texts have: a band may lack one."""
     true = [example.label for example in tested]
     present = [label for label in LABELS if label in true]
@@ -136,57 +160,14 @@ def _scores(tested: Sequence[Example], said: Sequence[Label]) -> dict[str, Any]:
     }
 
 
-def _by_source(tested: Sequence[Example], said: Sequence[Label]) -> dict[str, dict[str, Any]]:
-    found: dict[str, list[tuple[Label, Label]]] = defaultdict(list)
-    for example, label in zip(tested, said, strict=True):
-        found[example.source].append((example.label, label))
+def _by_source(tested: Sequence[Example], said: Sequence[Label]) -> dict[str, Summary]:
+    found = DataFrame({"source": [one.source for one in tested], "is": [one.label for one in tested], "said": said})
     return {
-        source: {
-            "label": pairs[0][0],
-            "texts": len(pairs),
-            "right": sum(true == label for true, label in pairs) / len(pairs),
-            "said": {label: sum(one == label for _, one in pairs) for label in LABELS},
+        str(source): {
+            "label": of["is"].iloc[0],
+            "texts": len(of),
+            "right": float((of["is"] == of["said"]).mean()),
+            "said": {label: int((of["said"] == label).sum()) for label in LABELS},
         }
-        for source, pairs in sorted(found.items())
+        for source, of in found.groupby("source")
     }
-
-
-def _tables(summary: dict[str, Any]) -> Iterator[str]:
-    accuracy = summary["accuracy"]
-    yield (
-        f"Trained on {summary['trained_on']:,} texts, {summary['terms']:,} terms; tested on {summary['texts']:,}: "
-        f"macro-F1 {summary['macro_f1']:.3f}, accuracy {accuracy['value']:.3f} "
-        f"({accuracy['low']:.3f} to {accuracy['high']:.3f})."
-    )
-    yield _table(
-        ("length", "texts", "macro-F1", *(f"F1 {label}" for label in LABELS)),
-        [_band_row("all", summary), *(_band_row(_named(name), of) for name, of in summary["by_length"].items())],
-    )
-    confusion = zip(LABELS, summary["confusion"], strict=True)
-    yield _table(("is, and was taken for", *LABELS), [(label, *map(str, row)) for label, row in confusion])
-    for key, title in (("by_source", "source"), ("unseen", "source that was left out of training")):
-        if key in summary:
-            yield _table((title, "is", "texts", "right", *LABELS), _source_rows(summary[key]))
-
-
-def _band_row(name: str, scores: dict[str, Any]) -> tuple[str, ...]:
-    of = scores["labels"]
-    each = (f"{of[label]['f1']:.3f} ({of[label]['texts']})" if label in of else "-" for label in LABELS)
-    return (name, str(scores["texts"]), f"{scores['macro_f1']:.3f}", *each)
-
-
-def _named(band: str) -> str:
-    limits = {"short": "up to 40 words", "medium": "41 to 100 words", "long": "more than 100 words"}
-    return limits[band]
-
-
-def _source_rows(sources: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
-    return [
-        (source, of["label"], str(of["texts"]), f"{of['right']:.3f}", *(str(of["said"][label]) for label in LABELS))
-        for source, of in sources.items()
-    ]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

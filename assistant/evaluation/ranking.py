@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import ir_measures
 from ir_measures import AP, RR, Measure, R, Success, nDCG
@@ -16,9 +16,11 @@ from ir_measures import AP, RR, Measure, R, Success, nDCG
 from assistant.errors import DataError
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.experiment.datasets import fingerprint, read_corpus, read_qrels, read_queries, sample
-from assistant.experiment.measures import mean, paired_difference
-from assistant.experiment.runs import Row, Run
-from assistant.protocols import Progress, Retriever
+from assistant.experiment.grid import measures_grid
+from assistant.experiment.measures import differences, means
+from assistant.experiment.runs import Row
+from assistant.experiment.task import Rows, Summary, Task
+from assistant.protocols import Retriever
 from assistant.text.sentences import words
 from assistant.types import Passage
 
@@ -104,65 +106,70 @@ def prepare(experiment: Experiment) -> Topics:
     )
 
 
-def open_run(folder: Path, experiment: Experiment, model: str) -> Run[Key]:
-    """The folder of this experiment; more loops or queries may be added to it later.
+@dataclass
+class Ranking(Task[Key, Finder]):
+    """What each loop finds for each query; a loop that comes first is compared to."""
 
-    Raises:
-        DataError: the folder holds a run on other data or with another model or depth.
-    """
-    asked = {
-        "corpus": fingerprint(experiment.corpus),
-        "queries": fingerprint(experiment.queries),
-        "query_field": experiment.query_field,
-        "model": model,
-        "depth": experiment.depth,
-        "loops": experiment.rounds,
-    }
-    if experiment.iterations != ITERATIONS:
-        asked["iterations"] = experiment.iterations
-    if experiment.retriever != BM25:
-        asked["retriever"] = experiment.retriever
-    return Run(folder, asked, lambda row: (row["loop"], row["id"]))
+    title = "Rankings"
+    experiment: Experiment
+    topics: Topics
+    model: str
 
+    def __post_init__(self) -> None:
+        self.items = {key: key for key in product(self.experiment.loops, self.topics.queries)}
 
-def measure(
-    experiment: Experiment, topics: Topics, run: Run[Key], finder: Finder, progress: Progress, jobs: int = 1
-) -> None:
-    """Rank what the run's rows lack, `jobs` queries at a time."""
+    def key(self, row: Row) -> Key:
+        """Loop and query."""
+        return row["loop"], row["id"]
 
-    def rank(loop: str, query: str) -> Row:
-        passages = finder.find(loop, topics.queries[query], experiment.depth)
-        queries = [asdict(one) for one in finder.queries(loop, topics.queries[query])]
+    def claim(self) -> Row:
+        """See `Task`."""
+        usual, one = Experiment(self.experiment.corpus, self.experiment.queries, self.experiment.qrels), self.experiment
+        return {
+            "corpus": fingerprint(one.corpus),
+            "queries": fingerprint(one.queries),
+            "query_field": one.query_field,
+            "model": self.model,
+            "depth": one.depth,
+            "loops": one.rounds,
+            # named only where they are not the usual, so that runs from before they could be chosen go on
+            **{
+                name: getattr(one, name)
+                for name in ("iterations", "retriever")
+                if getattr(one, name) != getattr(usual, name)
+            },
+        }
+
+    def row(self, item: Key, given: Finder) -> Row:
+        """See `Task`."""
+        loop, query = item
+        text = self.topics.queries[query]
+        passages = given.find(loop, text, self.experiment.depth)
+        queries = [asdict(one) for one in given.queries(loop, text)]
         return {"loop": loop, "id": query, "queries": queries, "ranking": [passage.id for passage in passages]}
 
-    rows = [
-        ((loop, query), lambda loop=loop, query=query: rank(loop, query))
-        for loop in experiment.loops
-        for query in topics.queries
-    ]
-    run.fill(rows, len(rows), progress, jobs)
+    def summarise(self, rows: Rows) -> Summary:
+        """The measures of each loop with 95 % intervals, and the paired differences of the others to the first loop."""
+        queries, seed, (first, *others) = self.topics.queries, self.experiment.seed, self.experiment.loops
+        found = {
+            loop: scores({query: rows[loop, query]["ranking"] for query in queries}, self.topics.qrels)
+            for loop in (first, *others)
+        }
+        return {
+            "loops": {loop: means(by_measure, seed) for loop, by_measure in found.items()},
+            "differences": {loop: differences(found[loop], found[first], seed) for loop in others},
+            "base": first,
+            "queries": len(queries),
+            "remarks": dict(self.topics.remarks),
+        }
 
-
-def summarise(experiment: Experiment, topics: Topics, run: Run[Key]) -> dict[str, Any]:
-    """The measures of each loop with 95 % intervals, and the paired differences of the others to the first loop."""
-    found = {
-        loop: scores({query: run.rows[loop, query]["ranking"] for query in topics.queries}, topics.qrels)
-        for loop in experiment.loops
-    }
-    base = found[experiment.loops[0]]
-    return {
-        "loops": {loop: _means(by_measure, experiment.seed) for loop, by_measure in found.items()},
-        "differences": {
-            loop: {
-                name: asdict(paired_difference(values, base[name], experiment.seed))
-                for name, values in by_measure.items()
-            }
-            for loop, by_measure in list(found.items())[1:]
-        },
-        "base": experiment.loops[0],
-        "queries": len(topics.queries),
-        "remarks": dict(topics.remarks),
-    }
+    def table(self, summary: Summary) -> str:
+        """Loops, a line each, then what they differ by from the first."""
+        tables = [measures_grid("loop", summary["loops"])]
+        if summary["differences"]:
+            differing = measures_grid("loop", summary["differences"], "+.3f")
+            tables += [f"Paired differences to {summary['base']}:", differing]
+        return "\n\n".join(tables)
 
 
 def scores(
@@ -174,7 +181,3 @@ def scores(
     judged = {query: dict(qrels[query]) for query in rankings}
     values = {(str(one.measure), one.query_id): one.value for one in ir_measures.iter_calc(measures, judged, run)}
     return {str(measure): [values[str(measure), query] for query in rankings] for measure in measures}
-
-
-def _means(by_measure: Mapping[str, Sequence[float]], seed: int) -> dict[str, dict[str, float]]:
-    return {name: asdict(mean(values, seed)) for name, values in by_measure.items()}

@@ -17,19 +17,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any, Literal
+from typing import Literal
 
+import numpy as np
 from ir_measures import Success
+from pandas import DataFrame, Series
+from sklearn.metrics import precision_recall_fscore_support
 
 from assistant.errors import DataError, UtteranceError
+from assistant.evaluation import relevance_report as report
 from assistant.evaluation.ranking import scores as ranking_scores
-from assistant.evaluation.thresholds import THRESHOLDS, check_odds
+from assistant.evaluation.thresholds import THRESHOLDS, check_odds, of_other_half
 from assistant.experiment.datasets import Corpus, Question, fingerprint, read_corpus, read_questions, sample
-from assistant.experiment.measures import Estimate, mean, paired_difference, unknown_scores
+from assistant.experiment.measures import differences, means, unknown_scores
 from assistant.experiment.runs import Row, Run
+from assistant.experiment.task import Rows, Summary, Task
 from assistant.judges.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
 from assistant.judges.relevance.estimate import PRIOR, likely, reranked, set_confidence
-from assistant.protocols import Estimator, Progress, Retriever
+from assistant.protocols import Estimator, Retriever
 from assistant.settings import RetrieveSettings
 from assistant.types import Passage, Relevance
 
@@ -96,21 +101,6 @@ class Judged:
         return not self.question.unanswerable and passage_id in self.question.gold
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSet:
-    """A set's confidence, whether it lacks an answer, the number of the question that it is for, and its weight."""
-
-    confidence: float
-    unanswerable: bool
-    question: int
-    weight: float = 1.0
-
-    @property
-    def half(self) -> int:
-        """Which half of the questions it belongs to."""
-        return self.question % 2
-
-
 def prepare(experiment: Experiment) -> Material:
     """Read and check everything before a model is loaded.
 
@@ -133,96 +123,104 @@ def prepare(experiment: Experiment) -> Material:
     return Material(asked, corpus, own, dict(Counter(filter(None, reasons.values()))))
 
 
-def open_run(folder: Path, experiment: Experiment, material: Material, estimator: str, model: str) -> Run[str]:
-    """The folder of this experiment; more questions may be added to it later.
+@dataclass
+class Estimates(Task[Question, tuple[Estimator, Retriever]]):
+    """What the `estimator` of this name says of the candidates of each question.
 
-    Raises:
-        DataError: the folder holds a run on other data or with another estimator, model or depth.
+    Confidences are calibrated by `calibration`, or by `method`, or left as they are. A threshold, and a calibration by
+    `method`, are never chosen on the questions that they are measured on: each half of the questions takes those of
+    the other half.
     """
-    return Run(folder, claim(experiment, material, estimator, model), lambda row: str(row["id"]))
 
+    experiment: Experiment
+    material: Material
+    estimator: str
+    model: str
+    calibration: Calibration | None = None
+    method: Method | None = None
 
-def claim(experiment: Experiment, material: Material, estimator: str, model: str) -> Row:
-    """What decides the rows."""
-    return {
-        "corpus": fingerprint(experiment.corpus),
-        "questions": fingerprint(experiment.questions),
-        "estimator": estimator,
-        "model": model,
-        "depth": experiment.depth,
-        "contexts": "own" if material.own else "retrieved",
-    }
+    def __post_init__(self) -> None:
+        self.items = {one.id: one for one in self.material.questions}
 
+    def claim(self) -> Row:
+        """See `Task`."""
+        return {
+            "corpus": fingerprint(self.experiment.corpus),
+            "questions": fingerprint(self.experiment.questions),
+            "estimator": self.estimator,
+            "model": self.model,
+            "depth": self.experiment.depth,
+            "contexts": "own" if self.material.own else "retrieved",
+        }
 
-def measure(
-    experiment: Experiment,
-    material: Material,
-    run: Run[str],
-    estimator: Estimator,
-    retriever: Retriever,
-    progress: Progress,
-) -> None:
-    """Estimate what the run's rows lack."""
-
-    def row(question: Question) -> Row:
+    def row(self, item: Question, given: tuple[Estimator, Retriever]) -> Row:
+        """See `Task`."""
+        estimator, retriever = given
         # Of a question that nothing answers, no ranking is right or wrong: its own passages are all that is asked.
-        alone = material.own and question.unanswerable
-        passages = [] if alone else retriever.search(question.text, experiment.depth)
-        return _row(question, passages, material.own_passages(question), estimator)
+        alone = self.material.own and item.unanswerable
+        passages = [] if alone else retriever.search(item.text, self.experiment.depth)
+        return _row(item, passages, self.material.own_passages(item), estimator)
 
-    jobs = [(question.id, lambda question=question: row(question)) for question in material.questions]
-    run.fill(jobs, len(jobs), progress)
+    def summarise(self, rows: Rows) -> Summary:
+        """All measures.
 
+        Raises:
+            DataError: a half has nothing to calibrate on.
+        """
+        material, experiment = self.material, self.experiment
+        mine = [rows[question.id] for question in material.questions]
+        curves = self._curves(rows) if self.method else [self.calibration] * len(mine)
+        judged = [
+            _judged(experiment, question, row, curve)
+            for question, row, curve in zip(material.questions, mine, curves, strict=True)
+        ]
+        errors = sum(bool(row["error"]) for row in mine)
+        ranked, told = _rankings(experiment, material, mine, curves), _unanswerable(judged, experiment)
+        return {
+            "estimator": self.estimator,
+            "questions": len(mine),
+            "contexts": "own" if material.own else "retrieved",
+            "depth": experiment.depth,
+            "k": experiment.k,
+            "calibration": self.method or (self.calibration.method if self.calibration else "none"),
+            **ranked,
+            **told,
+            "intervals": {**ranked["intervals"], **told["intervals"]},
+            "left_out_under": _left_out(judged, mine, curves),
+            **_calibrated(judged),
+            "seconds_per_question": sum(row["seconds"] for row in mine) / len(mine),
+            "remarks": {"questions too long for the estimator": errors} if errors else {},
+            "left_out": dict(material.left_out),
+        }
 
-def summarise(
-    experiment: Experiment,
-    material: Material,
-    run: Run[str],
-    estimator: str,
-    calibration: Calibration | None = None,
-    method: Method | None = None,
-) -> dict[str, Any]:
-    """All measures. Confidences are calibrated by `calibration`, or by `method`, or left as they are.
+    def table(self, summary: Summary) -> str:
+        """See `Task`."""
+        return report.table(summary)
 
-    A threshold, and a calibration by `method`, are never chosen on the questions that they are measured on: each half
-    of the questions takes those of the other half.
+    def details(self, summary: Summary, run: Run[str]) -> str:
+        """The reliability diagram; with a `method`, a calibration for other questions is written, too."""
+        if self.method:
+            self.fitted(self.material.questions, run.rows, self.method).save(run.folder / "calibration.json")
+        return f"![reliability]({report.draw(summary, run.folder).name})"
 
-    Raises:
-        DataError: a half has nothing to calibrate on.
-    """
-    rows = [run.rows[question.id] for question in material.questions]
-    curves = _curves(run, material, method, estimator) if method else [calibration] * len(rows)
-    judged = [
-        _judged(experiment, question, row, curve)
-        for question, row, curve in zip(material.questions, rows, curves, strict=True)
-    ]
-    errors = sum(bool(row["error"]) for row in rows)
-    ranked, told = _rankings(experiment, material, run, curves), _unanswerable(judged, experiment)
-    return {
-        "estimator": estimator,
-        "questions": len(rows),
-        "contexts": "own" if material.own else "retrieved",
-        "depth": experiment.depth,
-        "k": experiment.k,
-        "calibration": method or (calibration.method if calibration else "none"),
-        **ranked,
-        **told,
-        "intervals": {**ranked["intervals"], **told["intervals"]},
-        "left_out_under": _left_out(judged, rows, curves),
-        **_calibrated(judged),
-        "seconds_per_question": sum(row["seconds"] for row in rows) / len(rows),
-        "remarks": {"questions too long for the estimator": errors} if errors else {},
-        "left_out": dict(material.left_out),
-    }
+    def fitted(self, questions: Sequence[Question], rows: Rows, method: Method) -> Calibration:
+        """A calibration fitted on all passages of these questions, to be used on others.
 
+        Raises:
+            DataError: there is nothing to calibrate on.
+        """
+        pairs = [
+            (score, not question.unanswerable and one in question.gold)
+            for question in questions
+            for one, score in rows[question.id]["scores"].items()
+        ]
+        return fit(self.estimator, method, [score for score, _ in pairs], [label for _, label in pairs])
 
-def calibrated(material: Material, run: Run[str], method: Method, estimator: str) -> Calibration:
-    """A calibration fitted on all passages of the run, to be used on other questions.
-
-    Raises:
-        DataError: there is nothing to calibrate on.
-    """
-    return _fitted(material.questions, run, method, estimator)
+    def _curves(self, rows: Rows) -> list[Calibration | None]:
+        """For each question the calibration that the other half of the questions gives."""
+        assert self.method  # noqa: S101 - its caller has asked
+        halves = [self.fitted(self.material.questions[1 - half :: 2], rows, self.method) for half in (0, 1)]
+        return [halves[n % 2] for n in range(len(self.material.questions))]
 
 
 # --- rows --------------------------------------------------------------------------------------------------------
@@ -278,53 +276,31 @@ def _reranked(row: Row, curve: Calibration | None, prior: float = 0.0) -> list[s
     return [passage.id for passage, _ in reranked(found, judged, len(found), prior)]
 
 
-def _pairs(questions: Sequence[Question], run: Run[str]) -> list[tuple[float, bool]]:
-    return [
-        (score, not question.unanswerable and one in question.gold)
-        for question in questions
-        for one, score in run.rows[question.id]["scores"].items()
-    ]
-
-
-def _fitted(questions: Sequence[Question], run: Run[str], method: Method, estimator: str) -> Calibration:
-    pairs = _pairs(questions, run)
-    return fit(estimator, method, [score for score, _ in pairs], [label for _, label in pairs])
-
-
-def _curves(run: Run[str], material: Material, method: Method, estimator: str) -> list[Calibration | None]:
-    """For each question the calibration that the other half of the questions gives."""
-    halves = [_fitted(material.questions[1 - half :: 2], run, method, estimator) for half in (0, 1)]
-    return [halves[n % 2] for n in range(len(material.questions))]
-
-
 # --- measures ----------------------------------------------------------------------------------------------------
 
 
 def _rankings(
-    experiment: Experiment, material: Material, run: Run[str], curves: Sequence[Calibration | None]
-) -> dict[str, Any]:
+    experiment: Experiment, material: Material, rows: Sequence[Row], curves: Sequence[Calibration | None]
+) -> Summary:
     """R@n as in DPR: the share of questions with a gold passage among the first n. Answerable questions only."""
-    asked = [one for one in material.questions if not one.unanswerable]
-    rows = {one.id: run.rows[one.id] for one in asked}
-    curve_of = dict(zip((one.id for one in material.questions), curves, strict=True))
-    qrels = {one.id: dict.fromkeys(one.gold, 1) for one in asked}
-    if not rows:
+    asked = [one for one in zip(material.questions, rows, curves, strict=True) if not one[0].unanswerable]
+    if not asked:
         return {"bm25": {}, "turn": {}, "intervals": {}, "differences": {}}
-    cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
-    measures = [Success @ cutoff for cutoff in cutoffs]
-    before = ranking_scores({one: row["passages"] for one, row in rows.items()}, qrels, measures)
-    after, turn = (
-        ranking_scores({one: _reranked(row, curve_of[one], prior) for one, row in rows.items()}, qrels, measures)
-        for prior in (0.0, PRIOR)
-    )
-    keys = [(f"R@{cutoff}", str(measure)) for cutoff, measure in zip(cutoffs, measures, strict=True)]
-    seed = experiment.seed
-    found = {name: mean(after[key], seed) for name, key in keys}
+    qrels = {question.id: dict.fromkeys(question.gold, 1) for question, _, _ in asked}
+
+    def reached(rankings: Sequence[Sequence[str]]) -> dict[str, list[float]]:
+        cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
+        found = ranking_scores(dict(zip(qrels, rankings, strict=True)), qrels, [Success @ one for one in cutoffs])
+        return {name.replace("Success", "R"): values for name, values in found.items()}
+
+    before = reached([row["passages"] for _, row, _ in asked])
+    after, turn = (reached([_reranked(row, curve, prior) for _, row, curve in asked]) for prior in (0.0, PRIOR))
+    found = means(after, experiment.seed)
     return {
-        **{name: one.value for name, one in found.items()},
-        "bm25": {name: mean(before[key], seed).value for name, key in keys},
-        "turn": {name: mean(turn[key], seed).value for name, key in keys},
-        "differences": {name: asdict(paired_difference(after[key], before[key], seed)) for name, key in keys},
+        **{name: one["value"] for name, one in found.items()},
+        "bm25": {name: float(np.mean(values)) for name, values in before.items()},
+        "turn": {name: float(np.mean(values)) for name, values in turn.items()},
+        "differences": differences(after, before, experiment.seed),
         "intervals": _intervals(found),
     }
 
@@ -337,64 +313,63 @@ def _left_out(
     `passages` is the share of all that are left out, `gold` of the gold ones, `lost` of the questions whose gold
     passages all are.
     """
-    shown = [
-        [(one.relevance[name].confidence, one.is_relevant(name)) for name in _reranked(row, curve, PRIOR)[:SHOWN]]
-        for one, row, curve in zip(judged, rows, curves, strict=True)
-    ]
-    return [_under(share, [one for one in shown if one]) for share in SHARES]
+    shown = DataFrame(
+        [
+            (one.question.id, one.relevance[name].confidence, one.is_relevant(name))
+            for one, row, curve in zip(judged, rows, curves, strict=True)
+            for name in _reranked(row, curve, PRIOR)[:SHOWN]
+        ],
+        columns=["question", "confidence", "relevant"],
+    )
+    return [_under(share, shown) for share in SHARES]
 
 
-def _under(share: float, shown: Sequence[Sequence[tuple[float, bool]]]) -> dict[str, float]:
-    kept = [likely([confidence for confidence, _ in one], share, SHOWN) for one in shown]
-    gold = [
-        [stays for stays, (_, relevant) in zip(*both, strict=True) if relevant]
-        for both in zip(kept, shown, strict=True)
-    ]
-    held = [one for one in gold if one]
+def _under(share: float, shown: DataFrame) -> dict[str, float]:
+    kept = shown.groupby("question")["confidence"].transform(lambda some: likely(list(some), share, SHOWN))
+    stays, gold = kept.astype(bool), shown["relevant"].astype(bool)
 
-    def gone(stays: Sequence[bool]) -> float:
-        return 1 - sum(stays) / len(stays) if stays else 0.0
+    def gone(some: Series) -> float:
+        return float(1 - some.mean()) if len(some) else 0.0
 
-    return {
-        "share": share,
-        "passages": gone([stays for one in kept for stays in one]),
-        "gold": gone([stays for one in held for stays in one]),
-        "lost": gone([any(one) for one in held]),
-    }
+    held = stays[gold].groupby(shown["question"]).any()
+    return {"share": share, "passages": gone(stays), "gold": gone(stays[gold]), "lost": gone(held)}
 
 
-def _unanswerable(judged: Sequence[Judged], experiment: Experiment) -> dict[str, Any]:
+def _unanswerable(judged: Sequence[Judged], experiment: Experiment) -> Summary:
     """How well sets without an answer are told: as they were retrieved, and each with and without its gold."""
-    share = experiment.share
-    sets = [ContextSet(one.confidence, one.unanswerable, n) for n, one in enumerate(judged)]
+    share, heads = experiment.share, ["confidence", "unanswerable", "question", "weight"]
+    sets = [(one.confidence, one.unanswerable, n, 1.0) for n, one in enumerate(judged)]
     twice = [
-        ContextSet(confidence, unanswerable, n, weight)
+        (confidence, unanswerable, n, weight)
         for n, one in enumerate(judged)
         if one.without_gold is not None
         for confidence, unanswerable, weight in ((one.confidence, False, 1 - share), (one.without_gold, True, share))
     ]
-    told = _told(sets, experiment)
-    named = {name: told.pop(name) for name in ("precision", "recall", "f1", "share", "f1_of_always")}
-    intervals = {f"unanswerable_{name}": ends for name, ends in told.pop("intervals").items()}
+    told = _told(DataFrame(sets, columns=heads), experiment)
+    named = {f"unanswerable_{name}": told.pop(name) for name in ("precision", "recall", "f1", "share", "f1_of_always")}
     return {
-        **{f"unanswerable_{name}": value for name, value in named.items()},
+        **named,
         **told,
-        "intervals": intervals,
-        "gold_withheld": _told(twice, experiment) if twice else {},
+        "intervals": {f"unanswerable_{name}": ends for name, ends in told["intervals"].items()},
+        "gold_withheld": _told(DataFrame(twice, columns=heads), experiment) if twice else {},
     }
 
 
-def _told(sets: Sequence[ContextSet], experiment: Experiment) -> dict[str, Any]:
-    halves = [[one for one in sets if one.half == half] for half in (0, 1)]
-    # one question alone has no other half
-    thresholds = [_best_threshold(halves[1 - half] or sets, experiment.thresholds) for half in (0, 1)]
-    said = [one.confidence < thresholds[one.half] for one in sets]
-    numbers = {question: n for n, question in enumerate(dict.fromkeys(one.question for one in sets))}
-    of = [numbers[one.question] for one in sets]
-    found = unknown_scores(said, [one.unanswerable for one in sets], experiment.seed, of, [one.weight for one in sets])
-    share = sum(one.weight for one in sets if one.unanswerable) / sum(one.weight for one in sets)
+def _told(sets: DataFrame, experiment: Experiment) -> Summary:
+    half = sets["question"] % 2
+    thresholds = of_other_half(sets, half, experiment.thresholds, lambda some, one: _at(some, one)["f1"])
+    said = sets["confidence"] < half.map(dict(enumerate(thresholds)))
+    scores = unknown_scores(
+        list(said),
+        list(sets["unanswerable"]),
+        experiment.seed,
+        list(sets["question"].factorize()[0]),
+        list(sets["weight"]),
+    )
+    share = float(sets["weight"][sets["unanswerable"]].sum() / sets["weight"].sum())
+    found = {name: asdict(one) for name, one in scores.items()}
     return {
-        **{name: one.value for name, one in found.items()},
+        **{name: one["value"] for name, one in found.items()},
         "intervals": _intervals(found),
         "share": share,
         "f1_of_always": 2 * share / (1 + share),
@@ -403,27 +378,19 @@ def _told(sets: Sequence[ContextSet], experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _best_threshold(sets: Sequence[ContextSet], thresholds: Sequence[float]) -> float:
-    """The threshold that is best for F1, the first of equals (RE-RAG, section 4.2)."""
-    return max(thresholds, key=lambda threshold: _at(sets, threshold)["f1"])
-
-
-def _at(sets: Sequence[ContextSet], threshold: float) -> dict[str, float]:
+def _at(sets: DataFrame, threshold: float) -> dict[str, float]:
     """What calling sets under the threshold unanswerable does; `given_up` is the share of the others that are, too."""
-    said = sum(one.weight for one in sets if one.confidence < threshold)
-    hits = sum(one.weight for one in sets if one.confidence < threshold and one.unanswerable)
-    there = sum(one.weight for one in sets if one.unanswerable)
-    others = sum(one.weight for one in sets if not one.unanswerable)
+    said, there, weight = sets["confidence"] < threshold, sets["unanswerable"].astype(bool), sets["weight"]
+    found = precision_recall_fscore_support(there, said, average="binary", sample_weight=weight, zero_division=0)
+    lost, others = weight[said & ~there].sum(), weight[~there].sum()
     return {
         "threshold": threshold,
-        "precision": hits / said if said else 0.0,
-        "recall": hits / there if there else 0.0,
-        "f1": 2 * hits / (said + there) if said + there else 0.0,
-        "given_up": (said - hits) / others if others else 0.0,
+        **{name: float(value) for name, value in zip(("precision", "recall", "f1"), found[:3], strict=True)},
+        "given_up": float(lost / others) if others else 0.0,
     }
 
 
-def _calibrated(judged: Sequence[Judged]) -> dict[str, Any]:
+def _calibrated(judged: Sequence[Judged]) -> Summary:
     pairs = [(found.confidence, one.is_relevant(passage)) for one in judged for passage, found in one.relevance.items()]
     confidences, relevant = [confidence for confidence, _ in pairs], [label for _, label in pairs]
     if not pairs:
@@ -436,5 +403,5 @@ def _calibrated(judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def _intervals(found: Mapping[str, Estimate]) -> dict[str, list[float]]:
-    return {name: [one.low, one.high] for name, one in found.items()}
+def _intervals(found: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
+    return {name: [one["low"], one["high"]] for name, one in found.items()}

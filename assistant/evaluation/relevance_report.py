@@ -8,47 +8,49 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from assistant.experiment.grid import grid
+from assistant.experiment.grid import INTERVAL, grid
+from assistant.experiment.grid import table as tabled
 
 DIAGRAM = "reliability.png"
+_REACHED = {
+    "measure": "{name}", "BM25": "{bm25:.3f}", "reranked": "{reranked:.3f}", "95 % interval": "{ends}",
+    "as in a turn": "{turn:.3f}",
+}  # fmt: skip
+_THRESHOLDS = {
+    "threshold": "{threshold:.3f}", "precision": "{precision:.3f}", "recall": "{recall:.3f}", "F1": "{f1:.3f}",
+    "answerable under it": "{given_up:.3f}",
+}  # fmt: skip
+_LEFT_OUT = {
+    "share": "{share:g}", "left out": "{passages:.1%}", "gold left out": "{gold:.1%}",
+    "questions that lose all gold": "{lost:.1%}",
+}  # fmt: skip
+_RELIABILITY = {
+    "confidence": "{low:.1f}-{high:.1f}", "passages": "{count}", "mean confidence": "{confidence:.3f}",
+    "relevant": "{relevant:.3f}",
+}  # fmt: skip
 
 
 def table(summary: Mapping[str, Any]) -> str:
     """The measures in Markdown: reranking, the unanswerable by threshold, the reliability table."""
+    ends = {name: INTERVAL.format(low=low, high=high) for name, (low, high) in summary["intervals"].items()}
     reached = [
-        [
-            name,
-            *(f"{found[name]:.3f}" for found in (summary["bm25"], summary)),
-            _interval(summary, name),
-            f"{summary['turn'][name]:.3f}",
-        ]
-        for name in summary["bm25"]
+        {"name": name, "bm25": before, "reranked": summary[name], "ends": ends[name], "turn": summary["turn"][name]}
+        for name, before in summary["bm25"].items()
     ]
     kinds = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
-    said = [[name, f"{summary[name]:.3f}", _interval(summary, name)] for name in kinds]
-    swept = [[f"{row[name]:.3f}" for name in row] for row in summary["thresholds"]]
-    bins = [
-        [f"{row['low']:.1f}-{row['high']:.1f}", str(row["count"]), f"{row['confidence']:.3f}", f"{row['relevant']:.3f}"]
-        for row in summary["reliability"]
-    ]
-    under = [
-        [f"{row['share']:g}", *(f"{row[name]:.1%}" for name in ("passages", "gold", "lost"))]
-        for row in summary["left_out_under"]
-    ]
-    without = summary["gold_withheld"]
     withheld = (
         "With the gold taken from sets that are {share:.0%} of all: precision {precision:.3f}, recall {recall:.3f},"
         " F1 {f1:.3f}."
     )
     tables = [
-        grid(["measure", "BM25", "reranked", "95 % interval", "as in a turn"], reached) if reached else "",
-        grid(["measure", "value", "95 % interval"], said),
-        grid(["threshold", "precision", "recall", "F1", "answerable under it"], swept),
-        withheld.format(**without) if without else "",
+        tabled(reached, _REACHED) if reached else "",
+        grid(["measure", "value", "95 % interval"], [[name, f"{summary[name]:.3f}", ends[name]] for name in kinds]),
+        tabled(summary["thresholds"], _THRESHOLDS),
+        withheld.format(**summary["gold_withheld"]) if summary["gold_withheld"] else "",
         "Passages left out that have less than a share of the likeliest one's confidence, of those that a turn shows:",
-        grid(["share", "left out", "gold left out", "questions that lose all gold"], under),
-        f"Expected calibration error: {summary['ece']:.3f} of passages, {summary['set_ece']:.3f} of sets.",
-        grid(["confidence", "passages", "mean confidence", "relevant"], bins),
+        tabled(summary["left_out_under"], _LEFT_OUT),
+        "Expected calibration error: {ece:.3f} of passages, {set_ece:.3f} of sets.".format(**summary),
+        tabled(summary["reliability"], _RELIABILITY),
     ]
     return "\n\n".join(filter(None, tables))
 
@@ -67,8 +69,3 @@ def draw(summary: Mapping[str, Any], folder: Path) -> Path:
     axes.legend()
     figure.savefig(folder / DIAGRAM, dpi=120)
     return folder / DIAGRAM
-
-
-def _interval(summary: Mapping[str, Any], name: str) -> str:
-    low, high = summary["intervals"][name]
-    return f"{low:.3f} to {high:.3f}"

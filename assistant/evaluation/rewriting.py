@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 from ir_measures import RR, Success, nDCG
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 from sacrebleu.metrics.bleu import BLEU
 
 from assistant.errors import DataError
 from assistant.evaluation.ranking import Qrels, scores
 from assistant.experiment.datasets import fingerprint, records, sample
-from assistant.experiment.gather import side_by_side
-from assistant.experiment.measures import exact_match, mean, paired_difference
-from assistant.experiment.runs import Row, Run
-from assistant.protocols import Parts, Progress, Retriever
+from assistant.experiment.grid import measures_grid
+from assistant.experiment.measures import differences, exact_match, means
+from assistant.experiment.runs import Row
+from assistant.experiment.task import Rows, Summary, Task
+from assistant.protocols import Parts, Retriever
 from assistant.retrieve.search import sought
 from assistant.steps import rewrite
 from assistant.text.sentences import words
@@ -32,8 +34,24 @@ from assistant.types import Exchange, Turn
 VARIANTS = ("utterance", "ours", "searched", "human")
 COMPARED = ("utterance", "ours")
 RETRIEVAL = (nDCG @ 10, nDCG @ 3, Success @ 1, RR)
-# What a field may hold beside text: the number of a dialogue or a turn; null where nobody rewrote or replied.
-_NUMBER, _OPTIONAL = (str, int), (str, type(None))
+
+
+def _either(canard: str, ikat: str) -> Any:
+    return Field(validation_alias=AliasChoices(canard, ikat))
+
+
+class _Turn(BaseModel):
+    """A rewrite or reply is null where there is none."""
+
+    id: str | int = _either("n", "qid")
+    utterance: str = _either("question", "utterance")
+    human: str | None = _either("rewrite", "resolved_utterance")
+    reply: str | None = _either("history_answer", "response")
+
+
+class _Dialogue(BaseModel):
+    id: str | int = _either("dialog_id", "collection")
+    turns: list[_Turn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,57 +76,73 @@ def read_follow_ups(path: Path) -> list[FollowUp]:
     return found
 
 
-def open_run(folder: Path, dialogues: Path, model: str) -> Run[str]:
-    """The folder of a run over these dialogues.
+@dataclass(frozen=True)
+class Rewriting(Task[FollowUp, Parts]):
+    """The `items`, of the file `dialogues`, rewritten; where there are judgements, all rewrites are searched for."""
 
-    Raises:
-        DataError: the folder holds a run over others, or with another model.
-    """
-    return Run(folder, {"dialogues": fingerprint(dialogues), "model": model}, lambda row: str(row["id"]))
+    title = "Rewrites"
+    dialogues: Path
+    items: Mapping[str, FollowUp]
+    model: str
+    seed: int = 0
+    retriever: Retriever | None = None
+    qrels: Qrels | None = None
+    left_out: int = 0
 
+    def claim(self) -> Row:
+        """See `Task`."""
+        return {"dialogues": fingerprint(self.dialogues), "model": self.model}
 
-def measure(follow_ups: Sequence[FollowUp], run: Run[str], parts: Parts, progress: Progress, jobs: int = 1) -> None:
-    """Rewrite what the run's rows lack, `jobs` follow-ups at a time."""
-    parts = side_by_side(parts, jobs)
-    rows = [(one.id, lambda one=one: _rewritten(one, parts)) for one in follow_ups]
-    run.fill(rows, len(rows), progress, jobs)
+    def row(self, item: FollowUp, given: Parts) -> Row:
+        """See `Task`."""
+        *_, turn = rewrite.run(Turn(item.utterance, item.history), given, Event())
+        return {"id": item.id, "utterance": item.utterance, "ours": turn.question, "human": item.human}
 
+    def summarise(self, rows: Rows) -> Summary:
+        """ROUGE-1, BLEU and exact match against the human rewrites: of the raw utterance and of our rewrite."""
+        mine = [rows[one] for one in self.items]
+        return {
+            "follow_ups": len(mine),
+            "rewritten": sum(row["ours"] != row["utterance"] for row in mine),
+            "against_human": {variant: _likeness(mine, variant, self.seed) for variant in COMPARED},
+            **({"left_out": {"follow-ups that nobody rewrote": self.left_out}} if self.left_out else {}),
+            **(
+                {"retrieval": self._retrieval(rows, self.retriever, self.qrels)}
+                if self.retriever and self.qrels
+                else {}
+            ),
+        }
 
-def summarise(follow_ups: Sequence[FollowUp], run: Run[str], seed: int) -> dict[str, Any]:
-    """ROUGE-1, BLEU and exact match against the human rewrites: of the raw utterance and of our rewrite."""
-    rows = [run.rows[one.id] for one in follow_ups]
-    return {
-        "follow_ups": len(rows),
-        "rewritten": sum(row["ours"] != row["utterance"] for row in rows),
-        "against_human": {variant: _likeness(rows, variant, seed) for variant in COMPARED},
-    }
+    def _retrieval(self, rows: Rows, retriever: Retriever, qrels: Qrels) -> Summary:
+        """What raw utterance, our rewrite and the human one find when searched for; all follow-ups must be judged.
 
+        `searched` is what a turn searches for, the utterance together with our rewrite. Also `gain`, how much better
+        that is than the utterance, and `gap_closed`, the share of the way from there to the human rewrite; both of
+        nDCG@10.
+        """
+        found = {
+            variant: scores({one: _found(_text(rows[one], variant), retriever) for one in self.items}, qrels, RETRIEVAL)
+            for variant in VARIANTS
+        }
+        measured = {variant: means(by_measure, self.seed) for variant, by_measure in found.items()}
+        raw, _, ours, human = (measured[variant]["nDCG@10"]["value"] for variant in VARIANTS)
+        return {
+            "judged": len(self.items),
+            "variants": measured,
+            "gain": differences(found["searched"], found["utterance"], self.seed)["nDCG@10"],
+            "gap_closed": (ours - raw) / (human - raw) if human != raw else None,
+        }
 
-def retrieval(
-    follow_ups: Sequence[FollowUp], run: Run[str], retriever: Retriever, qrels: Qrels, seed: int
-) -> dict[str, Any]:
-    """What raw utterance, our rewrite and the human one find when searched for; all follow-ups must be judged.
-
-    `searched` is what a turn searches for, the utterance together with our rewrite. Also `gain`, how much better that
-    is than the utterance, and `gap_closed`, the share of the way from there to the human rewrite; both of nDCG@10.
-    """
-    judged = [one.id for one in follow_ups]
-    found = {
-        variant: scores({one: _search(retriever, _text(run.rows[one], variant)) for one in judged}, qrels, RETRIEVAL)
-        for variant in VARIANTS
-    }
-    means = {
-        variant: {name: asdict(mean(values, seed)) for name, values in by_measure.items()}
-        for variant, by_measure in found.items()
-    }
-    raw, _, ours, human = (means[variant]["nDCG@10"]["value"] for variant in VARIANTS)
-    gain = paired_difference(found["searched"]["nDCG@10"], found["utterance"]["nDCG@10"], seed)
-    return {
-        "judged": len(judged),
-        "variants": means,
-        "gain": asdict(gain),
-        "gap_closed": (ours - raw) / (human - raw) if human != raw else None,
-    }
+    def table(self, summary: Summary) -> str:
+        """Raw utterance and our rewrite against the human rewrite, and what each finds."""
+        likeness = {
+            variant: {name: {"value": found} if name == "BLEU" else found for name, found in measures.items()}
+            for variant, measures in summary["against_human"].items()
+        }
+        tables = [measures_grid("against the human rewrite", likeness)]
+        if "retrieval" in summary:
+            tables.append(measures_grid("searched for", summary["retrieval"]["variants"]))
+        return "\n\n".join(tables)
 
 
 def rouge1(written: str, human: str) -> dict[str, float]:
@@ -120,8 +154,8 @@ def rouge1(written: str, human: str) -> dict[str, float]:
 
 def choose(
     follow_ups: Sequence[FollowUp], limit: int | None, seed: int, judged: Qrels | None, skip: int = 0
-) -> list[FollowUp]:
-    """A seeded sample of those that a person rewrote; where there are judgements, of the judged follow-ups only.
+) -> dict[str, FollowUp]:
+    """A seeded sample, by id, of those that a person rewrote; where there are judgements, of judged ones only.
 
     Raises:
         DataError: there are none.
@@ -129,23 +163,19 @@ def choose(
     usable = [one for one in follow_ups if one.human and (judged is None or one.id in judged)]
     if not usable:
         raise DataError("No follow-up has both a human rewrite and a judgement; give files that belong together.")
-    return sample(usable, limit, seed, skip)
+    return {one.id: one for one in sample(usable, limit, seed, skip)}
 
 
-def _rewritten(one: FollowUp, parts: Parts) -> Row:
-    *_, turn = rewrite.run(Turn(one.utterance, one.history), parts, Event())
-    return {"id": one.id, "utterance": one.utterance, "ours": turn.question, "human": one.human}
-
-
-def _likeness(rows: Sequence[Row], variant: str, seed: int) -> dict[str, Any]:
-    rouges = [rouge1(row[variant], row["human"]) for row in rows]
-    bleu = BLEU().corpus_score([row[variant] for row in rows], [[row["human"] for row in rows]])
-    return {
-        "ROUGE-1 recall": asdict(mean([rouge["recall"] for rouge in rouges], seed)),
-        "ROUGE-1 F1": asdict(mean([rouge["f1"] for rouge in rouges], seed)),
-        "BLEU": bleu.score,
-        "EM": asdict(mean([exact_match(row[variant], [row["human"]]) for row in rows], seed)),
+def _likeness(rows: Sequence[Row], variant: str, seed: int) -> Summary:
+    written, human = [row[variant] for row in rows], [row["human"] for row in rows]
+    rouges = list(map(rouge1, written, human))
+    likeness = {
+        "ROUGE-1 recall": [rouge["recall"] for rouge in rouges],
+        "ROUGE-1 F1": [rouge["f1"] for rouge in rouges],
+        "EM": [exact_match(one, [other]) for one, other in zip(written, human, strict=True)],
     }
+    *rouge, em = means(likeness, seed).items()
+    return dict([*rouge, ("BLEU", BLEU().corpus_score(written, [human]).score), em])
 
 
 def _text(row: Row, variant: str) -> str:
@@ -154,49 +184,21 @@ def _text(row: Row, variant: str) -> str:
     return sought(Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]))
 
 
-def _search(retriever: Retriever, query: str) -> list[str]:
+def _found(query: str, retriever: Retriever) -> list[str]:
     return [passage.id for passage in retriever.search(query, 100)]
 
 
 def _dialogue(place: str, record: Mapping[str, Any]) -> Iterator[FollowUp]:
-    read = _canard if "dialog_id" in record else _ikat
-    listed = record.get("turns")
-    if not isinstance(listed, list) or not all(isinstance(turn, dict) for turn in listed):
-        raise _neither(place, "turns")
-    turns = [read(place, record, turn) for turn in listed]
-    history = tuple(Exchange(utterance, human or utterance, reply) for _, utterance, human, reply in turns)
-    for n, (identity, utterance, human, _) in enumerate(turns):
-        if n:
-            yield FollowUp(identity, utterance, history[:n], human)
-
-
-def _canard(place: str, dialogue: Mapping[str, Any], turn: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return (
-        f"{_field(place, dialogue, 'dialog_id', _NUMBER)}/{_field(place, turn, 'n', _NUMBER)}",
-        _field(place, turn, "question"),
-        _field(place, turn, "rewrite", _OPTIONAL),
-        _field(place, turn, "history_answer", _OPTIONAL),
-    )
-
-
-def _ikat(place: str, topic: Mapping[str, Any], turn: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return (
-        f"{_field(place, topic, 'collection', _NUMBER)}/{_field(place, turn, 'qid', _NUMBER)}",
-        _field(place, turn, "utterance"),
-        _field(place, turn, "resolved_utterance", _OPTIONAL),
-        _field(place, turn, "response", _OPTIONAL),
-    )
-
-
-def _field(place: str, record: Mapping[str, Any], key: str, kinds: tuple[type, ...] = (str,)) -> str:
-    """A field as text; "" where it is null."""
-    if key not in record or not isinstance(record[key], kinds):
-        raise _neither(place, key)
-    return "" if record[key] is None else str(record[key])
-
-
-def _neither(place: str, key: str) -> DataError:
-    return DataError(
-        f"{place}, is neither a dialogue of CANARD nor a topic of iKAT: '{key}' is missing or holds something else;"
-        " mend or remove the line."
-    )
+    try:
+        dialogue = _Dialogue.model_validate(record, strict=True)
+    except ValidationError as error:
+        key = [one for one in error.errors()[0]["loc"] if isinstance(one, str) and one not in {"str", "int"}][-1]
+        raise DataError(
+            f"{place}, is neither a dialogue of CANARD nor a topic of iKAT: '{key}' is missing or holds something else;"
+            " mend or remove the line."
+        ) from error
+    history: tuple[Exchange, ...] = ()
+    for turn in dialogue.turns:
+        if history:
+            yield FollowUp(f"{dialogue.id}/{turn.id}", turn.utterance, history, turn.human or "")
+        history = (*history, Exchange(turn.utterance, turn.human or turn.utterance, turn.reply or ""))

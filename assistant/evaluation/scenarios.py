@@ -16,29 +16,29 @@ and one row of the results, where `why` is empty if it passed:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from assistant import turn as flow
 from assistant.chat import Source
 from assistant.errors import DataError, FactError, SequiturError
 from assistant.evaluation.marks import Pattern, has
-from assistant.experiment.datasets import fingerprint, records
-from assistant.experiment.grid import grid
-from assistant.experiment.measures import share
+from assistant.experiment.datasets import fingerprint, read_models
+from assistant.experiment.grid import PERCENT, table
+from assistant.experiment.measures import counted
 from assistant.experiment.runs import Row, Run
+from assistant.experiment.task import Rows, Summary, Task
 from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, own_library, remove_library
-from assistant.protocols import Progress
 from assistant.settings import Settings
 from assistant.text.markers import read as without_markers
 from assistant.types import (
@@ -97,77 +97,83 @@ class Scenario(_Record):
     must_not: tuple[Pattern, ...] = ()
 
 
-def read_scenarios(path: Path) -> list[Scenario]:
-    """The scenarios of a JSONL file.
+def read_scenarios(path: Path) -> dict[str, Scenario]:
+    """The scenarios of a JSONL file by their ids.
 
     Raises:
-        DataError: the file or a line can't be used, or an id is there twice; the line and what is wrong are named.
+        DataError: the file or a line can't be used, or an id is there twice.
     """
     found: dict[str, Scenario] = {}
-    for place, record in records(path):
-        scenario = _scenario(place, record)
+    for n, scenario in enumerate(read_models(path, Scenario, "no scenario"), 1):
         if scenario.id in found:
-            raise DataError(f"{place}, repeats the id '{scenario.id}'; ids have to be unique.")
+            raise DataError(f"{path.name}, line {n}, repeats the id '{scenario.id}'; ids have to be unique.")
         found[scenario.id] = scenario
     if not found:
         raise DataError(f"There are no scenarios in {path}; give a file of {{id, kind, ask, expect, ...}} lines.")
-    return list(found.values())
+    return found
 
 
-def _scenario(place: str, record: dict[str, Any]) -> Scenario:
-    try:
-        return Scenario.model_validate(record)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{place}, is no scenario: '{where}': {first['msg']}.") from error
+@dataclass(frozen=True)
+class Scenarios(Task[Scenario, Source]):
+    """The `items`, of a `file`; a user of each scenario and of this `folder` alone has its documents."""
 
+    title = "Scenarios"
+    file: Path
+    items: Mapping[str, Scenario]
+    choices: Choices
+    model: str
+    folder: Path
 
-def open_run(folder: Path, scenarios: Path, choices: Choices, model: str) -> Run[str]:
-    """The folder of this run.
+    def claim(self) -> Row:
+        """See `Task`."""
+        return {"scenarios": fingerprint(self.file), "model": self.model, **asdict(self.choices)}
 
-    Raises:
-        DataError: the folder holds a run on other scenarios, or one whose turns were run otherwise.
-    """
-    asked = {"scenarios": fingerprint(scenarios), "model": model, **asdict(choices)}
-    return Run(folder, asked, lambda row: str(row["id"]))
+    def row(self, item: Scenario, given: Source) -> Row:
+        """See `Task`.
 
+        Raises:
+            DataError: a document can't be read; the message names it.
+        """
+        # after a kill its own documents are found again
+        user = f"scenario {sha256(str(self.folder.resolve()).encode()).hexdigest()} {item.id}"
+        with _documents(item, user, given.settings):
+            turn = _run(_start(item, self.choices), given, user)
+        reasons = verdict(item, turn)
+        titles = {passage.id: passage.title for passage in turn.passages}
+        return {
+            "id": item.id,
+            "passed": not reasons,
+            "why": " ".join(reasons),
+            "answer": turn.answer.text if turn.answer else "",
+            "citations": [
+                {"n": one.n, "passage_id": one.passage_id, "title": titles.get(one.passage_id, ""), "quote": one.quote}
+                for one in turn.citations
+            ],
+            "origin": turn.answer.origin if turn.answer else "",
+            "seconds": round(turn.seconds, 3),
+        }
 
-def measure(
-    scenarios: Sequence[Scenario], run: Run[str], source: Callable[[], Source], choices: Choices, progress: Progress
-) -> None:
-    """Run and judge the turns that the run's rows lack; `source` is asked for only if there are any.
+    def summarise(self, rows: Rows) -> Summary:
+        """The share that passed, over all and by kind in the file's order, with Wilson's 95 % intervals."""
+        kinds = dict.fromkeys(one.kind for one in self.items.values())
+        passed = {kind: [rows[n]["passed"] for n, one in self.items.items() if one.kind == kind] for kind in kinds}
+        seconds = [rows[one]["seconds"] for one in self.items]
+        return {
+            "overall": counted([one for some in passed.values() for one in some]),
+            "kinds": {kind: counted(some) for kind, some in passed.items()},
+            "seconds": {"median": median(seconds), "slowest": max(seconds)},
+        }
 
-    Raises:
-        DataError: a document can't be read; the message names it.
-        SequiturError: the parts of a turn can't be had.
-    """
-    if all(one.id in run.rows for one in scenarios):
-        return
-    parts = source()
-    jobs = [(one.id, lambda one=one: _row(one, run.folder, parts, choices)) for one in scenarios]
-    run.fill(jobs, len(jobs), progress)
+    def table(self, summary: Summary) -> str:
+        """See `Task`."""
+        rows = [{"kind": kind, **one} for kind, one in {**summary["kinds"], "**all**": summary["overall"]}.items()]
+        heads = ("kind", "passed", "95 % interval", "scenarios")
+        told = "Seconds a turn: median {median:.1f}, slowest {slowest:.1f}.".format(**summary["seconds"])
+        return f"{table(rows, dict(zip(heads, ('{kind}', *PERCENT), strict=True)))}\n\n{told}"
 
-
-def _row(scenario: Scenario, folder: Path, source: Source, choices: Choices) -> Row:
-    # a user of this run and scenario alone: nobody else's documents, and after a kill its own are found again
-    user = f"scenario {sha256(str(folder.resolve()).encode()).hexdigest()} {scenario.id}"
-    with _documents(scenario, user, source.settings):
-        turn = _run(_start(scenario, choices), source, user)
-    reasons = verdict(scenario, turn)
-    titles = {passage.id: passage.title for passage in turn.passages}
-    return {
-        "id": scenario.id,
-        "passed": not reasons,
-        "why": " ".join(reasons),
-        "answer": turn.answer.text if turn.answer else "",
-        "citations": [
-            {"n": one.n, "passage_id": one.passage_id, "title": titles.get(one.passage_id, ""), "quote": one.quote}
-            for one in turn.citations
-        ],
-        "origin": turn.answer.origin if turn.answer else "",
-        "seconds": round(turn.seconds, 3),
-    }
+    def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
+        """Every reply in full beside its verdict."""
+        return "\n".join(_answer(one, run.rows[name]) for name, one in self.items.items())
 
 
 def _run(turn: Turn, source: Source, user: str) -> Turn:
@@ -230,39 +236,6 @@ def verdict(scenario: Scenario, turn: Turn) -> list[str]:
     wrong += [f"The reply lacks '{one}'." for one in scenario.must if not has(reply, one)]
     wrong += [f"The reply has '{one}'." for one in scenario.must_not if has(reply, one)]
     return wrong
-
-
-def summarise(scenarios: Sequence[Scenario], rows: Mapping[str, Row]) -> dict[str, Any]:
-    """The share that passed, over all and by kind in the file's order, with Wilson's 95 % intervals."""
-    kinds = dict.fromkeys(one.kind for one in scenarios)
-    passed = {kind: [rows[one.id]["passed"] for one in scenarios if one.kind == kind] for kind in kinds}
-    seconds = [rows[one.id]["seconds"] for one in scenarios]
-    return {
-        "overall": _share([one for some in passed.values() for one in some]),
-        "kinds": {kind: _share(some) for kind, some in passed.items()},
-        "seconds": {"median": median(seconds), "slowest": max(seconds)},
-    }
-
-
-def _share(passed: Sequence[bool]) -> dict[str, Any]:
-    return {**asdict(share(passed)), "n": len(passed)}
-
-
-def table(summary: Mapping[str, Any]) -> str:
-    """The summary as a Markdown table."""
-    shares = {**summary["kinds"], "**all**": summary["overall"]}
-    cells = [
-        [kind, f"{one['value']:.0%}", f"{one['low']:.0%} to {one['high']:.0%}", str(one["n"])]
-        for kind, one in shares.items()
-    ]
-    time = summary["seconds"]
-    told = f"Seconds a turn: median {time['median']:.1f}, slowest {time['slowest']:.1f}."
-    return f"{grid(['kind', 'passed', '95 % interval', 'scenarios'], cells)}\n\n{told}"
-
-
-def answers(scenarios: Sequence[Scenario], rows: Mapping[str, Row]) -> str:
-    """Every reply in full beside its verdict, as Markdown."""
-    return "\n".join(_answer(one, rows[one.id]) for one in scenarios)
 
 
 def _answer(scenario: Scenario, row: Row) -> str:

@@ -7,19 +7,20 @@ loop whether the document held an answer ("1 0 1").
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+from pandas import DataFrame
+
 from assistant.errors import DataError
-from assistant.evaluation.answers import Experiment, Key, Material, Setting, key_of
-from assistant.experiment.measures import mean, paired_difference, unknown_scores
-from assistant.experiment.runs import Row, Run
+from assistant.evaluation.setting import Setting
+from assistant.experiment.measures import differences, mean, means, unknown_scores
+from assistant.experiment.runs import Row
 
 # What the others are compared to: the first of these that was measured.
 BASES = ("retrieve_then_read", "concat", "ranked/concat")
@@ -27,170 +28,124 @@ KEY = ("strategy", "k", "placement", "samples", "shots", "id")
 MEASURES = ("em", "f1", "unknown", "nm", "gold_found", "prompt_tokens", "completion_tokens", "seconds")
 MARKS = ("unanswerable", "empty", "failed", "pooled")
 FIELDS = ("made", *KEY, *MEASURES, *MARKS, "recalls")
-_TEXTS = ("made", "strategy", "placement", "id")
+_KINDS = dict.fromkeys(FIELDS, "str") | dict.fromkeys(MEASURES, "float") | dict.fromkeys(MARKS, "int")
+_KINDS |= dict.fromkeys(("k", "samples", "shots"), "int")
+_SETTING = ["k", "placement", "samples", "shots"]
 Summary = dict[str, Any]
-# By setting and strategy, of the same questions in the same order.
-Scores = dict[Setting, dict[str, list[Row]]]
 
 
-def of_run(experiment: Experiment, material: Material, run: Run[Key]) -> Scores:
-    """The scores of a run that is done."""
-    made = _made(run)
-    return {
-        setting: {
-            name: [_score(made, run.rows[key_of(name, setting, question.id)]) for question in material.questions]
-            for name in experiment.strategies
+def of_rows(asked: Row, rows: Sequence[Row]) -> DataFrame:
+    """The scores of rows that were made with what was `asked`, in their order."""
+    # samples of one order that leave each other out are what is pooled
+    made = sha256(json.dumps({**asked, "skip": 0}, sort_keys=True).encode()).hexdigest()[:12]
+    scores = [
+        {
+            "shots": 0,
+            **row,
+            "made": made,
+            "empty": not row["answer"].strip(),
+            "failed": bool(row["error"]),
+            "pooled": bool(row["pool"]),
+            "recalls": " ".join(f"{one['recall']:g}" for one in row.get("iterations", ())),
         }
-        for setting in experiment.settings
-    }
+        for row in rows
+    ]
+    return DataFrame(scores, columns=list(FIELDS)).astype(_KINDS)
 
 
-def summaries(scores: Scores, seed: int) -> list[Summary]:
+def summaries(scores: DataFrame, seed: int) -> list[Summary]:
     """A summary for each setting: the measures of each strategy, and their paired differences to `base`.
 
     A measure is `{"value", "low", "high"}` with the ends of its 95 % bootstrap interval over questions; shares are
     between 0 and 1.
     """
-    return [_summary(setting, of, seed) for setting, of in scores.items()]
+    return [_summary(setting, of, seed) for setting, of in _by_setting(scores)]
 
 
-def as_csv(scores: Scores) -> str:
+def as_csv(scores: DataFrame) -> str:
     """The text of a file of scores."""
-    file = StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(FIELDS)
-    for of in scores.values():
-        writer.writerows([_cell(one[name]) for name in FIELDS] for rows in of.values() for one in rows)
-    return file.getvalue()
+    short = {name: scores[name].map(lambda value: f"{value:.4f}".rstrip("0").rstrip(".")) for name in MEASURES}
+    return str(scores.assign(**short).to_csv(index=False, lineterminator="\n"))
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> DataFrame:
     """The scores of a file.
 
     Raises:
         DataError: the file can't be read, or is no file of scores.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file)
-            if tuple(rows.fieldnames or ()) != FIELDS:
-                raise DataError(f"{path} is no file of scores; `evaluate answers` writes them as scores.csv.")
-            return [_parsed(row, path, rows.line_num) for row in rows]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        found = pd.read_csv(path, dtype="str", keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        found = DataFrame()
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} can't be read ({error}); give the scores.csv of a run.") from error
+    if tuple(found.columns) != FIELDS:
+        raise DataError(f"{path} is no file of scores; `evaluate answers` writes them as scores.csv.")
+    try:
+        return found.astype(_KINDS)
+    except ValueError as error:
+        raise DataError(f"{path} is broken ({error}); make the file again.") from error
 
 
-def pool(files: Sequence[Path]) -> Scores:
+def pool(files: Sequence[Path]) -> DataFrame:
     """The scores of all files together.
 
     Raises:
         DataError: a file is broken or was made with something else, none holds a score, two hold the same question, or
             a strategy was not asked all that others were.
     """
-    found: dict[Setting, dict[str, dict[str, Row]]] = {}
-    made = ""
-    for path in files:
-        for one in read(path):
-            made = made or one["made"]
-            if one["made"] != made:
-                raise DataError(f"{path} was made with another model, seed or loop than {files[0]}, or on other data.")
-            setting = Setting(one["k"], one["placement"], one["samples"], one["shots"])
-            asked = found.setdefault(setting, {}).setdefault(one["strategy"], {})
-            if one["id"] in asked:
-                raise DataError(f"{path} has {one['id']} once more; only runs on other questions can be pooled.")
-            asked[one["id"]] = one
-    if not found:
+    found = pd.concat([read(path).assign(file=str(path)) for path in files], ignore_index=True)
+    if found.empty:
         raise DataError("The files hold no scores; give the scores.csv of runs that are done.")
-    return {setting: _aligned(setting, of) for setting, of in found.items()}
+    for _, other in found[found["made"] != found["made"][0]].iterrows():
+        raise DataError(f"{other['file']} was made with another model, seed or loop than {files[0]}, or on other data.")
+    for _, again in found[found.duplicated(list(KEY))].iterrows():
+        raise DataError(f"{again['file']} has {again['id']} once more; only runs on other questions can be pooled.")
+    for setting, of in _by_setting(found):
+        (first, asked), *others = of.groupby("strategy", sort=False)["id"]
+        for name, ids in others:
+            if set(ids) != set(asked):
+                raise DataError(
+                    f"{name} was asked {len(ids)} questions at {setting} and {first} {len(asked)}, or others; pool"
+                    " runs of the same strategies."
+                )
+    return found.drop(columns="file")
 
 
-def _made(run: Run[Key]) -> str:
-    asked = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
-    # samples of one order that leave each other out are what is pooled
-    return sha256(json.dumps({**asked, "skip": 0}, sort_keys=True).encode()).hexdigest()[:12]
+def _by_setting(scores: DataFrame) -> Iterator[tuple[Setting, DataFrame]]:
+    for (k, placement, samples, shots), of in scores.groupby(_SETTING, sort=False):
+        yield Setting(int(k), placement, int(samples), int(shots)), of
 
 
-def _score(made: str, row: Row) -> Row:
-    return {
-        "made": made,
-        **{name: row[name] for name in KEY if name != "shots"},
-        **{name: float(row[name]) for name in MEASURES},
-        "shots": row.get("shots", 0),
-        "unanswerable": row["unanswerable"],
-        "empty": not row["answer"].strip(),
-        "failed": bool(row["error"]),
-        "pooled": bool(row["pool"]),
-        "recalls": [float(one["recall"]) for one in row.get("iterations", ())],
+def _summary(setting: Setting, scores: DataFrame, seed: int) -> Summary:
+    by_strategy = {str(name): of.set_index("id") for name, of in scores.groupby("strategy", sort=False)}
+    base = next((name for name in BASES if name in by_strategy), "")
+    first = next(iter(by_strategy.values()))
+    columns = {
+        name: {measure: of[measure][first.index].tolist() for measure in MEASURES} for name, of in by_strategy.items()
     }
-
-
-def _summary(setting: Setting, scores: Mapping[str, Sequence[Row]], seed: int) -> Summary:
-    base = next((name for name in BASES if name in scores), "")
-    first = next(iter(scores.values()))
     return {
         **asdict(setting),
         "questions": len(first),
         "base": base,
-        "gold_found": asdict(mean([one["gold_found"] for one in first], seed)),
-        "strategies": {name: _measures(of, seed) for name, of in scores.items()},
+        "gold_found": asdict(mean(first["gold_found"].tolist(), seed)),
+        "strategies": {name: _measures(of.loc[first.index], seed) for name, of in by_strategy.items()},
         "differences": {
-            name: _differences(of, scores[base], seed) for name, of in scores.items() if base and name != base
+            name: differences(of, columns[base], seed) for name, of in columns.items() if base and name != base
         },
     }
 
 
-def _measures(scores: Sequence[Row], seed: int) -> Summary:
-    found: Summary = {name: asdict(mean([one[name] for one in scores], seed)) for name in MEASURES}
-    found |= {name: sum(one[name] for one in scores) for name in ("empty", "failed", "pooled")}
-    found["recall"] = _recalls(scores, seed)
-    unanswerable = [one["unanswerable"] for one in scores]
-    if any(unanswerable):
-        of = unknown_scores([bool(one["unknown"]) for one in scores], unanswerable, seed)
+def _measures(scores: DataFrame, seed: int) -> Summary:
+    # by iteration; a question whose answer failed before a document was written counts as not recalled
+    recalls = scores["recalls"].str.split(expand=True).astype(float).fillna(0.0)
+    found: Summary = {
+        **means({name: scores[name].tolist() for name in MEASURES}, seed),
+        **{name: int(scores[name].sum()) for name in ("empty", "failed", "pooled")},
+        "recall": [asdict(mean(of.tolist(), seed)) for _, of in recalls.items()],
+    }
+    if scores["unanswerable"].any():
+        of = unknown_scores(scores["unknown"].astype(bool).tolist(), scores["unanswerable"].tolist(), seed)
         found |= {f"unknown_{name}": asdict(value) for name, value in of.items()}
     return found
-
-
-def _recalls(scores: Sequence[Row], seed: int) -> list[dict[str, float]]:
-    """By iteration; a question whose answer failed before a document was written counts as not recalled."""
-    recalls = [one["recalls"] for one in scores]
-    return [
-        asdict(mean([of[n] if n < len(of) else 0.0 for of in recalls], seed)) for n in range(max(map(len, recalls)))
-    ]
-
-
-def _differences(scores: Sequence[Row], base: Sequence[Row], seed: int) -> dict[str, dict[str, float]]:
-    return {
-        name: asdict(paired_difference([one[name] for one in scores], [one[name] for one in base], seed))
-        for name in MEASURES
-    }
-
-
-def _aligned(setting: Setting, asked: Mapping[str, Mapping[str, Row]]) -> dict[str, list[Row]]:
-    ids = next(iter(asked.values()))
-    for name, of in asked.items():
-        if of.keys() != ids.keys():
-            raise DataError(
-                f"{name} was asked {len(of)} questions at {setting} and {next(iter(asked))} {len(ids)}, or others; pool"
-                " runs of the same strategies."
-            )
-    return {name: [of[one] for one in ids] for name, of in asked.items()}
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, float):
-        return f"{value:.4f}".rstrip("0").rstrip(".")
-    return " ".join(str(_cell(one)) for one in value) if isinstance(value, list) else value
-
-
-def _parsed(row: Mapping[str, str], path: Path, line: int) -> Row:
-    try:
-        return {
-            **{name: row[name] if name in _TEXTS else int(row[name]) for name in ("made", *KEY)},
-            **{name: float(row[name]) for name in MEASURES},
-            **{name: bool(int(row[name])) for name in MARKS},
-            "recalls": [float(one) for one in row["recalls"].split()],
-        }
-    except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}, line {line}, is broken ({error}); make the file again.") from error

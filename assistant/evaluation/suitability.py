@@ -6,31 +6,38 @@ missing. In place of `text` a record may point into a passage of a corpus by `so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from threading import Event
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import read_corpus, records
+from assistant.experiment.datasets import parsed, read_corpus, records
+from assistant.experiment.grid import number
+from assistant.experiment.grid import table as table_of
 from assistant.prompting.render import render
-from assistant.protocols import LLM
+from assistant.protocols import LLM, SuitabilityJudge
 from assistant.types import Passage
 
 # One probability a pair of fact and text.
 Judge = Callable[[str, str], float]
 
 
-@dataclass(frozen=True, slots=True)
+Text = Annotated[str, Field(pattern=r"\S")]
+
+
+@dataclass(frozen=True)
 class Pair:
     """A fact, a text, and whether the text offers what clashes with the fact."""
 
-    fact: str
-    text: str
-    clash: bool
+    fact: Text
+    text: Text
+    clash: Literal[0, 1]
     kind: str = ""
 
 
@@ -43,10 +50,18 @@ def read_pairs(path: Path, corpora: Sequence[Path] = ()) -> list[Pair]:
     rows = list(records(path))
     wanted = {str(row["source"]) for _, row in rows if "text" not in row and "source" in row}
     passages = {key: one for corpus in corpora for key, one in read_corpus(corpus, wanted).wanted.items()}
-    found = [_pair(place, row, passages) for place, row in rows]
+    found = [
+        parsed(place, {"text": _quoted(place, row, passages), **row}, Pair, "no pair of fact and text")
+        for place, row in rows
+    ]
     if not found:
         raise DataError(f"There are no pairs in {path}; give a file of {{fact, text, clash}} lines.")
     return found
+
+
+def by_judge(judge: SuitabilityJudge) -> Judge:
+    """The trained judge's probability."""
+    return lambda fact, text: judge.clashes([fact], [text], Event())[0][0]
 
 
 def by_llm(llm: LLM) -> Judge:
@@ -72,48 +87,52 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> dict[str, 
         start = perf_counter()
         found.append(judge(pair.fact, pair.text))
         times.append((perf_counter() - start) * 1000)
-    labels = [pair.clash for pair in pairs]
+    labels, said = [bool(pair.clash) for pair in pairs], [one >= threshold for one in found]
     kinds = dict.fromkeys(pair.kind for pair in pairs if pair.kind)
     return {
-        "auc": float(roc_auc_score(labels, found)) if any(labels) and not all(labels) else None,
-        **_at(labels, found, threshold),
+        "auc": float(roc_auc_score(labels, found)) if len(set(labels)) > 1 else None,
+        **_at(labels, said),
         "ms": median(times),
         "threshold": threshold,
-        "kinds": {kind: _share(pairs, found, kind, threshold) for kind in kinds},
+        "kinds": {
+            kind: _at(
+                *zip(*((bool(p.clash), yes) for p, yes in zip(pairs, said, strict=True) if p.kind == kind), strict=True)
+            )
+            for kind in kinds
+        },
     }
 
 
-def _at(labels: Sequence[bool], found: Sequence[float], threshold: float) -> dict[str, Any]:
-    said = [one >= threshold for one in found]
-    hits = sum(s and label for s, label in zip(said, labels, strict=True))
-    clashing = sum(labels)
+def table(summary: Mapping[str, Any]) -> str:
+    """The summary in Markdown."""
+    shares = ("precision", "recall", "false_alarms")
+    rows = [
+        {**row, "pairs": f"{name} ({row['pairs']})", **{one: number(row[one]) for one in shares}}
+        for name, row in {"all": summary, **summary["kinds"]}.items()
+    ]
+    heads = {"pairs": "{pairs}", "of them clashing": "{clashing}"}
+    columns = {**heads, **{one.replace("_", " "): f"{{{one}}}" for one in shares}}
+    auc = number(summary["auc"]) or "unknown"
+    told = "{ms:.1f} ms a pair, at the threshold {threshold:g}.".format(**summary)
+    return f"{table_of(rows, columns)}\n\nAUC {auc}, {told}"
+
+
+def _at(labels: Sequence[bool], said: Sequence[bool]) -> dict[str, Any]:
+    from sklearn.metrics import confusion_matrix  # noqa: PLC0415 - as above
+
+    [[_, alarms], [_, hits]] = confusion_matrix(labels, said, labels=[False, True]).tolist()
+    clashing, others = sum(labels), len(labels) - sum(labels)
     return {
         "precision": hits / sum(said) if any(said) else None,
         "recall": hits / clashing if clashing else None,
-        "false_alarms": (sum(said) - hits) / (len(labels) - clashing) if clashing < len(labels) else None,
+        "false_alarms": alarms / others if others else None,
         "pairs": len(labels),
         "clashing": clashing,
     }
 
 
-def _share(pairs: Sequence[Pair], found: Sequence[float], kind: str, threshold: float) -> dict[str, Any]:
-    some = [(pair.clash, one) for pair, one in zip(pairs, found, strict=True) if pair.kind == kind]
-    return _at([label for label, _ in some], [one for _, one in some], threshold)
-
-
-def _pair(place: str, row: dict[str, Any], passages: dict[str, Passage]) -> Pair:
-    fact, text, clash = row.get("fact"), row.get("text"), row.get("clash")
-    if text is None:
-        text = _quoted(place, row, passages)
-    if not isinstance(fact, str) or not isinstance(text, str) or not fact.strip() or not text.strip():
-        raise DataError(f"{place}, lacks a fact or a text; every line needs both.")
-    if clash not in (0, 1):
-        raise DataError(f"{place}, says neither 0 nor 1 for 'clash'; mend or remove the line.")
-    return Pair(fact, text, bool(clash), str(row.get("kind", "")))
-
-
 def _quoted(place: str, row: dict[str, Any], passages: dict[str, Passage]) -> str | None:
-    if "source" not in row:
+    if "source" not in row or "text" in row:
         return None
     passage = passages.get(str(row["source"]))
     if passage is None:

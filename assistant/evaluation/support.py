@@ -12,16 +12,17 @@ of an older format are read as well: `sentence`, `passage`, and `supported`, whi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from time import perf_counter
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import records
+from assistant.experiment.datasets import read_models
+from assistant.experiment.grid import grid
 from assistant.protocols import SupportJudge
 from assistant.types import Claim, Passage
 
@@ -74,20 +75,11 @@ def read_pairs(path: Path, split: str = "") -> list[Pair]:
     Raises:
         DataError: the file or one of its lines can't be read, or there are no pairs; the line is named.
     """
-    pairs = [pair for place, row in records(path) if (pair := _pair(place, row)) and split in {"", pair.split}]
+    pairs = [pair for pair in read_models(path, Pair, "not a labelled pair") if split in {"", pair.split}]
     if not pairs:
         of = f" of the split '{split}'" if split else ""
         raise DataError(f"There are no pairs{of} in {path}; give lines of {{claim, evidence, label}}.")
     return pairs
-
-
-def _pair(place: str, row: dict[str, Any]) -> Pair:
-    try:
-        return Pair.model_validate(row)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{place}, is not a labelled pair: '{where}': {first['msg']}.") from error
 
 
 def by_judge(judge: SupportJudge) -> Judge:
@@ -105,30 +97,37 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callabl
 
     `auc` and `balanced_accuracy` are None where all pairs have one label. `told` is told how many pairs are judged.
     """
+    from sklearn.metrics import balanced_accuracy_score, precision_score, recall_score, roc_auc_score  # noqa: PLC0415
+
     judge(pairs[:1])  # what is only paid once is not the pairs'
     begun, found = perf_counter(), list[float]()
     for start in range(0, len(pairs), TOGETHER):
         found += judge(pairs[start : start + TOGETHER])
         told(len(found))
-    seconds = perf_counter() - begun
-    return {**measured(pairs, found, threshold), "ms": 1000 * seconds / len(pairs)}
-
-
-def measured(pairs: Sequence[Pair], found: Sequence[float], threshold: float) -> dict[str, Any]:
-    """The measures of scores at a threshold; precision and recall are those of "supported"."""
-    from sklearn.metrics import balanced_accuracy_score, roc_auc_score  # noqa: PLC0415 - takes a second to import
-
+    ms = 1000 * (perf_counter() - begun) / len(pairs)
     labels, said = [pair.supported for pair in pairs], [score >= threshold for score in found]
-    hits, both = sum(map(lambda a, b: a and b, labels, said)), len(set(labels)) > 1
+    both = len(set(labels)) > 1
     return {
         "pairs": len(pairs),
         "threshold": threshold,
         "auc": float(roc_auc_score(labels, found)) if both else None,
         "balanced_accuracy": float(balanced_accuracy_score(labels, said)) if both else None,
-        "precision": hits / max(sum(said), 1),
-        "recall": hits / max(sum(labels), 1),
+        "precision": float(precision_score(labels, said, zero_division=0)),
+        "recall": float(recall_score(labels, said, zero_division=0)),
         "right": _right(pairs, said),
+        "ms": ms,
     }
+
+
+def table(summary: Mapping[str, Any]) -> str:
+    """The summary in Markdown."""
+    shares = [
+        f"{name.replace('_', ' ')} {summary[name]:.3f}"
+        for name in ("auc", "balanced_accuracy", "precision", "recall")
+        if summary[name] is not None
+    ]
+    told = "{pairs} pairs: {shares}, {ms:.1f} ms a pair, at the threshold {threshold:g}."
+    return f"{grid(['pairs', 'right'], summary['right'].items())}\n\n{told.format(shares=', '.join(shares), **summary)}"
 
 
 def _right(pairs: Sequence[Pair], said: Sequence[bool]) -> dict[str, str]:

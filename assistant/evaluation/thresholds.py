@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
 from assistant.errors import DataError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
 
 # The paper's.
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -16,3 +23,14 @@ def check_odds(*values: float) -> None:
     """
     if not all(0 < value < 1 for value in values):
         raise DataError("Thresholds and shares lie between 0 and 1; give others.")
+
+
+def of_other_half(
+    sets: DataFrame, halves: Series, thresholds: Sequence[float], f1: Callable[[DataFrame, float], float]
+) -> list[float]:
+    """For each half of the sets (0 and 1) the threshold of highest F1, the first of equals, on the other half.
+
+    One question alone has no other half.
+    """
+    others = [sets[halves == 1 - half] for half in (0, 1)]
+    return [max(thresholds, key=partial(f1, some if len(some) else sets)) for some in others]

@@ -13,30 +13,29 @@ without passages; `gold_at` the places of passages that hold the answer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from threading import Event
-from typing import Any
+
+from pandas import DataFrame, Series
+from sklearn.metrics import f1_score
 
 from assistant.errors import DataError, UtteranceError
-from assistant.evaluation.thresholds import THRESHOLDS, check_odds
+from assistant.evaluation.thresholds import THRESHOLDS, check_odds, of_other_half
 from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
-from assistant.experiment.measures import exact_match, mean, paired_difference
-from assistant.experiment.runs import Row, Run
+from assistant.experiment.grid import INTERVAL, grid, table
+from assistant.experiment.measures import differences, exact_match, means
+from assistant.experiment.runs import Row
+from assistant.experiment.task import Rows, Summary, Task
 from assistant.judges.relevance.weights import weights
 from assistant.judges.uncertainty import WORD
 from assistant.prompting.budget import fit
-from assistant.protocols import Estimator, Parts, Progress
+from assistant.protocols import Estimator, Parts
 from assistant.strategies.post_fusion import replies
 from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.text.sentences import normalise
-from assistant.types import (
-    Choices,
-    Options,
-    Relevance,
-    Turn,
-)
+from assistant.types import Choices, Options, Relevance, Turn
 
 BASE, FULL = "post_fusion", "re_rag"
 
@@ -60,8 +59,8 @@ class Experiment:
     thresholds: tuple[float, ...] = THRESHOLDS
 
 
-def prepare(experiment: Experiment) -> list[Question]:
-    """The questions, those with answers and gold passages.
+def prepare(experiment: Experiment) -> dict[str, Question]:
+    """The questions by their ids, those with answers and gold passages.
 
     Raises:
         DataError: a broken file, no such question, fewer candidates than are answered from, or a threshold that is
@@ -71,82 +70,104 @@ def prepare(experiment: Experiment) -> list[Question]:
     if experiment.k > experiment.depth:
         raise DataError(f"k is {experiment.k}, but only {experiment.depth} passages are asked; raise the depth.")
     sampled = sample(read_questions(experiment.questions), experiment.limit, experiment.seed, experiment.skip)
-    chosen = [one for one in sampled if one.answers and one.gold]
+    chosen = {one.id: one for one in sampled if one.answers and one.gold}
     if not chosen:
         raise DataError(f"No question of {experiment.questions} has answers and gold passages; give another file.")
     return chosen
 
 
-def open_run(folder: Path, experiment: Experiment, model: str, estimator: Estimator) -> Run[str]:
-    """The folder of this experiment; more questions may be added later, and k may change.
+@dataclass(frozen=True)
+class Weighing(Task[Question, Parts]):
+    """The candidates of each question answered from one by one, and estimated by `estimator`.
 
-    Raises:
-        DataError: the folder holds a run on other data, or with another model, estimator, depth or way to tell
-            "unknown".
+    `made_with` says under what conditions, `model` is the language model's own name.
     """
-    asked = {
-        "corpus": fingerprint(experiment.corpus),
-        "questions": fingerprint(experiment.questions),
-        "depth": experiment.depth,
-        "model": model,
-        "estimator": f"{estimator.name} {estimator.calibration}".strip(),
-        "uncertainty": experiment.uncertainty,
-    }
-    return Run(folder, asked, lambda row: str(row["id"]))
+
+    experiment: Experiment
+    items: Mapping[str, Question]
+    made_with: str
+    model: str
+    estimator: Estimator
+
+    def claim(self) -> Row:
+        """See `Task`."""
+        return {
+            "corpus": fingerprint(self.experiment.corpus),
+            "questions": fingerprint(self.experiment.questions),
+            "depth": self.experiment.depth,
+            "model": self.made_with,
+            "estimator": f"{self.estimator.name} {self.estimator.calibration}".strip(),
+            "uncertainty": self.experiment.uncertainty,
+        }
+
+    def row(self, item: Question, given: Parts) -> Row:
+        """See `Task`."""
+        passages = tuple(given.retriever.search(item.text, self.experiment.depth))
+        choices = Choices(BASE, k=self.experiment.depth, form="factoid")
+        turn = Turn(item.text, question=item.text, passages=passages, choices=choices)
+        try:
+            found = _found(turn, given, self.estimator)
+        except UtteranceError as refusal:
+            # a question too long for the model must not end the run each time it is resumed; it counts as wrong
+            found = {**_nothing(len(passages)), "error": str(refusal)}
+        return {
+            "id": item.id,
+            "question": item.text,
+            "passages": [passage.id for passage in passages],
+            **found,
+            "gold_at": [n for n, passage in enumerate(passages) if passage.id in item.gold],
+            "gold": list(item.answers),
+        }
+
+    def summarise(self, rows: Rows) -> Summary:
+        """EM of all methods, against post-fusion, and what abstaining and the mixed strategy do.
+
+        A threshold is never chosen on the questions that it is measured on: each half takes that of the other.
+        """
+        mine, experiment = [rows[one] for one in self.items], self.experiment
+        hits = {name: [_em(row, _answer(row, name, experiment.k)) for row in mine] for name in METHODS}
+        base = dict.fromkeys(hits, hits[BASE])
+        return {
+            "model": self.model,
+            "estimator": self.estimator.name,
+            "questions": len(mine),
+            "k": experiment.k,
+            "depth": experiment.depth,
+            "methods": means(hits, experiment.seed),
+            "differences": differences({name: of for name, of in hits.items() if name != BASE}, base, experiment.seed),
+            "under_threshold": _under_threshold(mine, hits[FULL], experiment),
+        }
+
+    def table(self, summary: Summary) -> str:
+        """See `Task`."""
+        methods = [
+            [name, f"{found['value']:.3f}", INTERVAL.format(**found), *_against(summary["differences"].get(name))]
+            for name, found in summary["methods"].items()
+        ]
+        low = summary["under_threshold"]
+        sets = [
+            {"name": name, **low[name], "abstaining": low[f"{name}_abstaining"]["right"]}
+            for name in ("answerable", "unanswerable")
+        ]
+        columns = {
+            "sets": "{name}",
+            "number": "{sets}",
+            "right": "{right:.3f}",
+            "right where abstaining": "{abstaining:.3f}",
+        }
+        mixed = (
+            f"Mixed: EM {low['mixed']['value']:.3f} (closed book alone {low['closed_book']['value']:.3f}); "
+            f"{low['mixed_gain']} gained, {low['mixed_loss']} lost."
+        )
+        heads = ["method", "EM", "95 % interval", "against post-fusion", "95 % interval"]
+        return "\n\n".join([grid(heads, methods), table(sets, columns), mixed])
 
 
-def measure(
-    experiment: Experiment,
-    questions: Sequence[Question],
-    run: Run[str],
-    parts: Parts,
-    estimator: Estimator,
-    progress: Progress,
-) -> None:
-    """Answer and estimate what the run's rows lack."""
-    jobs = [(one.id, lambda one=one: _row(one, experiment.depth, parts, estimator)) for one in questions]
-    run.fill(jobs, len(jobs), progress)
-
-
-def summarise(experiment: Experiment, questions: Sequence[Question], run: Run[str]) -> dict[str, Any]:
-    """EM of all methods, against post-fusion, and what abstaining and the mixed strategy do.
-
-    A threshold is never chosen on the questions that it is measured on: each half takes that of the other.
-    """
-    rows, seed = [run.rows[one.id] for one in questions], experiment.seed
-    hits = {name: [_em(row, _answer(row, name, experiment.k)) for row in rows] for name in METHODS}
-    return {
-        "questions": len(rows),
-        "k": experiment.k,
-        "depth": experiment.depth,
-        "methods": {name: asdict(mean(found, seed)) for name, found in hits.items()},
-        "differences": {
-            name: asdict(paired_difference(found, hits[BASE], seed)) for name, found in hits.items() if name != BASE
-        },
-        "under_threshold": _under_threshold(rows, hits[FULL], experiment),
-    }
+def _against(found: Mapping[str, float] | None) -> list[str]:
+    return [f"{found['value']:+.3f}", "{low:+.3f} to {high:+.3f}".format(**found)] if found else ["", ""]
 
 
 # --- rows --------------------------------------------------------------------------------------------------------
-
-
-def _row(question: Question, depth: int, parts: Parts, estimator: Estimator) -> Row:
-    passages = tuple(parts.retriever.search(question.text, depth))
-    choices = Choices(BASE, k=depth, form="factoid")
-    turn = Turn(question.text, question=question.text, passages=passages, choices=choices)
-    try:
-        found = _found(turn, parts, estimator)
-    except UtteranceError as refusal:
-        # a question too long for the model must not end the run each time it is resumed; it counts as wrong
-        found = {**_nothing(len(passages)), "error": str(refusal)}
-    return {
-        "id": question.id,
-        "question": question.text,
-        "passages": [passage.id for passage in passages],
-        **found,
-        "gold_at": [n for n, passage in enumerate(passages) if passage.id in question.gold],
-        "gold": list(question.answers),
-    }
 
 
 def _found(turn: Turn, parts: Parts, estimator: Estimator) -> Row:
@@ -222,68 +243,38 @@ def _em(row: Row, answer: str) -> float:
 # --- thresholds --------------------------------------------------------------------------------------------------
 
 
-def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Experiment) -> dict[str, Any]:
+def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Experiment) -> Summary:
     """What saying "unanswerable" under the threshold does, and answering from the model's own knowledge instead."""
-    sure = [max((Relevance.of_score(score).confidence for score in row["scores"]), default=0.0) for row in rows]
-    held = [not set(row["gold_at"]).isdisjoint(_places(row, experiment.k, reranked=True)) for row in rows]
-    own = [_em(row, row["own"]) for row in rows]
-    halves = [(sure[half::2] or sure, held[half::2] or held) for half in (0, 1)]
-    chosen = [_best(*halves[1 - half], experiment.thresholds) for half in (0, 1)]
-    below = [one < chosen[n % 2] for n, one in enumerate(sure)]
-    mixed = [mine if low else hit for mine, low, hit in zip(own, below, hits, strict=True)]
-    pairs = list(zip(hits, mixed, strict=True))
+    sets = DataFrame(
+        {
+            "sure": [max((Relevance.of_score(one).confidence for one in row["scores"]), default=0.0) for row in rows],
+            "held": [not set(row["gold_at"]).isdisjoint(_places(row, experiment.k, reranked=True)) for row in rows],
+            "own": [_em(row, row["own"]) for row in rows],
+            "hit": hits,
+        }
+    )
+    half = sets.index.to_series() % 2
+
+    def f1(some: DataFrame, threshold: float) -> float:
+        return float(f1_score(~some["held"], some["sure"] < threshold, zero_division=0))
+
+    chosen = of_other_half(sets, half, experiment.thresholds, f1)
+    below = sets["sure"] < half.map(dict(enumerate(chosen)))
+    mixed = sets["own"].where(below, sets["hit"])
+    held = sets["held"]
     return {
         "threshold_of_halves": chosen,
-        "abstained": sum(below) / len(rows),
-        "answerable": _share(hits, held, wanted=True),
-        "answerable_abstaining": _share([h * (not low) for h, low in zip(hits, below, strict=True)], held, wanted=True),
-        "unanswerable": _share(hits, held, wanted=False),
-        "unanswerable_abstaining": _share([float(low) for low in below], held, wanted=False),
-        "closed_book": asdict(mean(own, experiment.seed)),
-        "mixed": asdict(mean(mixed, experiment.seed)),
-        "mixed_gain": sum(after > before for before, after in pairs),
-        "mixed_loss": sum(after < before for before, after in pairs),
+        "abstained": float(below.mean()),
+        "answerable": _share(sets["hit"][held]),
+        "answerable_abstaining": _share((sets["hit"] * ~below)[held]),
+        "unanswerable": _share(sets["hit"][~held]),
+        "unanswerable_abstaining": _share(below[~held]),
+        **means({"closed_book": list(sets["own"]), "mixed": list(mixed)}, experiment.seed),
+        "mixed_gain": int((mixed > sets["hit"]).sum()),
+        "mixed_loss": int((mixed < sets["hit"]).sum()),
     }
 
 
-def _best(sure: Sequence[float], held: Sequence[bool], thresholds: Sequence[float]) -> float:
-    """The threshold of highest F1 of "unanswerable", the first of equals."""
-
-    def f1(threshold: float) -> float:
-        said = [one < threshold for one in sure]
-        hits = sum(low and not there for low, there in zip(said, held, strict=True))
-        return 2 * hits / max(sum(said) + held.count(False), 1)
-
-    return max(thresholds, key=f1)
-
-
-def _share(values: Sequence[float], held: Sequence[bool], *, wanted: bool) -> dict[str, float]:
-    """The mean over the sets that hold a gold passage, or over those that don't, and how many there are."""
-    chosen = [value for value, there in zip(values, held, strict=True) if there is wanted]
-    return {"sets": len(chosen), "right": sum(chosen) / max(len(chosen), 1)}
-
-
-def table(summary: Mapping[str, Any]) -> str:
-    """The summary in Markdown."""
-    lines = [
-        "| method | EM | 95 % interval | against post-fusion | 95 % interval |",
-        "| --- | ---: | ---: | ---: | ---: |",
-    ]
-    for name, found in summary["methods"].items():
-        against = summary["differences"].get(name)
-        more = f"{against['value']:+.3f} | {against['low']:+.3f} to {against['high']:+.3f}" if against else "|"
-        lines.append(f"| {name} | {found['value']:.3f} | {found['low']:.3f} to {found['high']:.3f} | {more} |")
-    low = summary["under_threshold"]
-    lines += [
-        "",
-        "| sets | number | right | right where abstaining |",
-        "| --- | ---: | ---: | ---: |",
-        *(
-            f"| {name} | {low[name]['sets']} | {low[name]['right']:.3f} | {low[f'{name}_abstaining']['right']:.3f} |"
-            for name in ("answerable", "unanswerable")
-        ),
-        "",
-        f"Mixed: EM {low['mixed']['value']:.3f} (closed book alone {low['closed_book']['value']:.3f}); "
-        f"{low['mixed_gain']} gained, {low['mixed_loss']} lost.",
-    ]
-    return "\n".join(lines)
+def _share(right: Series) -> dict[str, float]:
+    """The mean over some sets, and how many there are."""
+    return {"sets": len(right), "right": float(right.mean()) if len(right) else 0.0}

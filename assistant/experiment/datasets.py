@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar, cast
 
+from pydantic import TypeAdapter, ValidationError
+
 from assistant.errors import DataError
 from assistant.types import Passage
 
 Gold = Literal["none", "insert", "first", "last"]
 T = TypeVar("T")
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,25 @@ def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not isinstance(record, dict):
             raise DataError(f"{place}, is not a JSON object; mend or remove the line.")
         yield place, record
+
+
+def read_models(path: Path, model: type[M], no_such: str) -> list[M]:
+    """Every line of a file as a `model`.
+
+    Raises:
+        DataError: a line is none ("line 7, is no scenario", where that is `no_such`); its first fault is named.
+    """
+    return [parsed(place, record, model, no_such) for place, record in records(path)]
+
+
+def parsed(place: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
+    """One record as a `model`; see `read_models`."""
+    try:
+        return TypeAdapter(model).validate_python(record)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{place}, is {no_such}: '{where}': {first['msg']}.") from error
 
 
 def read_corpus(path: Path, wanted: set[str]) -> Corpus:

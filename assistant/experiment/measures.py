@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.stats import DegenerateDataWarning, binomtest, bootstrap
 
 from assistant.text.sentences import normalise
 
 RESAMPLES = 2000
+# An AUC is computed draw by draw, which takes longer.
+AUC_RESAMPLES = 500
 Floats = NDArray[np.float64]
 
 
@@ -52,13 +55,30 @@ def share(passed: Sequence[bool]) -> Estimate:
     return Estimate(sum(passed) / len(passed), float(found.low), float(found.high))
 
 
+def counted(passed: Sequence[bool]) -> dict[str, float]:
+    """As `share`, with how many there are as "n"."""
+    return {**asdict(share(passed)), "n": len(passed)}
+
+
+def means(by_measure: Mapping[str, Sequence[float]], seed: int = 0) -> dict[str, dict[str, float]]:
+    """The mean of each measure's values, with its interval."""
+    return {name: asdict(mean(values, seed)) for name, values in by_measure.items()}
+
+
+def differences(
+    ours: Mapping[str, Sequence[float]], theirs: Mapping[str, Sequence[float]], seed: int = 0
+) -> dict[str, dict[str, float]]:
+    """What each of our measures is more than theirs, question by question, with its interval."""
+    return {name: asdict(paired_difference(values, theirs[name], seed)) for name, values in ours.items()}
+
+
 def mean(values: Sequence[float], seed: int = 0) -> Estimate:
     """The mean with its bootstrap interval.
 
     Raises:
         ValueError: there are no values.
     """
-    return _bootstrap(np.asarray(values, dtype=float)[:, None], lambda sums, n: sums[..., 0] / n, seed)
+    return _bootstrap(np.mean, np.asarray(values, dtype=float), seed=seed)
 
 
 def paired_difference(ours: Sequence[float], theirs: Sequence[float], seed: int = 0) -> Estimate:
@@ -70,14 +90,32 @@ def paired_difference(ours: Sequence[float], theirs: Sequence[float], seed: int 
     return mean([our - their for our, their in zip(ours, theirs, strict=True)], seed)
 
 
-def ratio(parts: Sequence[float], wholes: Sequence[float], seed: int = 0) -> Estimate:
+def ratio(parts: Iterable[float], wholes: Iterable[float], seed: int = 0) -> Estimate:
     """The sum of `parts` by that of `wholes` (0 where that is 0), with its bootstrap interval over questions.
 
     Raises:
         ValueError: the two differ in length, or are empty.
     """
-    columns = np.array(list(zip(parts, wholes, strict=True)), dtype=float)
-    return _bootstrap(columns, lambda sums, _: _ratio(sums[..., 0], sums[..., 1]), seed)
+    columns = np.array(list(zip(parts, wholes, strict=True)), dtype=float).reshape(-1, 2).T
+    return _bootstrap(_ratio, *columns, seed=seed)
+
+
+def auc(scores: Floats, labels: NDArray[np.bool_], seed: int = 0) -> Estimate:
+    """The area under the ROC curve with its bootstrap interval."""
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - takes a second to import
+
+    def drawn(some: Floats, right: NDArray[np.bool_]) -> float:
+        # a draw of one label alone has no AUC
+        return float(roc_auc_score(right, some)) if right.any() and not right.all() else float("nan")
+
+    with catch_warnings():
+        simplefilter("ignore", DegenerateDataWarning)  # of such draws
+        draws = bootstrap(
+            (scores, labels), drawn, paired=True, vectorized=False, method="percentile", n_resamples=AUC_RESAMPLES,
+            rng=np.random.default_rng(seed),
+        ).bootstrap_distribution  # fmt: skip
+    low, high = np.nanpercentile(draws, [2.5, 97.5])
+    return Estimate(float(roc_auc_score(labels, scores)), float(low), float(high))
 
 
 def unknown_scores(
@@ -100,10 +138,11 @@ def unknown_scores(
     counts = np.zeros((max(numbers, default=-1) + 1, 3))
     for n, s, u, weight in zip(numbers, said, unanswerable, weights or [1.0] * len(said), strict=True):
         counts[n] += (weight * (s and u), weight * s, weight * u)
+    hits, yes, wanted = counts.T
     return {
-        "precision": _bootstrap(counts, lambda sums, _: _ratio(sums[..., 0], sums[..., 1]), seed),
-        "recall": _bootstrap(counts, lambda sums, _: _ratio(sums[..., 0], sums[..., 2]), seed),
-        "f1": _bootstrap(counts, lambda sums, _: _ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2]), seed),
+        "precision": ratio(hits, yes, seed),
+        "recall": ratio(hits, wanted, seed),
+        "f1": ratio(2 * hits, yes + wanted, seed),
     }
 
 
@@ -115,16 +154,20 @@ def _f1(answer: list[str], gold: list[str]) -> float:
     return 2 * same / (len(answer) + len(gold))
 
 
-def _bootstrap(columns: Floats, statistic: Callable[[Floats, int], Floats], seed: int) -> Estimate:
-    """The percentile bootstrap of a statistic of column sums; `columns` has one row a question."""
-    n = len(columns)
-    if not n:
+def _bootstrap(statistic: Callable[..., Floats], *columns: Floats, seed: int) -> Estimate:
+    """The percentile bootstrap of a statistic of columns that have one number a question, drawn together."""
+    if not len(columns[0]):
         raise ValueError("there are no values to take a mean of")
-    # how often each question is drawn: resampling without copying the data
-    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
-    low, high = np.percentile(statistic(drawn @ columns, n), [2.5, 97.5])
-    return Estimate(float(statistic(columns.sum(axis=0), n)), float(low), float(high))
+    value = float(statistic(*columns, axis=0))
+    if len(columns[0]) == 1:
+        return Estimate(value, value, value)
+    found = bootstrap(
+        columns, statistic, paired=True, vectorized=True, method="percentile", n_resamples=RESAMPLES,
+        rng=np.random.default_rng(seed), batch=100,
+    ).confidence_interval  # fmt: skip
+    return Estimate(value, float(found.low), float(found.high))
 
 
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.zeros_like(whole), where=whole != 0)
+def _ratio(parts: Floats, wholes: Floats, axis: int) -> Floats:
+    part, whole = parts.sum(axis=axis), wholes.sum(axis=axis)
+    return np.asarray(np.divide(part, whole, out=np.zeros_like(whole), where=whole != 0))

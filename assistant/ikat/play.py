@@ -105,13 +105,23 @@ def turn_of(topic: Topic, asked: TopicTurn, plan: Plan) -> Turn:
     return Turn(said[asked.id], history, topic.facts, plan.choices, id=asked.id)
 
 
-def _row(file: str, topic: Topic, asked: TopicTurn, plan: Plan, parts: Parts) -> Row:
+def finished(turn: Turn, parts: Parts, name: str) -> Turn:
+    """The turn at its end.
+
+    Raises:
+        DataError: it failed; the message begins with the `name`.
+    """
     try:
-        *_, turn = flow.run(turn_of(topic, asked, plan), parts, Event())
+        *_, turn = flow.run(turn, parts, Event())
     except SequiturError as error:
-        raise DataError(f"{file}, turn {asked.id}: {error}") from error
+        raise DataError(f"{name}: {error}") from error
     if turn.status == "failed":
-        raise DataError(f"{file}, turn {asked.id}: {turn.error}")
+        raise DataError(f"{name}: {turn.error}")
+    return turn
+
+
+def _row(file: str, topic: Topic, asked: TopicTurn, plan: Plan, parts: Parts) -> Row:
+    turn = finished(turn_of(topic, asked, plan), parts, f"{file}, turn {asked.id}")
     return row_of(turn, ranking(turn, parts, plan.depth))
 
 

@@ -1,0 +1,76 @@
+"""A measurement: what is measured, how a row is made of each thing, and what all rows say."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from assistant.experiment.runs import Row, Run
+from assistant.protocols import Progress
+
+Item = TypeVar("Item")
+With = TypeVar("With")
+Rows = Mapping[Any, Row]
+Summary = dict[str, Any]
+
+
+class Task(ABC, Generic[Item, With]):
+    """A row is made of each of `items`, which have the keys of their rows; `With` is what it takes to make one.
+
+    What a subclass says in `claim`, `row`, `summarise` and `table` is all that tells measurements apart.
+    """
+
+    title = "Questions"
+    items: Mapping[Any, Item]
+
+    @abstractmethod
+    def claim(self) -> Row:
+        """What decides the rows; a folder that was begun with something else is refused."""
+
+    @abstractmethod
+    def row(self, item: Item, given: With) -> Row:
+        """The row of one item."""
+
+    @abstractmethod
+    def summarise(self, rows: Rows) -> Summary:
+        """The measures that the rows of all items give."""
+
+    @abstractmethod
+    def table(self, summary: Summary) -> str:
+        """The summary in Markdown."""
+
+    def details(self, summary: Summary, run: Run[Any]) -> str:  # noqa: ARG002 - for those that have more to tell
+        """What the report says behind the table; other files of results are written here, too."""
+        return ""
+
+    def key(self, row: Row) -> Hashable:
+        """What tells the row from others."""
+        return str(row["id"])
+
+    def open(self, folder: Path) -> Run[Any]:
+        """The folder of this measurement; more items may be added to it later.
+
+        Raises:
+            DataError: the folder holds something else, or can't be written.
+        """
+        return Run(folder, self.claim(), self.key)
+
+    def is_done(self, run: Run[Any]) -> bool:
+        """Whether no row is missing."""
+        return all(key in run.rows for key in self.items)
+
+    def fill(self, run: Run[Any], given: With, progress: Progress, jobs: int = 1) -> None:
+        """Make the rows that are missing, `jobs` at a time."""
+        made = [(key, partial(self.row, item, given)) for key, item in self.items.items()]
+        run.fill(made, len(made), progress, jobs)
+
+    def write(self, run: Run[Any], summary: Summary, command: str) -> str:
+        """Write summary and report into the folder, and give the table; `command` is how to repeat it."""
+        run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+        table, details = self.table(summary), self.details(summary, run)
+        run.write("report.md", "\n\n".join(filter(None, (f"    {command}", table, details.rstrip()))) + "\n")
+        return table
