@@ -46,7 +46,7 @@ def test_what_is_missing_is_made_and_all_is_summed_up(tmp_path: Path, capsys: py
     assert "Left out: zeros (3)." in told.err
     assert json.loads((tmp_path / "out" / "summary.json").read_text()) == json.loads(told.out)
     report = (tmp_path / "out" / "report.md").read_text()
-    assert report.startswith("    python -m assistant ")
+    assert report.startswith("    python -m assistant")
     assert report.endswith("\n\nTotal: 6\n\n2 rows\n")
 
 
