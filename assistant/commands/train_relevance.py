@@ -115,7 +115,7 @@ def pack(
     into: Annotated[Path, typer.Option("--out", help="The folder for its packed form.")],
 ) -> None:
     """Pack a trained relevance estimator into a quarter of its size: int8 weights, read back when it is loaded."""
-    from assistant.judges.relevance import packed  # noqa: PLC0415 - torch
+    from assistant.judges import packed  # noqa: PLC0415 - torch
 
     size = packed.pack(model, into)
     talk.print(f"The packed model is {into}, {size / 1e6:.1f} MB.", soft_wrap=True)
