@@ -17,14 +17,7 @@ from assistant.settings import Settings
 from assistant.store.conversations import Conversation, Conversations, Version, is_temporary
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.markers import read
-from assistant.types import (
-    Choices,
-    Exchange,
-    Turn,
-    Wait,
-    new_id,
-    now,
-)
+from assistant.types import Choices, Exchange, Turn, Wait, new_id, now
 from assistant.wording.views import sources
 from ptkb.store import Ptkb
 

@@ -36,14 +36,7 @@ from assistant.llm.meter import Meter
 from assistant.protocols import Parts
 from assistant.settings import Backend as Engine
 from assistant.settings import Settings
-from assistant.types import (
-    Choices,
-    Exchange,
-    Fact,
-    Turn,
-    new_id,
-    now,
-)
+from assistant.types import Choices, Exchange, Fact, Turn, new_id, now
 from benchmarks.peak import peak_bytes
 
 FACTS = ("I'm vegetarian.", "I'm lactose intolerant.", "I live in Bergen, Norway.", "I run three times a week.")

@@ -12,12 +12,7 @@ import pytest
 
 from assistant.errors import ModelError
 from assistant.protocols import LLM
-from assistant.types import (
-    Completion,
-    Message,
-    Messages,
-    Options,
-)
+from assistant.types import Completion, Message, Messages, Options
 
 # Within a second on a quiet machine; one that does other work beside the tests is slower, never as slow as the whole.
 PROMPT_SECONDS = 5.0

@@ -20,17 +20,7 @@ from assistant.settings import Settings
 from assistant.steps import cite, fallback
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.overlap import coverage
-from assistant.types import (
-    Choice,
-    Claim,
-    Completion,
-    Messages,
-    Options,
-    Passage,
-    State,
-    Turn,
-    Verdict,
-)
+from assistant.types import Choice, Claim, Completion, Messages, Options, Passage, State, Turn, Verdict
 
 
 @dataclass

@@ -14,17 +14,7 @@ from assistant.judges.addresses import ANY, Addresses
 from assistant.protocols import Parts
 from assistant.steps import cite
 from assistant.steps.own import unbacked
-from assistant.types import (
-    Answer,
-    Choice,
-    Choices,
-    Claim,
-    Messages,
-    Passage,
-    Turn,
-    TurnEvent,
-    Verdict,
-)
+from assistant.types import Answer, Choice, Choices, Claim, Messages, Passage, Turn, TurnEvent, Verdict
 from assistant.wording.replies import FIXED
 from tests.scripted import ScriptedLLM
 

@@ -15,13 +15,7 @@ from assistant.protocols import Parts, silent
 from assistant.steps.own import unbacked
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.types import (
-    Choices,
-    Exchange,
-    Turn,
-    TurnEvent,
-    Wait,
-)
+from assistant.types import Choices, Exchange, Turn, TurnEvent, Wait
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
 from tests.sources import Given

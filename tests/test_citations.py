@@ -22,15 +22,7 @@ from assistant.parts import load_support
 from assistant.protocols import Parts, SupportJudge
 from assistant.settings import Settings, TurnSettings
 from assistant.steps import cite
-from assistant.types import (
-    Answer,
-    Choices,
-    Claim,
-    Passage,
-    Turn,
-    TurnEvent,
-    Verdict,
-)
+from assistant.types import Answer, Choices, Claim, Passage, Turn, TurnEvent, Verdict
 from assistant.web.reply import html
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 

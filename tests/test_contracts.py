@@ -20,12 +20,7 @@ from assistant.registry import variants
 from assistant.retrieve import retrievers
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
-from assistant.types import (
-    Choices,
-    Digest,
-    Passage,
-    Turn,
-)
+from assistant.types import Choices, Digest, Passage, Turn
 from assistant.web.library import Documents, OwnDocuments
 from tests.browser.fake import Loaded, Shelf
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordEmbedder, WordJudge

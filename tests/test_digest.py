@@ -17,13 +17,7 @@ from assistant.llm.summariser import Summariser
 from assistant.parts import Loader
 from assistant.protocols import Parts
 from assistant.steps import digest
-from assistant.types import (
-    Choices,
-    Completion,
-    Messages,
-    Passage,
-    Turn,
-)
+from assistant.types import Choices, Completion, Messages, Passage, Turn
 from tests.scripted import FixedRetriever, ScriptedLLM
 
 LENTILS = Passage("p1", "Lentils", "Lentils hold iron and protein. They are cheap. A cup of them holds 18 grams.")

@@ -17,13 +17,7 @@ from assistant.experiment.runs import Run
 from assistant.library.shelves import open_shelves, own_library
 from assistant.protocols import Parts, silent
 from assistant.settings import RelevanceSettings, Settings, TurnSettings
-from assistant.types import (
-    Answer,
-    Choices,
-    Citation,
-    Passage,
-    Turn,
-)
+from assistant.types import Answer, Choices, Citation, Passage, Turn
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, library_of
 from tests.test_evaluation_data import lines
 

@@ -10,12 +10,7 @@ import pytest
 
 from assistant.errors import ModelError
 from assistant.experiment.gather import Gatherer
-from assistant.types import (
-    Completion,
-    Message,
-    Messages,
-    Options,
-)
+from assistant.types import Completion, Message, Messages, Options
 from tests.scripted import ScriptedLLM
 
 NEVER = Event()

@@ -12,15 +12,7 @@ from assistant import turn as flow
 from assistant.evaluation.searching import Finder
 from assistant.loops import grg
 from assistant.protocols import Parts
-from assistant.types import (
-    Choices,
-    Exchange,
-    Message,
-    Passage,
-    RankedFact,
-    Relevance,
-    Turn,
-)
+from assistant.types import Choices, Exchange, Message, Passage, RankedFact, Relevance, Turn
 from tests.scripted import ScriptedLLM
 
 FACTS = (

@@ -10,13 +10,7 @@ import pytest
 from assistant import turn as flow
 from assistant.flow.stage import step_named
 from assistant.protocols import Parts
-from assistant.types import (
-    Choices,
-    Iteration,
-    Passage,
-    RankedFact,
-    Turn,
-)
+from assistant.types import Choices, Iteration, Passage, RankedFact, Turn
 from tests.scripted import ScriptedLLM, answering
 
 QUESTION = "where was the mother of Ada born"

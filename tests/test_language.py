@@ -10,13 +10,7 @@ import pytest
 from assistant.protocols import Parts
 from assistant.steps import language
 from assistant.steps.own import unbacked
-from assistant.types import (
-    Answer,
-    Citation,
-    Passage,
-    Sentence,
-    Turn,
-)
+from assistant.types import Answer, Citation, Passage, Sentence, Turn
 from assistant.wording.replies import LABEL, reply
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM
 

@@ -10,12 +10,7 @@ import pytest
 
 from assistant.errors import DataError
 from assistant.experiment.cache import Memo
-from assistant.types import (
-    Completion,
-    Message,
-    Messages,
-    Options,
-)
+from assistant.types import Completion, Message, Messages, Options
 from tests.scripted import ScriptedLLM
 
 

@@ -17,14 +17,7 @@ from assistant.ikat.play import Plan, open_run, ranking
 from assistant.judges.quality import LABELS, Classifier, fit
 from assistant.protocols import Parts
 from assistant.steps import quality
-from assistant.types import (
-    Choices,
-    Dropped,
-    Passage,
-    Query,
-    Turn,
-    TurnEvent,
-)
+from assistant.types import Choices, Dropped, Passage, Query, Turn, TurnEvent
 from assistant.web import render
 from assistant.wording.views import as_json, headline
 from tests.scripted import FixedRetriever, ScriptedLLM

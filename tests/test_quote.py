@@ -14,14 +14,7 @@ from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
 from assistant.steps import quote
 from assistant.steps.own import unbacked
-from assistant.types import (
-    Answer,
-    Choices,
-    Passage,
-    Relevance,
-    Turn,
-    TurnEvent,
-)
+from assistant.types import Answer, Choices, Passage, Relevance, Turn, TurnEvent
 from assistant.wording.replies import FIXED
 from tests.scripted import FixedRetriever, ScriptedLLM
 

@@ -20,17 +20,7 @@ from assistant.steps import because, recall
 from assistant.steps.intent import asks_of
 from assistant.store.conversations import Conversations, Spot
 from assistant.store.database import connect
-from assistant.types import (
-    Answer,
-    Asks,
-    Choices,
-    Exchange,
-    Fact,
-    LeftOut,
-    RankedFact,
-    Turn,
-    now,
-)
+from assistant.types import Answer, Asks, Choices, Exchange, Fact, LeftOut, RankedFact, Turn, now
 from ptkb.extract import outdated
 from ptkb.fields import fields_of
 from ptkb.store import Ptkb

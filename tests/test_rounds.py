@@ -13,12 +13,7 @@ import pytest
 from assistant.library.corpus import load_corpus
 from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.rounds import Straight, first_round
-from assistant.types import (
-    Completion,
-    Message,
-    Messages,
-    Options,
-)
+from assistant.types import Completion, Message, Messages, Options
 from tests.scripted import ScriptedLLM
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"

@@ -12,12 +12,7 @@ from assistant.errors import ModelError
 from assistant.prompting.sentences import likeliest_sentences
 from assistant.protocols import Parts
 from assistant.steps import digest
-from assistant.types import (
-    Passage,
-    RankedFact,
-    Relevance,
-    Turn,
-)
+from assistant.types import Passage, RankedFact, Relevance, Turn
 
 RULES = (
     "Pets are a matter of consent. Cats are allowed. Dogs need written consent. Smoking is not allowed on the stairs."

@@ -11,15 +11,7 @@ from assistant.strategies.post_fusion import CHAT_ROOM
 from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.reasoning import split
 from assistant.strategies.shared.strategy import in_full, strategy_named
-from assistant.types import (
-    Choices,
-    Completion,
-    Confidence,
-    Messages,
-    Options,
-    Turn,
-    TurnEvent,
-)
+from assistant.types import Choices, Completion, Confidence, Messages, Options, Turn, TurnEvent
 from tests.conftest import ScriptedLLM
 from tests.scripted import OutOfRoom, answering
 

@@ -15,18 +15,7 @@ from assistant.protocols import Parts
 from assistant.steps import suit
 from assistant.steps.own import unbacked
 from assistant.store.conversations import Conversation
-from assistant.types import (
-    Answer,
-    Choices,
-    Digest,
-    Fact,
-    LeftOut,
-    Passage,
-    RankedFact,
-    Turn,
-    TurnEvent,
-    now,
-)
+from assistant.types import Answer, Choices, Digest, Fact, LeftOut, Passage, RankedFact, Turn, TurnEvent, now
 from assistant.web import render
 from assistant.wording.replies import FIXED, fixed
 from assistant.wording.views import as_json

@@ -16,16 +16,7 @@ from assistant.errors import SettingsError, UtteranceError
 from assistant.protocols import Parts
 from assistant.retrieve.search import sought
 from assistant.settings import TurnSettings
-from assistant.types import (
-    Answer,
-    Choices,
-    Exchange,
-    Fact,
-    Messages,
-    Turn,
-    TurnEvent,
-    now,
-)
+from assistant.types import Answer, Choices, Exchange, Fact, Messages, Turn, TurnEvent, now
 from assistant.wording.replies import FIXED
 from assistant.wording.views import DOING, STEPS, as_json
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM

@@ -16,13 +16,7 @@ from assistant.protocols import Parts
 from assistant.store import conversations as module
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import VERSION, connect
-from assistant.types import (
-    Answer,
-    Candidate,
-    Choices,
-    Turn,
-    TurnEvent,
-)
+from assistant.types import Answer, Candidate, Choices, Turn, TurnEvent
 from assistant.wording.views import ballots, events
 from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM

@@ -13,15 +13,7 @@ from assistant.library.arrivals import Arrivals
 from assistant.llm.meter import Meter
 from assistant.protocols import Parts, silent
 from assistant.settings import TurnSettings
-from assistant.types import (
-    Answer,
-    Choices,
-    Exchange,
-    Options,
-    Tokens,
-    Turn,
-    Wait,
-)
+from assistant.types import Answer, Choices, Exchange, Options, Tokens, Turn, Wait
 from assistant.wording.views import as_json, waits
 from tests.scripted import Reader, ScriptedLLM
 

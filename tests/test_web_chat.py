@@ -14,13 +14,7 @@ from assistant.errors import StoreError
 from assistant.protocols import Parts
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
-from assistant.types import (
-    Answer,
-    Choices,
-    Fact,
-    FactOffer,
-    Turn,
-)
+from assistant.types import Answer, Choices, Fact, FactOffer, Turn
 from assistant.web.chat import Talk
 from assistant.web.remembering import KEPT
 from assistant.web.runs import END, Place, Run, Runs

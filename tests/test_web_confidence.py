@@ -12,16 +12,7 @@ from assistant.errors import SettingsError
 from assistant.protocols import Estimator, Parts
 from assistant.steps.own import unbacked
 from assistant.store.conversations import Conversation
-from assistant.types import (
-    Answer,
-    Choices,
-    Citation,
-    Confidence,
-    Passage,
-    Relevance,
-    Turn,
-    now,
-)
+from assistant.types import Answer, Choices, Citation, Confidence, Passage, Relevance, Turn, now
 from assistant.web import render
 from assistant.web.chat import _picked
 from assistant.web.confidence import about_passage, about_set, number, verdict

@@ -41,14 +41,7 @@ from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, own_library, remove_library
 from assistant.settings import Settings
 from assistant.text.markers import read as without_markers
-from assistant.types import (
-    Choices,
-    Exchange,
-    Fact,
-    Turn,
-    new_id,
-    now,
-)
+from assistant.types import Choices, Exchange, Fact, Turn, new_id, now
 from ptkb.store import validated
 
 Kind = Literal[

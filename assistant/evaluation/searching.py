@@ -25,12 +25,7 @@ from assistant.retrieve.fusion import fuse
 from assistant.retrieve.search import look
 from assistant.settings import Settings
 from assistant.steps import relevance
-from assistant.types import (
-    Choices,
-    Passage,
-    Query,
-    Turn,
-)
+from assistant.types import Choices, Passage, Query, Turn
 
 ALONE = ("question", "draft", "generate")
 ITERATIONS = 3

@@ -10,12 +10,7 @@ from assistant.experiment.datasets import Question, sample
 from assistant.llm.wrapper import Wrapper
 from assistant.prompting.render import render
 from assistant.protocols import LLM
-from assistant.types import (
-    Completion,
-    Message,
-    Messages,
-    Options,
-)
+from assistant.types import Completion, Message, Messages, Options
 
 
 def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:

@@ -13,11 +13,7 @@ from time import sleep
 
 from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM, Parts
-from assistant.types import (
-    Completion,
-    Messages,
-    Options,
-)
+from assistant.types import Completion, Messages, Options
 
 # Seconds that a batch waits for others who are about to ask; beside the seconds that it takes, nothing.
 _PATIENCE = 0.2

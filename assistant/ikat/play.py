@@ -30,13 +30,7 @@ from assistant.ikat.topics import Topic, Topics, TopicTurn
 from assistant.protocols import Parts, Progress
 from assistant.retrieve.fusion import fuse
 from assistant.text.markers import read
-from assistant.types import (
-    Choices,
-    Exchange,
-    Passage,
-    Query,
-    Turn,
-)
+from assistant.types import Choices, Exchange, Passage, Query, Turn
 
 Kind = Literal["automatic", "manual"]
 # The track assesses no more of a ranking than this.

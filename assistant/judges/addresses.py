@@ -17,14 +17,7 @@ from assistant.prompting.render import render
 from assistant.protocols import LLM, Parts, SupportJudge
 from assistant.text.overlap import echoes
 from assistant.text.sentences import around, quote
-from assistant.types import (
-    Citation,
-    Claim,
-    Passage,
-    Span,
-    Turn,
-    Verdict,
-)
+from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
 
 # Words of each cited passage that are shown around what was quoted from it, and passages at most.
 WORDS, MOST = 80, 3

@@ -21,13 +21,7 @@ from assistant.prompting.unknown import says_unknown
 from assistant.protocols import LLM, Parts
 from assistant.settings import TurnSettings, Uncertainty
 from assistant.text.sentences import without_title
-from assistant.types import (
-    Completion,
-    Form,
-    Message,
-    Messages,
-    Passage,
-)
+from assistant.types import Completion, Form, Message, Messages, Passage
 
 Way = Uncertainty
 UNKNOWN = "unknown"

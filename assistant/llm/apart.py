@@ -24,12 +24,7 @@ from typing import Any, BinaryIO, Literal
 from assistant.errors import ModelError, SequiturError
 from assistant.llm.memory import give_back
 from assistant.protocols import LLM
-from assistant.types import (
-    Choice,
-    Completion,
-    Messages,
-    Options,
-)
+from assistant.types import Choice, Completion, Messages, Options
 
 _LOG = logging.getLogger(__name__)
 _POLL = 0.02

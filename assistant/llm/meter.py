@@ -8,14 +8,7 @@ from time import perf_counter
 
 from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM
-from assistant.types import (
-    Choice,
-    Completion,
-    Message,
-    Messages,
-    Options,
-    Tokens,
-)
+from assistant.types import Choice, Completion, Message, Messages, Options, Tokens
 
 
 class Meter(Wrapper):

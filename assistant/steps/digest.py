@@ -14,12 +14,7 @@ from assistant.prompting.sentences import best_sentences, likeliest_sentences
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.text.sentences import finished, sentences, whole_sentences
-from assistant.types import (
-    Digest,
-    Options,
-    Passage,
-    Turn,
-)
+from assistant.types import Digest, Options, Passage, Turn
 
 _LOG = logging.getLogger(__name__)
 _ROOM = 100

@@ -20,12 +20,7 @@ from numpy.typing import NDArray
 
 from assistant.judges.examples import Regression, examples, fitted
 from assistant.judges.relevance.estimate import set_confidence
-from assistant.protocols import (
-    Embedder,
-    Estimator,
-    Parts,
-    Retriever,
-)
+from assistant.protocols import Embedder, Estimator, Parts, Retriever
 from assistant.settings import RelevanceSettings, TurnSettings
 from assistant.text.sentences import quote, sentences
 from assistant.types import Asks, Intent, Turn

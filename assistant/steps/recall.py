@@ -11,12 +11,7 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Embedder, Parts
-from assistant.types import (
-    Answer,
-    Exchange,
-    Fact,
-    Turn,
-)
+from assistant.types import Answer, Exchange, Fact, Turn
 from ptkb.fields import FIELDS, fields_of
 
 NEAREST = 3

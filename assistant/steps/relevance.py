@@ -15,10 +15,7 @@ from threading import Event
 from assistant.judges.relevance.ranked import estimated
 from assistant.protocols import Parts
 from assistant.retrieve.fusion import fuse
-from assistant.types import (
-    Passage,
-    Turn,
-)
+from assistant.types import Passage, Turn
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all steps are

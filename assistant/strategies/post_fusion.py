@@ -15,14 +15,7 @@ from assistant.protocols import Parts
 from assistant.strategies.shared.pool import NO_ANSWER, elect, following, vote
 from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.text.sentences import finished, without_title
-from assistant.types import (
-    Answer,
-    Candidate,
-    Messages,
-    Options,
-    Passage,
-    Turn,
-)
+from assistant.types import Answer, Candidate, Messages, Options, Passage, Turn
 
 TITLE = "One by one, by vote"
 SUMMARY = "Asks each passage alone, and takes the answer that most of them give."

@@ -21,15 +21,7 @@ from assistant.prompting.sentences import best_sentences
 from assistant.protocols import Parts
 from assistant.strategies.post_fusion import replies
 from assistant.strategies.shared.pool import NO_ANSWER, following, vote
-from assistant.types import (
-    Answer,
-    Candidate,
-    Completion,
-    Digest,
-    Passage,
-    Relevance,
-    Turn,
-)
+from assistant.types import Answer, Candidate, Completion, Digest, Passage, Relevance, Turn
 
 TITLE = "One by one, weighed by relevance"
 SUMMARY = "Asks each passage alone; the more relevant a passage seems, the more its answer counts."

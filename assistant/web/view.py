@@ -9,12 +9,7 @@ from itertools import chain
 from assistant.errors import StoreError
 from assistant.protocols import Embedder
 from assistant.store.conversations import Conversation, Conversations, is_temporary
-from assistant.types import (
-    Fact,
-    Turn,
-    new_id,
-    now,
-)
+from assistant.types import Fact, Turn, new_id, now
 from assistant.web import render
 from assistant.web.live import Live
 from assistant.web.runs import Place, Run, Runs

@@ -10,13 +10,7 @@ from assistant.judges.relevance import estimators
 from assistant.judges.relevance.calibration import Calibrated, Calibration
 from assistant.judges.relevance.kept import Kept
 from assistant.llm.folders import name_of
-from assistant.protocols import (
-    LLM,
-    Embedder,
-    Estimator,
-    EstimatorOf,
-    Progress,
-)
+from assistant.protocols import LLM, Embedder, Estimator, EstimatorOf, Progress
 from assistant.settings import Settings
 
 BY_LLM, BY_COSINE = "llm", "cosine"

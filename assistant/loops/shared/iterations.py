@@ -16,13 +16,7 @@ from assistant.prompting.budget import fit
 from assistant.protocols import Parts, Step
 from assistant.retrieve.search import look, sought
 from assistant.text.sentences import whole_sentences
-from assistant.types import (
-    Iteration,
-    Options,
-    Passage,
-    Query,
-    Turn,
-)
+from assistant.types import Iteration, Options, Passage, Query, Turn
 
 
 def iterate(turn: Turn, parts: Parts, stop: Event, document: Step) -> Iterator[Turn]:

@@ -12,21 +12,10 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.llm.wrapper import Wrapper
-from assistant.protocols import (
-    LLM,
-    Parts,
-    Step,
-)
+from assistant.protocols import LLM, Parts, Step
 from assistant.strategies.shared.pool import NO_ANSWER, elect, vote
 from assistant.strategies.shared.strategy import Strategy
-from assistant.types import (
-    Answer,
-    Candidate,
-    Completion,
-    Messages,
-    Options,
-    Turn,
-)
+from assistant.types import Answer, Candidate, Completion, Messages, Options, Turn
 
 TEMPERATURE = 0.7
 

@@ -13,13 +13,7 @@ from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
 from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.text.sentences import CUT, finished
-from assistant.types import (
-    Answer,
-    Completion,
-    Message,
-    Options,
-    Turn,
-)
+from assistant.types import Answer, Completion, Message, Options, Turn
 
 # Tokens for the thought itself, on top of those for the answer, and for the prompt that asks for the answer alone.
 THOUGHT_ROOM = 160

@@ -26,11 +26,7 @@ from assistant.experiment.runs import Row, Run
 from assistant.judges.relevance.estimators.llm import fit_passage
 from assistant.prompting.render import FOLDER, render
 from assistant.prompting.unknown import says_unknown
-from assistant.protocols import (
-    LLM,
-    Progress,
-    Retriever,
-)
+from assistant.protocols import LLM, Progress, Retriever
 from assistant.text.sentences import normalise
 from assistant.training.relevance.train import Example
 from assistant.types import Options, Passage
