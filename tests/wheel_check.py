@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import assistant
 from assistant.judges import load as judges
 from assistant.judges.relevance.load import load_calibrated
-from assistant.judges.support import Support
+from assistant.judges.support.trained import Support
 from assistant.parts import load_embedder
 from assistant.prompting.render import render
 from assistant.protocols import silent
