@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as VariableError
 
@@ -56,7 +56,10 @@ class LLMSettings(Section):
         description="what runs the model; auto = transformers on a GPU and for hub ids and folders, else openvino on "
         "processors with AVX512 or AMX, llama.cpp on others",
     )
-    model: str = Field("default", description="a name of the catalogue, a hub id, a folder, or a .gguf file")
+    model: str = Field(
+        "default",
+        description="a name of the catalogue, a hub id, a folder, a .gguf file, or one of the server's models",
+    )
     quantisation: Literal["auto", Quantisation] = Field(
         "auto", description="of transformers' weights; auto = nf4 on a GPU, none (bf16) on a CPU"
     )
@@ -77,6 +80,12 @@ class LLMSettings(Section):
         le=16,
         description="tokens that openvino tries at once where a reply goes on as its prompt did; 0 = none",
     )
+    server: str = Field(
+        "", description="address of the server whose model answers where backend is server, with or without /v1"
+    )
+    key: SecretStr = Field(SecretStr(""), description="what the server wants to be shown; never told or logged")
+    first_word_seconds: float = Field(600.0, gt=0, description="longest wait for a server's first word")
+    between_seconds: float = Field(60.0, gt=0, description="longest wait for each of the words after it")
 
 
 class EmbedderSettings(Section):

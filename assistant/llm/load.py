@@ -11,13 +11,14 @@ from pathlib import Path
 
 from assistant.errors import ModelError
 from assistant.llm import backends
-from assistant.llm.backends import Wanted
+from assistant.llm.backends import Wanted, server
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.processor import sees_gpu
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
 
 CPU_DEFAULT, GPU_DEFAULT = "default", "gpu-default"
+SERVER = "server"
 NO_CUDA = (
     "There is an NVIDIA GPU, but this torch was built without CUDA, so that only the CPU is used; "
     "install one that was (see pytorch.org), or set llm.backend to llama.cpp."
@@ -32,20 +33,23 @@ def load(settings: Settings, progress: Progress) -> Engine:
     """
     chosen, backend = settings.llm, backend_of(settings.llm)
     model = GPU_DEFAULT if backend == "transformers" and chosen.model == CPU_DEFAULT and sees_gpu() else chosen.model
-    path = Catalogue.load().resolve(model, settings, progress)
+    path = Path() if backend == SERVER else Catalogue.load().resolve(model, settings, progress)
     return backends.named(backend).load(path, model, settings, progress)
 
 
 def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
     """Like `load`; where the model can't be had, the one that runs everywhere, after telling why.
 
-    What OpenVINO can't run, llama.cpp does; any other model gives way to the CPU's default.
+    What OpenVINO can't run, llama.cpp does; any other model gives way to the CPU's default. A server is waited for
+    instead: it was chosen, and a message sent when it answers is answered by it.
 
     Raises:
         ModelError: that one can't be had either.
     """
     if settings.llm.backend == "auto" and _has_driver() and not _has_cuda():
         tell(NO_CUDA)
+    if settings.llm.backend == SERVER:
+        return server.load_or_wait(settings.llm, tell)
     try:
         return load(settings, progress)
     except ModelError as error:

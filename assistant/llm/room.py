@@ -12,9 +12,18 @@ def fitting(tokens: list[int], llm: LLM) -> list[int]:
     Raises:
         ModelError: they are not; the message says how many they are.
     """
-    if len(tokens) >= llm.context:
+    check(len(tokens), llm)
+    return tokens
+
+
+def check(tokens: int, llm: LLM) -> None:
+    """Refuse a prompt of so many tokens if it leaves no room for a reply.
+
+    Raises:
+        ModelError: it leaves none.
+    """
+    if tokens >= llm.context:
         raise ModelError(
-            f"The prompt has {len(tokens)} tokens and {llm.name} is set to {llm.context} a request; shorten it,"
+            f"The prompt has {tokens} tokens and {llm.name} is set to {llm.context} a request; shorten it,"
             " or raise llm.context."
         )
-    return tokens

@@ -16,7 +16,7 @@ def first_tokens(words: tuple[str, ...], tokenize: Callable[[str], list[int]]) -
     Raises:
         ChoiceError: no token is left that tells a word from the others.
     """
-    found = {word: {tokenize(form)[0] for form in _forms(word)} for word in words}
+    found = {word: {tokenize(form)[0] for form in forms(word)} for word in words}
     own = {word: sorted(tokens - _others(word, found)) for word, tokens in found.items()}
     for word, tokens in own.items():
         if not tokens:
@@ -24,6 +24,11 @@ def first_tokens(words: tuple[str, ...], tokenize: Callable[[str], list[int]]) -
                 f"The model can't choose between {', '.join(words)}: '{word}' begins like another of them."
             )
     return own
+
+
+def forms(word: str) -> list[str]:
+    """How a reply may begin with the word."""
+    return [space + form for space in ("", " ") for form in (word, word.lower(), word.capitalize())]
 
 
 def overlap(one: Sequence[int], other: Sequence[int]) -> int:
@@ -38,10 +43,6 @@ def normalised(masses: Mapping[str, float], prompt_tokens: int) -> Choice:
     if not total:
         return Choice({word: 1 / len(masses) for word in masses}, prompt_tokens)
     return Choice({word: mass / total for word, mass in masses.items()}, prompt_tokens)
-
-
-def _forms(word: str) -> list[str]:
-    return [space + form for space in ("", " ") for form in (word, word.lower(), word.capitalize())]
 
 
 def _others(word: str, found: Mapping[str, set[int]]) -> set[int]:

@@ -1,0 +1,225 @@
+"""A server's model as an engine: calls of many threads become requests of one event loop.
+
+In it a request that is left is closed at once, wherever it is: while it connects, waits, or is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from functools import lru_cache, partial
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any, Generic, TypeVar
+
+from assistant.errors import ModelError
+from assistant.llm.control import defuse
+from assistant.llm.queue import FairQueue
+from assistant.llm.room import check
+from assistant.llm.servers.meet import meet
+from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible
+from assistant.llm.servers.wire import Wire
+from assistant.llm.servers.written import completions, paced
+from assistant.settings import LLMSettings
+from assistant.types import Choice, Completion, Messages, Options
+
+T = TypeVar("T")
+_POLL = 0.02
+_COUNTS = 512
+
+
+class Server:
+    """The model of a server, for all users, fairly queued. It is met first by `meet`, or by the first call.
+
+    Raises:
+        ModelError: there is no such address.
+    """
+
+    def __init__(self, settings: LLMSettings) -> None:
+        self._settings = settings
+        self.name, self.context, self.can_score = settings.model, settings.context, False
+        self._wire = Wire(settings.server, settings.key.get_secret_value(), settings.first_word_seconds)
+        self._queue = FairQueue(settings.slots)
+        self._met: OpenAICompatible | None = None
+        self._meeting = Lock()
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="server", daemon=True)
+        self._thread.start()
+        self._counted = lru_cache(_COUNTS)(self._count)
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the server can do with this model, as it was met."""
+        return self.meet().abilities
+
+    @property
+    def kind(self) -> str:
+        """What kind of server it is."""
+        return self.meet().KIND
+
+    def meet(self) -> OpenAICompatible:
+        """Ask the server what it can do, unless that is known.
+
+        Raises:
+            ModelError: it doesn't answer, has no such model, or can't do what is needed.
+        """
+        with self._meeting:
+            if self._met is None:
+                chosen = self._settings
+                typed = chosen.context if "context" in chosen.model_fields_set else None
+                met = self._done(meet(self._wire, chosen.model, typed, chosen.context))
+                self.name, self.context, self.can_score = met.name, met.abilities.context, met.abilities.score
+                self._met = met
+            return self._met
+
+    def count(self, messages: Messages) -> int:
+        """Tokens of the prompt that these messages make; where the server doesn't count, an estimate."""
+        return self._counted(messages)
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """The completion as it grows; see `assistant.types.LLM`."""
+        self._check(messages)
+        yield from _ended(self._begin(messages, options, stop, object()))
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """One completion for each prompt, side by side, in the prompts' order."""
+        self._check(*batch)
+        owner, jobs = object(), list[_Job[Completion]]()
+        try:
+            for messages in batch:
+                jobs.append(self._begin(messages, options, stop, owner))
+            return [list(_ended(job))[-1] for job in jobs]
+        finally:
+            for job in jobs:
+                job.leave()
+
+    def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
+        """How likely each word is to begin the reply, normalised over the words; even odds for what `stop` overtook.
+
+        Raises:
+            ChoiceError: the words begin alike, the server tells no probabilities, or none of enough weight.
+        """
+        self._check(*batch)
+        even = Choice({word: 1 / len(words) for word in words})
+        server = self.meet()
+        return self._each([partial(server.choose, messages, words) for messages in batch], even, stop)
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """The log-probability of each text after its prompt; minus infinity for what `stop` overtook.
+
+        Raises:
+            ModelError: the server can't tell (`can_score` is False).
+        """
+        server = self.meet()
+        works = [partial(server.score, messages, defuse(text)) for messages, text in batch]
+        return self._each(works, -math.inf, stop)
+
+    def close(self) -> None:
+        """Close all requests and connections."""
+        if self._loop.is_running():
+            self._done(self._wire.close())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+
+    def _count(self, messages: Messages) -> int:
+        return self._done(self.meet().count(messages))
+
+    def _check(self, *batch: Messages) -> None:
+        """Refuse prompts that leave no room for a reply."""
+        for messages in batch:
+            check(self.count(messages), self)
+
+    def _begin(self, messages: Messages, options: Options, stop: Event, owner: object) -> _Job[Completion]:
+        server, chosen = self.meet(), self._settings
+        pieces = paced(
+            server.stream(messages, options), chosen.first_word_seconds, chosen.between_seconds, self._wire.root
+        )
+        return self._start(completions(pieces, self._wire.broken_off()), stop, owner)
+
+    def _each(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], otherwise: T, stop: Event) -> list[T]:
+        """What each of these gives, side by side."""
+        owner, jobs = object(), list[_Job[T]]()
+        try:
+            for work in works:
+                jobs.append(self._start(_once(work), stop, owner))
+            return [next(iter(job), otherwise) for job in jobs]
+        finally:
+            for job in jobs:
+                job.leave()
+
+    def _start(self, items: AsyncIterator[T], stop: Event, owner: object) -> _Job[T]:
+        job = _Job[T](stop)
+        if self._queue.enter(owner, stop):
+            job.run(items, self._loop, lambda: self._queue.leave(owner))
+        else:
+            job.finish()
+        return job
+
+    def _done(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self._loop.is_running():
+            work.close()
+            raise ModelError(f"{self.name} was unloaded; start again to use it.")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class _Job(Generic[T]):
+    """A request under way: the loop puts items in, whoever asked takes them out or leaves."""
+
+    def __init__(self, stop: Event) -> None:
+        self._stop = stop
+        self._items: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
+        self._future: Future[None] | None = None
+
+    def run(self, items: AsyncIterator[T], loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:
+        def over(_: Future[None]) -> None:
+            ended()
+            self.finish()
+
+        async def pump() -> None:
+            try:
+                async for item in items:
+                    self._items.put((item,))
+            except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+                self._items.put(error)
+
+        self._future = asyncio.run_coroutine_threadsafe(pump(), loop)
+        self._future.add_done_callback(over)
+
+    def finish(self) -> None:
+        self._items.put(None)
+
+    def leave(self) -> None:
+        if self._future:
+            self._future.cancel()
+
+    def __iter__(self) -> Iterator[T]:
+        """Items as they come; ends at once when `stop` is set."""
+        try:
+            while not self._stop.is_set():
+                try:
+                    item = self._items.get(timeout=_POLL)
+                except Empty:
+                    continue
+                if item is None:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                yield item[0]
+        finally:
+            self.leave()
+
+
+def _ended(job: _Job[Completion]) -> Iterator[Completion]:
+    """The completions of a job, with one at the end that says "cancelled" where it was stopped."""
+    now = Completion("")
+    for completion in job:
+        now = Completion("") if completion.read else completion
+        yield completion
+    if not now.finish:
+        yield Completion(now.text, now.prompt_tokens, now.completion_tokens, now.logprobs, "cancelled")
+
+
+async def _once(work: Callable[[], Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
+    yield await work()

@@ -1,0 +1,90 @@
+"""Which kind of server answers, which of its models is meant, and which servers run on this computer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assistant.errors import ModelError
+from assistant.llm.servers.llama_server import LlamaServer
+from assistant.llm.servers.lm_studio import LmStudio
+from assistant.llm.servers.ollama import Ollama
+from assistant.llm.servers.openai_compatible import OpenAICompatible
+from assistant.llm.servers.vllm import Vllm
+from assistant.llm.servers.wire import Json, Wire
+
+KINDS: tuple[type[OpenAICompatible], ...] = (Vllm, LlamaServer, Ollama, LmStudio)
+# The name that stands for the only model of a server.
+ANY = "default"
+_LISTED = 20
+# What answers on this computer does so at once.
+_GLANCE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A server on this computer."""
+
+    kind: str
+    address: str
+    models: tuple[str, ...]
+
+
+async def meet(wire: Wire, model: str, context: int | None, usual: int) -> OpenAICompatible:
+    """The server, asked what it can do with this model; see `OpenAICompatible`.
+
+    Raises:
+        ModelError: it doesn't answer, has no such model, or can't do what is needed.
+    """
+    listed = await wire.models()
+    kind = await kind_of(wire, listed)
+    entry = _entry(listed, model, wire.root)
+    server = kind(wire, entry["id"], entry, context, usual)
+    await server.probe()
+    return server
+
+
+async def kind_of(wire: Wire, listed: Sequence[Json]) -> type[OpenAICompatible]:
+    """What kind of server it is, as far as it can be told."""
+    for kind in KINDS:
+        if await kind.recognises(wire, listed):
+            return kind
+    return OpenAICompatible
+
+
+async def on_this_computer(places: Sequence[str] = ()) -> list[Found]:
+    """The servers that answer where those of their kind usually do, or at these addresses, all asked at once."""
+    asked = places or [f"http://127.0.0.1:{kind.PORT}" for kind in KINDS]
+    found = await asyncio.gather(*map(_found, asked))
+    return [one for one in found if one]
+
+
+async def _found(address: str) -> Found | None:
+    wire = Wire(address, connect=_GLANCE)
+    try:
+        async with asyncio.timeout(3 * _GLANCE):
+            listed = await wire.models()
+            kind = await kind_of(wire, listed)
+    except (ModelError, TimeoutError):
+        return None
+    finally:
+        await wire.close()
+    return Found(kind.KIND, wire.root, tuple(str(one["id"]) for one in listed))
+
+
+def _entry(listed: Sequence[Json], model: str, root: str) -> Json:
+    """What is listed of the model that is meant. One that lists nothing may have any."""
+    known = {str(one["id"]): one for one in listed}
+    for name in (model, f"{model}:latest"):
+        if name in known:
+            return known[name]
+    if model == ANY and len(known) == 1:
+        return listed[0]
+    if model != ANY and not known:
+        return {"id": model}
+    names = [*list(known)[:_LISTED], *(["..."] if len(known) > _LISTED else [])]
+    has = f"it has {', '.join(names)}" if names else "it lists none, so fetch or load one there"
+    if model == ANY:
+        raise ModelError(f"Which model of {root} is meant is not said; set llm.model: {has}.")
+    raise ModelError(f"The server at {root} has no model '{model}'; set llm.model to one of its own: {has}.")

@@ -1,0 +1,85 @@
+"""Ollama by its own API: its OpenAI-compatible one cuts long prompts without a word, and can't set the context."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+
+from assistant.llm.servers.openai_compatible import TOP, OpenAICompatible, finished, first, said
+from assistant.llm.servers.wire import Json, Wire
+from assistant.llm.servers.written import Piece
+from assistant.types import Messages, Options
+
+# How long a model stays loaded after a request; Ollama's own 5 minutes are short for somebody who reads.
+KEEP_ALIVE = "30m"
+
+
+class Ollama(OpenAICompatible):
+    """A model of Ollama. The context is set with each request, and always the same: another one loads it anew."""
+
+    KIND, PORT, CANCELS = "Ollama", 11434, True
+
+    @classmethod
+    async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
+        """It tells its version."""
+        return "version" in await wire.glance("/api/version")
+
+    async def longest(self) -> int | None:
+        """What the model was trained for, but no more than is usual, since memory is taken for all of it."""
+        told = (await self.wire.glance("/api/show", {"model": self.model})).get("model_info") or {}
+        longest = next((int(value) for key, value in told.items() if key.endswith(".context_length")), None)
+        return longest if longest is None or self._typed else min(longest, self._usual)
+
+    async def stream(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
+        """The reply, piece by piece; a prompt that is too long is an error, and never cut."""
+        body = {**self._body(messages, options), "stream": True}
+        async with aclosing(self.wire.lines("/api/chat", body)) as lines:  # type: ignore[type-var]
+            async for line in lines:
+                yield self._piece(line)
+
+    def _body(self, messages: Messages, options: Options) -> Json:
+        asked: Json = {
+            "model": self.model,
+            "messages": said(messages),
+            "think": False,
+            "truncate": False,
+            "shift": False,
+            "keep_alive": KEEP_ALIVE,
+            "options": {
+                "num_ctx": self.abilities.context,
+                "num_predict": options.max_tokens,
+                "temperature": options.temperature,
+                "seed": options.seed,
+                "top_k": 0,
+                "top_p": 1.0,
+                "min_p": 0.0,
+                "repeat_penalty": 1.0,
+                "stop": [text for text in options.stop if text],
+            },
+        }
+        if options.schema:
+            asked["format"] = json.loads(options.schema)
+        if self._tells_logprobs:
+            asked["logprobs"] = True
+        return asked
+
+    def _piece(self, event: Json) -> Piece:
+        message = event.get("message") or {}
+        text, thought = message.get("content") or "", bool(message.get("thinking"))
+        told = event.get("logprobs") or []
+        return Piece(
+            text,
+            thought,
+            # while it thinks, a line may hold those of tokens that are not in its text
+            () if thought else tuple(one["logprob"] for one in told),
+            event.get("prompt_eval_count") or 0,
+            event.get("eval_count") or 0,
+            finished(event.get("done_reason") or "stop") if event.get("done") else "",
+        )
+
+    async def _likeliest(self, messages: Messages) -> tuple[list[tuple[str, float]], int]:
+        body = {**self._body(messages, Options(max_tokens=1)), "stream": False, "logprobs": True, "top_logprobs": TOP}
+        reply = await self.wire.post("/api/chat", body)
+        top = first(reply.get("logprobs")).get("top_logprobs") or []
+        return [(one["token"], one["logprob"]) for one in top], reply.get("prompt_eval_count") or 0

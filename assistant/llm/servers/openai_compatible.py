@@ -1,0 +1,289 @@
+"""What every OpenAI-compatible server can do, by `/chat/completions` alone; other kinds build on it.
+
+Nobody tells how many tokens a prompt has, so it is estimated, rather too high. Choices come from the 20 likeliest
+tokens, where the server tells them.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import PurePath
+from typing import Any, ClassVar, Literal
+
+from assistant.errors import ChoiceError, ModelError
+from assistant.llm.control import defuse
+from assistant.llm.servers.surface import check, chosen
+from assistant.llm.servers.wire import Json, RefusedError, Wire
+from assistant.llm.servers.written import Finish, Piece
+from assistant.llm.words import first_tokens, forms
+from assistant.settings import LEAST_CONTEXT
+from assistant.types import Choice, Message, Messages, Options
+
+TOP = 20
+# Bytes a token: English has more, few languages have less. Of each message, tokens of the template come on top.
+_BYTES, _TEMPLATE = 3, 8
+# An estimate is never as wrong as that, so that a prompt of which fewer tokens were read has been cut.
+_CUT = 4
+TRIED = (Message("user", "Is water wet? Answer yes or no."),)
+# What servers with templates of their own are told, so that no reply is spent on thinking.
+UNTHOUGHT: Json = {"chat_template_kwargs": {"enable_thinking": False}}
+_COUNTED = (Message("user", "Count from one to nine."),)
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a server can do, as it was found when it was met.
+
+    `choose` says how it tells the probabilities of words: of any ("exact"), of the 20 likeliest tokens, or not at all.
+    `cancel` says whether it is known to stop writing when a request is closed.
+    """
+
+    choose: Literal["exact", "top 20", "none"] = "none"
+    score: bool = False
+    stream: bool = True
+    cancel: bool = False
+    context: int = 0
+
+
+class OpenAICompatible:
+    """The model `model` of a server.
+
+    Args:
+        wire: a client of the server.
+        model: the name that it lists the model by.
+        listed: what it lists of the model.
+        context: tokens that a request may use; None for what the server has.
+        usual: what to take where the server doesn't tell.
+    """
+
+    KIND: ClassVar[str] = "OpenAI-compatible"
+    PORT: ClassVar[int] = 0
+    CANCELS: ClassVar[bool] = False
+    COUNTS: ClassVar[bool] = False
+
+    def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, usual: int) -> None:
+        self.wire, self.model, self.listed = wire, model, listed
+        self.name = PurePath(model).stem if model.endswith(".gguf") else model
+        self._typed, self._usual = context, usual
+        self._tells_logprobs = True
+        self.abilities = Abilities(context=context or usual)
+
+    @classmethod
+    async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
+        """Whether the server, which lists these models, is of this kind."""
+        return True
+
+    async def probe(self) -> None:
+        """Find out what the server can do, by asking it for a word or two.
+
+        Raises:
+            ModelError: it can't answer at all, or has less context than is set.
+        """
+        self.abilities = Abilities(cancel=self.CANCELS, context=await self._context())
+        self.abilities = replace(self.abilities, choose=await self._chooses())
+        self.abilities = replace(self.abilities, score=await self._scores(), stream=await self._streams())
+
+    async def longest(self) -> int | None:
+        """Tokens that the server gives a request, prompt and reply together; None where it doesn't tell."""
+        return None
+
+    async def count(self, messages: Messages) -> int:
+        """Tokens of the prompt that these messages make."""
+        return _TEMPLATE + sum(
+            ceil(len(one.content.encode("utf-8", "replace")) / _BYTES) + _TEMPLATE for one in messages
+        )
+
+    async def stream(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
+        """The reply, piece by piece.
+
+        Raises:
+            ModelError: the server refused, failed or broke off, or has read but a part of the prompt.
+        """
+        if not self.abilities.stream:
+            yield await self._whole(messages, options)
+            return
+        body = {**self._body(messages, options), "stream": True, "stream_options": self._usage()}
+        read = 0
+        async with aclosing(self.wire.events("chat/completions", body)) as events:  # type: ignore[type-var]
+            async for event in events:
+                piece = self._piece(event)
+                read = piece.prompt_tokens or read
+                yield piece
+        if not self.COUNTS:
+            await self._check_read(read, messages)
+
+    async def choose(self, messages: Messages, words: tuple[str, ...]) -> Choice:
+        """How likely each word is to begin the reply, normalised over the words.
+
+        Raises:
+            ChoiceError: the server tells no probabilities, or none of enough weight for these words.
+        """
+        check(words)
+        if self.abilities.choose == "none":
+            raise ChoiceError(
+                f"{self.wire.root} tells no probabilities, so that {self.name} can't be asked to choose between"
+                f" {', '.join(words)}."
+            )
+        top, prompt_tokens = await self._likeliest(messages)
+        return chosen(words, top, prompt_tokens, self.name)
+
+    async def score(self, messages: Messages, text: str) -> float:  # noqa: ARG002 - other kinds can
+        """The sum of the text's log-probabilities.
+
+        Raises:
+            ModelError: the server tells none of a given text.
+        """
+        raise ModelError(
+            f"{self.wire.root} can't tell how likely a text of {self.name} is; set llm.backend to transformers."
+        )
+
+    # --- what is asked for, and what comes back -----------------------------------------------------------------
+
+    def _extra(self) -> Json:
+        """What only this kind understands."""
+        return {}
+
+    def _usage(self) -> Json:
+        return {"include_usage": True}
+
+    def _body(self, messages: Messages, options: Options) -> Json:
+        asked: dict[str, Any] = {
+            "model": self.model,
+            "messages": said(messages),
+            "max_tokens": options.max_tokens,
+            "temperature": options.temperature,
+            "top_p": 1.0,
+            "seed": options.seed,
+            **self._extra(),
+        }
+        if stop := [text for text in options.stop if text]:
+            asked["stop"] = stop
+        if options.schema:
+            schema = {"name": "reply", "strict": True, "schema": json.loads(options.schema)}
+            asked["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if self._tells_logprobs:
+            asked["logprobs"] = True
+        return asked
+
+    def _piece(self, event: Json) -> Piece:
+        choice, usage = first(event.get("choices")), event.get("usage") or {}
+        part = choice.get("delta") or choice.get("message") or {}
+        thought = bool(part.get("reasoning") or part.get("reasoning_content"))
+        return Piece(
+            part.get("content") or "",
+            thought,
+            () if thought else logprobs(choice),
+            usage.get("prompt_tokens") or 0,
+            usage.get("completion_tokens") or 0,
+            finished(choice.get("finish_reason")),
+        )
+
+    async def _whole(self, messages: Messages, options: Options) -> Piece:
+        return self._piece(await self.wire.post("chat/completions", self._body(messages, options)))
+
+    async def _likeliest(self, messages: Messages) -> tuple[list[tuple[str, float]], int]:
+        """The likeliest first tokens as texts, with their log-probabilities, and how many tokens were read."""
+        body = {**self._body(messages, Options(max_tokens=1)), "logprobs": True, "top_logprobs": TOP}
+        reply = await self.wire.post("chat/completions", body)
+        content = (first(reply.get("choices")).get("logprobs") or {}).get("content")
+        top = first(content).get("top_logprobs") or []
+        return [(one["token"], one["logprob"]) for one in top], (reply.get("usage") or {}).get("prompt_tokens") or 0
+
+    async def _check_read(self, read: int, messages: Messages) -> None:
+        estimate = await self.count(messages)
+        if read and estimate > LEAST_CONTEXT and read * _CUT < estimate:
+            raise ModelError(
+                f"The server at {self.wire.root} read only {read:,} of about {estimate:,} tokens, so it cuts long"
+                " prompts; start it with more context, or set llm.context to what it has."
+            )
+
+    # --- what it can do -----------------------------------------------------------------------------------------
+
+    async def _context(self) -> int:
+        longest = await self.longest()
+        if longest and self._typed and self._typed > longest:
+            raise ModelError(
+                f"The server at {self.wire.root} gives {self.name} {longest:,} tokens a request; lower llm.context from"
+                f" {self._typed:,}, or start it with more."
+            )
+        context = self._typed or longest or self._usual
+        if context < LEAST_CONTEXT:
+            raise ModelError(
+                f"The server at {self.wire.root} gives {self.name} {context:,} tokens a request, and at least"
+                f" {LEAST_CONTEXT:,} are needed; start it with more."
+            )
+        return context
+
+    async def _chooses(self) -> Literal["exact", "top 20", "none"]:
+        try:
+            top, _ = await self._likeliest(TRIED)
+        except RefusedError:
+            top = []
+        self._tells_logprobs = bool(top)
+        return "top 20" if top else "none"
+
+    async def _scores(self) -> bool:
+        return False
+
+    async def _streams(self) -> bool:
+        options, pieces = Options(max_tokens=12), 0
+        try:
+            async for piece in self.stream(_COUNTED, options):
+                pieces += bool(piece.text or piece.thought)
+        except RefusedError:
+            pass
+        return pieces > 1
+
+
+class Tokenizing(OpenAICompatible):
+    """A kind of server that tells the tokens of a prompt and of a text, and refuses prompts that are too long."""
+
+    COUNTS = True
+
+    def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, usual: int) -> None:
+        super().__init__(wire, model, listed, context, usual)
+        self._words: dict[tuple[str, ...], dict[str, list[int]]] = {}
+
+    async def count(self, messages: Messages) -> int:
+        """As the server counts them."""
+        return len(await self._prompt(messages))
+
+    @abstractmethod
+    async def _prompt(self, messages: Messages) -> list[int]: ...
+
+    @abstractmethod
+    async def _tokens(self, text: str) -> list[int]: ...
+
+    async def _first_tokens(self, words: tuple[str, ...]) -> dict[str, list[int]]:
+        if words not in self._words:
+            known = {form: await self._tokens(form) for word in words for form in forms(word)}
+            self._words[words] = first_tokens(words, known.__getitem__)
+        return self._words[words]
+
+
+def said(messages: Messages) -> list[dict[str, str]]:
+    """The messages as servers read them, in which no text can speak for the template."""
+    return [{"role": one.role, "content": defuse(one.content)} for one in messages]
+
+
+def first(found: object) -> Json:
+    """The first object of a list, {} where there is none."""
+    return found[0] if isinstance(found, list) and found and isinstance(found[0], dict) else {}
+
+
+def logprobs(choice: Json) -> tuple[float, ...]:
+    """The log-probabilities of the tokens that came."""
+    content = (choice.get("logprobs") or {}).get("content") or []
+    return tuple(one["logprob"] for one in content)
+
+
+def finished(reason: str | None) -> Finish:
+    """Why a reply is over, "" as long as it isn't."""
+    if not reason:
+        return ""
+    return "length" if reason == "length" else "stop"

@@ -1,0 +1,253 @@
+"""How a server is talked to: one client, when a request is sent again, and errors as sentences.
+
+What is sent again is only what was refused before a byte of the reply came; one that breaks off is never begun anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import httpx2
+import openai
+from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient
+
+from assistant.errors import ModelError
+from assistant.llm.servers.address import root_of
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+CONNECT = 5.0
+# Seconds for what a server does at once, such as counting tokens.
+_QUICK = 60.0
+# Seconds before what was refused is sent again, if the server doesn't name them; nobody waits longer than `_PATIENCE`.
+_WAITS = (0.5, 1.0, 2.0)
+_PATIENCE = 20.0
+_BUSY = {429, 500, 502, 503, 504, 529}
+# A connection that nobody uses is given up before the server does so, which would meet the next request with silence.
+_IDLE = 2.0
+_SHOWN = 200
+_TOO_LONG = ("context", "too long", "exceed", "maximum length", "prompt length")
+
+
+class RefusedError(ModelError):
+    """A request that the server doesn't know or doesn't allow, so that another one may do."""
+
+
+class Wire:
+    """A client of the server at `address`, with or without "/v1"; for one event loop.
+
+    Args:
+        address: where the server is.
+        key: what it wants to be shown; it is never part of a message.
+        first: seconds that the first word may take, since a model may have to be loaded for it.
+        connect: seconds that a connection may take.
+
+    Raises:
+        ModelError: the address is none.
+    """
+
+    def __init__(self, address: str, key: str = "", first: float = 600.0, connect: float = CONNECT) -> None:
+        self.root = root_of(address)
+        self._key, self._wait = key, connect
+        timeout = openai.Timeout(first, connect=connect)
+        http = DefaultAsyncHttpxClient(timeout=timeout, limits=httpx2.Limits(keepalive_expiry=_IDLE))
+        self._api = f"{self.root}/v1"
+        self._client = AsyncOpenAI(
+            base_url=self._api, api_key=key or "none", max_retries=0, timeout=timeout, http_client=http
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    async def models(self) -> list[Json]:
+        """What the server lists, looked for under "/v1" and without.
+
+        Raises:
+            ModelError: it can't be asked.
+        """
+        for api in (f"{self.root}/v1", self.root):
+            with self._telling():
+                try:
+                    listed = await self._patiently(partial(self._got, f"{api}/models"))
+                except openai.NotFoundError:
+                    continue
+                if isinstance(listed, dict) and isinstance(listed.get("data"), list):
+                    self._api = api
+                    return [one for one in listed["data"] if isinstance(one, dict) and one.get("id")]
+        raise self._strange()
+
+    async def glance(self, path: str, body: Json | None = None) -> Json:
+        """What lies at a path of the server's own, {} where there is nothing of the kind."""
+        try:
+            found = await (
+                self._got(self.root + path) if body is None else self._posted(self.root + path, body, _QUICK)
+            )
+        except (openai.APIError, httpx2.HTTPError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    async def quickly(self, path: str, body: Json) -> Json:
+        """The answer to what a server does at once, at a path of its own."""
+        with self._telling():
+            return self._object(await self._patiently(partial(self._posted, self.root + path, body, _QUICK)))
+
+    async def post(self, path: str, body: Json) -> Json:
+        """The whole answer to a request, at a path that begins with "/" or one of the OpenAI-compatible ones."""
+        with self._telling():
+            return self._object(await self._patiently(partial(self._posted, self._url(path), body)))
+
+    async def events(self, path: str, body: Json) -> AsyncIterator[Json]:
+        """What the server sends of a reply, event by event; leaving closes the request."""
+        with self._telling():
+            async with await self._patiently(partial(self._opened, path, body)) as stream:
+                async for event in stream:
+                    yield self._object(event)
+
+    async def lines(self, path: str, body: Json) -> AsyncIterator[Json]:
+        """The same of a server that sends an object a line."""
+        with self._telling():
+            async with await self._patiently(partial(self._opened, path, body)) as stream:
+                async for line in stream.response.aiter_lines():
+                    if line.strip():
+                        yield self._object(json.loads(line))
+
+    def broken_off(self) -> ModelError:
+        """The sentence for a reply that ends before it is over."""
+        return ModelError(f"The server at {self.root} broke off its reply; see whether it still runs, and ask again.")
+
+    def _url(self, path: str) -> str:
+        return self.root + path if path.startswith("/") else f"{self._api}/{path}"
+
+    async def _got(self, url: str) -> object:
+        return await self._client.get(
+            url, cast_to=object, options={"timeout": openai.Timeout(_QUICK, connect=self._wait)}
+        )
+
+    async def _posted(self, url: str, body: Json, seconds: float | None = None) -> object:
+        options: Any = {"timeout": openai.Timeout(seconds, connect=self._wait)} if seconds else {}
+        return await self._client.post(url, cast_to=object, body=body, options=options)
+
+    async def _opened(self, path: str, body: Json) -> AsyncStream[object]:
+        return await self._client.post(
+            self._url(path), cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
+        )
+
+    async def _patiently(self, send: Callable[[], Awaitable[T]]) -> T:
+        for wait in _WAITS:
+            try:
+                return await send()
+            except openai.APIStatusError as error:
+                asked = _asked(error.response.headers.get("retry-after"), wait)
+                if error.status_code not in _BUSY or asked > _PATIENCE:
+                    raise
+            await asyncio.sleep(asked)
+        return await send()
+
+    def _object(self, found: object) -> Json:
+        if not isinstance(found, dict):
+            raise self._strange()
+        if error := found.get("error"):
+            raise self._failed(_said(error))
+        return found
+
+    # --- what went wrong, as a sentence --------------------------------------------------------------------------
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except openai.APIStatusError as error:
+            raise self._refused(error.status_code, _said(error.body) or error.response.reason_phrase) from error
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            raise self._lost(error) from error
+        except openai.APIError as error:  # sent in the middle of a reply
+            raise self._failed(_said(error.body) or error.message) from error
+        except ValueError as error:
+            raise self._strange() from error
+
+    def _refused(self, status: int, said: str) -> ModelError:
+        at, why = f"The server at {self.root}", f"({status}: {self._clean(said)})"
+        if status in {401, 403}:
+            wrong = "refuses the key that llm.key holds" if self._key else "wants a key"
+            return ModelError(f"{at} {wrong}; set llm.key, or SEQUITUR_LLM__KEY, to one that it knows.")
+        if status == 404:
+            return ModelError(f"{at} has no such model any more, or no such address {why}; set llm.model to another.")
+        if status == 429:
+            return ModelError(f"{at} takes no more requests just now {why}; wait a moment, and ask again.")
+        if status >= 500:
+            return self._failed(f"{status}: {said}")
+        if _is_too_long(said):
+            return _too_long(at, why)
+        return RefusedError(f"{at} refused the request {why}; choose another server, or a newer release of it.")
+
+    def _failed(self, said: str) -> ModelError:
+        at, why = f"The server at {self.root}", f"({self._clean(said)})"
+        if _is_too_long(said):
+            return _too_long(at, why)
+        return ModelError(f"{at} failed {why}; its log has the details; ask again.")
+
+    def _lost(self, error: BaseException) -> ModelError:
+        causes = list(_causes(error))
+        if wrong := next((one for one in causes if isinstance(one, ssl.SSLError)), None):
+            why = getattr(wrong, "verify_message", "") or wrong.reason or "no TLS"
+            return ModelError(
+                f"The certificate of {self.root} can't be trusted ({why}); give the server a valid one, or put the file"
+                " of the one that signed it into SSL_CERT_FILE."
+            )
+        if any(isinstance(one, httpx2.ConnectError | httpx2.ConnectTimeout) for one in causes):
+            return ModelError(
+                f"No server answers at {self.root}; start it, or correct llm.server. `models list --servers` shows"
+                " those of this computer."
+            )
+        if any(isinstance(one, httpx2.TimeoutException) for one in causes):
+            return ModelError(f"The server at {self.root} sent nothing for too long; see what it does, and ask again.")
+        return self.broken_off()
+
+    def _strange(self) -> ModelError:
+        return ModelError(
+            f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does; correct llm.server."
+        )
+
+    def _clean(self, said: str) -> str:
+        """What the server said, short, in one line, without the key."""
+        line = " ".join((said.replace(self._key, "...") if self._key else said).split()).rstrip(".")
+        return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+
+
+def _too_long(at: str, why: str) -> ModelError:
+    return ModelError(
+        f"{at} can't take a prompt as long as this {why}; lower llm.context, or start it with more context."
+    )
+
+
+def _is_too_long(said: str) -> bool:
+    return any(mark in said.lower() for mark in _TOO_LONG)
+
+
+def _said(body: object) -> str:
+    """What an error says, wherever servers put it."""
+    if isinstance(body, dict):
+        return _said(body.get("message") or body.get("error") or body.get("detail") or "")
+    return body if isinstance(body, str) else ""
+
+
+def _asked(header: str | None, otherwise: float) -> float:
+    """The seconds that a server wants to be left alone."""
+    try:
+        return max(float(header or ""), 0.0)
+    except ValueError:
+        return otherwise
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,611 @@
+"""Models of servers: the contract of every LLM with a real llama-server, stand-ins for others, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import ipaddress
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from threading import Event, Timer
+
+import pytest
+from llm_contract import LLMContract, ask, run
+
+from assistant import turn as flow
+from assistant.errors import ChoiceError, ModelError
+from assistant.grounding.citations import NOT_LOOKED_AT
+from assistant.llm import load as choice
+from assistant.llm.backends._server_engine import Server
+from assistant.llm.servers.address import root_of
+from assistant.llm.servers.meet import on_this_computer
+from assistant.protocols import LLM, Parts, silent
+from assistant.settings import LLMSettings, Settings, load
+from assistant.types import Choices, Options, Turn
+from tests.servers import (
+    KEY,
+    Answer,
+    Json,
+    Reply,
+    Request,
+    Running,
+    StandIn,
+    delta,
+    event,
+    llama_server,
+    lm_studio,
+    ollama,
+    plain,
+    streamed,
+    vllm,
+)
+
+QUESTION = "Which drink holds no lactose?"
+REPLY = "Oat drink holds no lactose."
+ALONE = Choices(strategy="concat", loop="retrieve_then_generate")
+Met = Callable[..., tuple[Server, StandIn]]
+
+
+@pytest.fixture(scope="module")
+def real(smollm_path: Path) -> Iterator[Running]:
+    with llama_server(smollm_path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def at_real(real: Running) -> Iterator[Server]:
+    engine = Server(LLMSettings(backend="server", server=real.address, key=KEY))
+    yield engine
+    engine.close()
+
+
+@pytest.mark.model
+class TestContract(LLMContract):
+    @pytest.fixture
+    def llm(self, at_real: Server) -> LLM:
+        at_real.meet()
+        return at_real
+
+    def test_its_prompt_progress_is_told(self, llm: LLM) -> None:
+        pieces = run(llm, "A story of a ship that sailed far away. " * 40, max_tokens=4)
+        reads = [piece.read for piece in pieces if piece.read]
+        assert len(reads) >= 3
+        assert reads == sorted(reads)
+
+
+@pytest.mark.model
+def test_a_real_llama_server_is_known_with_all_that_it_can_do(at_real: Server) -> None:
+    can = at_real.abilities
+    assert (at_real.kind, at_real.name) == ("llama-server", "SmolLM2-135M-Instruct.Q4_1")
+    assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", False, True, True, 2048)
+
+
+@pytest.mark.model
+def test_a_whole_turn_is_answered_by_a_real_llama_server_and_cited(at_real: Server, parts: Parts) -> None:
+    *_, turn = flow.run(Turn(QUESTION, choices=ALONE), replace(parts, llm=at_real), Event())
+    assert (turn.status, turn.error) == ("done", "")
+    assert turn.model == at_real.name
+    assert turn.answer
+    assert turn.tokens.prompt > 50
+    texts = {passage.id: passage.text for passage in turn.passages}
+    assert all(texts[one.passage_id][one.start : one.end] == one.quote for one in turn.citations)
+    assert turn.citations or turn.answer.unknown or turn.answer.origin == "model"
+
+
+@pytest.mark.model
+def test_a_llama_server_that_dies_while_it_writes(smollm_path: Path, parts: Parts) -> None:
+    with llama_server(smollm_path, slots=1) as running:
+        engine = Server(LLMSettings(backend="server", server=f"{running.address}/v1", key=KEY))
+        stream = engine.stream(ask("Tell me a long story."), Options(1500), Event())
+        written = next(piece for piece in stream if piece.text)
+        running.process.kill()
+        with pytest.raises(ModelError, match=r"broke off its reply; see whether it still runs, and ask again"):
+            for written in stream:  # noqa: B007 - the last one counts
+                pass
+        assert written.text
+        with pytest.raises(ModelError, match="No server answers at http"):
+            run(engine, "Hi")
+        engine.close()
+
+
+# --- stand-ins: what each kind is asked, and what is made of its answers --------------------------------------------
+
+
+@pytest.fixture
+def met() -> Iterator[Met]:
+    """An engine on a stand-in that gives these answers, and the stand-in."""
+    with ExitStack() as stack:
+
+        def start(
+            answers: dict[str, Answer], key: str = "", address: str = "", **settings: object
+        ) -> tuple[Server, StandIn]:
+            there = stack.enter_context(StandIn(answers, key))
+            asked = {"backend": "server", "server": there.address + address, "key": key, **settings}
+            engine = Server(LLMSettings.model_validate(asked))
+            stack.callback(engine.close)
+            return engine, there
+
+        yield start
+
+
+def says(_: list[Json]) -> str:
+    return REPLY
+
+
+def written(engine: Server, text: str = "Hi", **options: object) -> str:
+    return run(engine, text, **options)[-1].text
+
+
+class TestOllama:
+    def test_it_is_spoken_to_by_its_own_api_with_one_context_for_all(self, met: Met) -> None:
+        engine, there = met(ollama(says, top={"Yes": 0.8, " no": 0.15, "I": 0.05}), model="small")
+        last = run(engine, "Hi", max_tokens=20, stop=("END", ""))[-1]
+        assert (engine.kind, last.text, last.finish, last.completion_tokens) == ("Ollama", REPLY, "stop", 5)
+        assert not there.bodies("/v1/chat/completions")
+        asked = there.bodies("/api/chat")
+        assert {one["options"]["num_ctx"] for one in asked} == {4096}
+        assert asked[-1]["options"]["num_predict"] == 20
+        assert asked[-1]["options"]["stop"] == ["END"]
+        for one in asked:
+            assert (one["truncate"], one["shift"], one["think"], one["keep_alive"]) == (False, False, False, "30m")
+
+    def test_choices_sum_over_the_forms_of_a_word(self, met: Met) -> None:
+        engine, _ = met(ollama(says, top={"Yes": 0.3, " yes": 0.3, "NO": 0.2, "Maybe": 0.2}))
+        [found] = engine.choose([ask("Is it?")], ("yes", "no"), Event())
+        assert engine.abilities.choose == "top 20"
+        assert found.probabilities == pytest.approx({"yes": 0.75, "no": 0.25})
+
+    def test_words_of_too_little_weight_are_no_choice(self, met: Met) -> None:
+        engine, _ = met(ollama(says, top={"Yes": 0.3, "I": 0.5, "The": 0.2}))
+        with pytest.raises(ChoiceError, match=r"small:latest is unsure: yes, no hold 30% of what"):
+            engine.choose([ask("Is it?")], ("yes", "no"), Event())
+        with pytest.raises(ChoiceError, match="begins like"):
+            engine.choose([ask("Is it?")], ("not now", "not ever"), Event())
+
+    def test_a_typed_context_is_used_and_one_beyond_the_models_is_refused(self, met: Met) -> None:
+        engine, there = met(ollama(says), context=8192)
+        assert written(engine)
+        assert there.bodies("/api/chat")[-1]["options"]["num_ctx"] == engine.context == 8192
+        engine, _ = met(ollama(says, context=2048), context=8192)
+        with pytest.raises(
+            ModelError, match=r"gives small:latest 2,048 tokens a request; lower llm.context from 8,192"
+        ):
+            engine.meet()
+        engine, _ = met(ollama(says, context=2048))
+        engine.meet()
+        assert engine.context == 2048
+
+    def test_a_prompt_that_it_would_cut_is_an_error(self, met: Met) -> None:
+        engine, _ = met(ollama(says))
+        with pytest.raises(ModelError, match=r"can't take a prompt as long as this .*exceeds the context length"):
+            run(engine, "a " * 5000)
+
+    def test_it_writes_json_that_keeps_to_a_schema(self, met: Met) -> None:
+        engine, there = met(ollama(says))
+        written(engine, schema='{"type": "object"}')
+        assert there.bodies("/api/chat")[-1]["format"] == {"type": "object"}
+
+    def test_what_it_thinks_and_an_error_in_the_middle(self, met: Met) -> None:
+        answers = ollama(says)
+        engine, _ = met(answers)
+        engine.meet()
+        lines = [
+            {"message": {"content": "", "thinking": "Hm."}, "done": False},
+            {"message": {"content": "Oats"}, "done": False},
+            {"error": "the runner has ended"},
+        ]
+        answers["/api/chat"] = lambda _: Reply(parts=[json.dumps(line) + "\n" for line in lines])
+        stream = engine.stream(ask("Hi"), Options(), Event())
+        assert next(stream).text == "Oats"
+        with pytest.raises(ModelError, match=r"failed \(the runner has ended\)"):
+            next(stream)
+
+
+class TestVllm:
+    def test_choices_are_exact_by_the_tokens_that_begin_the_words(self, met: Met) -> None:
+        engine, there = met(vllm(says, {"y": 0.1, "Y": 0.2, "n": 0.1, "I": 0.6}))
+        [found] = engine.choose([ask("Is it?")], ("yes", "no"), Event())
+        assert (engine.kind, engine.abilities.choose, engine.context) == ("vLLM", "exact", 4000)
+        assert found.probabilities == pytest.approx({"yes": 0.75, "no": 0.25}, abs=1e-6)
+        assert set(map(ord, "yYnN")) <= set(there.bodies("/v1/chat/completions")[-1]["logprob_token_ids"])
+
+    def test_an_old_release_tells_the_likeliest_only(self, met: Met) -> None:
+        engine, _ = met(vllm(says, {"y": 0.6, "n": 0.2}, old=True))
+        [found] = engine.choose([ask("Is it?")], ("yes", "no"), Event())
+        assert engine.abilities.choose == "top 20"
+        assert found.probabilities == pytest.approx({"yes": 0.75, "no": 0.25})
+        with pytest.raises(ChoiceError, match="small is unsure"):
+            engine.choose([ask("Is it?")], ("true", "false"), Event())
+
+    def test_a_given_text_is_scored_by_its_own_tokens_alone(self, met: Met) -> None:
+        engine, there = met(vllm(says, {"y": 0.6}))
+        engine.meet()
+        assert engine.can_score
+        [score] = engine.score([(ask("Hi"), "ab")], Event())
+        assert score == pytest.approx(-(ord("a") + ord("b")) / 100)
+        body = there.bodies("/v1/completions")[-1]
+        assert body["echo"]
+        assert body["prompt"][-2:] == [ord("a"), ord("b")]
+
+    def test_prompts_are_counted_by_the_server_and_its_makers_sampling_is_overridden(self, met: Met) -> None:
+        engine, there = met(vllm(says, {"y": 0.6}))
+        assert engine.count(ask("abcd")) == engine.count(ask("ab")) + 2
+        last = run(engine, "Hi", temperature=0.5)[-1]
+        assert last.logprobs == (-0.5,) * 5
+        body = there.bodies("/v1/chat/completions")[-1]
+        assert (body["temperature"], body["top_p"], body["top_k"], body["repetition_penalty"]) == (0.5, 1.0, 0, 1.0)
+        assert body["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+class TestLmStudio:
+    def test_its_context_is_read_and_it_can_not_choose(self, met: Met) -> None:
+        engine, there = met(lm_studio(says))
+        assert written(engine) == REPLY
+        assert (engine.kind, engine.abilities.choose, engine.context) == ("LM Studio", "none", 8192)
+        assert "logprobs" not in there.bodies("/v1/chat/completions")[-1]
+        with pytest.raises(ChoiceError, match="tells no probabilities, so that small can't be asked to choose"):
+            engine.choose([ask("Is it?")], ("yes", "no"), Event())
+        with pytest.raises(ModelError, match="can't tell how likely"):
+            engine.score([(ask("Hi"), "Hi")], Event())
+
+    def test_a_whole_turn_goes_on_without_the_second_look_and_says_so(self, met: Met, parts: Parts) -> None:
+        engine, _ = met(lm_studio(says))
+        parts = replace(parts, llm=engine, settings=Settings(data_dir=parts.settings.data_dir, hub=False))
+        *_, turn = flow.run(Turn(QUESTION, choices=replace(Choices(), loops=1)), parts, Event())
+        assert (turn.status, turn.error) == ("done", "")
+        assert turn.answer
+        assert turn.answer.text == f"{REPLY} [1]"
+        assert turn.citations[0].quote in {REPLY, "Lactose is the sugar in milk."}
+        assert [one for one in turn.events if one.startswith(NOT_LOOKED_AT)]
+
+    def test_json_that_keeps_to_a_schema_is_asked_for(self, met: Met) -> None:
+        engine, there = met(lm_studio(says))
+        written(engine, schema='{"type": "object"}')
+        asked = there.bodies("/v1/chat/completions")[-1]["response_format"]
+        assert (asked["type"], asked["json_schema"]["schema"]) == ("json_schema", {"type": "object"})
+
+
+class TestAnyOther:
+    @pytest.mark.parametrize("address", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
+    def test_its_address_may_be_typed_with_or_without_what_follows(self, met: Met, address: str) -> None:
+        engine, there = met(plain(says), address=address)
+        assert written(engine) == REPLY
+        assert engine.kind == "OpenAI-compatible"
+        assert {one.path for one in there.asked} >= {"/v1/models", "/v1/chat/completions"}
+
+    def test_one_without_v1_is_found(self, met: Met) -> None:
+        engine, _ = met({path.removeprefix("/v1"): answer for path, answer in plain(says).items()}, address="/v1")
+        assert written(engine) == REPLY
+
+    def test_one_that_refuses_probabilities_is_asked_for_none(self, met: Met) -> None:
+        answers = plain(says)
+        usual = answers["/v1/chat/completions"]
+
+        def strict(request: Request) -> Reply:
+            if "logprobs" in request.body:
+                return Reply({"error": {"message": "logprobs is not supported"}}, 400)
+            return usual(request)
+
+        engine, _ = met({**answers, "/v1/chat/completions": strict})
+        assert written(engine) == REPLY
+        assert engine.abilities.choose == "none"
+
+    def test_one_that_does_not_stream_answers_in_one_piece(self, met: Met) -> None:
+        def whole(request: Request) -> Reply:
+            if request.body.get("stream"):
+                return Reply({"error": {"message": "stream is not supported"}}, 400)
+            return Reply({"choices": [{"message": {"content": REPLY}, "finish_reason": "stop"}]})
+
+        engine, _ = met({**plain(says), "/v1/chat/completions": whole})
+        assert written(engine) == REPLY
+        assert not engine.abilities.stream
+
+    def test_one_that_cuts_prompts_without_a_word_is_caught(self, met: Met) -> None:
+        answers = plain(says)
+        engine, _ = met(answers)
+        engine.meet()
+        answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=100))
+        with pytest.raises(ModelError, match=r"read only 100 of about 2,\d+ tokens, so it cuts long prompts"):
+            run(engine, "Bread is made of flour and water. " * 200)
+
+
+# --- thoughts -----------------------------------------------------------------------------------------------------
+
+
+def answering(engine: Server, there: StandIn, *parts: object) -> None:
+    """From now on the stand-in gives these parts of a reply."""
+    engine.meet()
+    there.answers["/v1/chat/completions"] = lambda _: Reply(parts=[*parts])
+
+
+END = (delta("stop"), "data: [DONE]\n\n")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (delta(reasoning="Hm."), delta(content="Oats.")),
+        (delta(reasoning_content="Hm."), delta(content="Oats.")),
+        (delta(content="<thi"), delta(content="nk>Hm."), delta(content="</think>\n\nOats.")),
+    ],
+)
+def test_what_a_model_thinks_is_no_part_of_its_reply(met: Met, parts: tuple[str, ...]) -> None:
+    engine, there = met(plain(says))
+    answering(engine, there, *parts, *END)
+    pieces = run(engine, "Hi")
+    assert {piece.text for piece in pieces} == {"Oats."}
+
+
+def test_a_reply_of_thoughts_alone_is_an_error(met: Met) -> None:
+    engine, there = met(plain(says))
+    answering(engine, there, delta(reasoning="Hm."), delta("length"), "data: [DONE]\n\n")
+    with pytest.raises(ModelError, match="thought for as long as its reply may be; switch thinking off"):
+        run(engine, "Hi")
+
+
+# --- what goes wrong ------------------------------------------------------------------------------------------------
+
+
+def refusing(*statuses: int, header: str = "") -> Answer:
+    """A usual reply, after errors with these statuses."""
+    left = list(statuses)
+
+    def answer(request: Request) -> Reply:
+        if left:
+            return Reply(
+                {"error": {"message": "no seat is free"}}, left.pop(0), **({"retry_after": header} if header else {})
+            )
+        return Reply(parts=streamed(REPLY))
+
+    return answer
+
+
+class TestWrong:
+    @pytest.mark.parametrize("statuses", [(429,), (500, 503)])
+    def test_a_refusal_before_the_first_byte_is_tried_again(self, met: Met, statuses: tuple[int, ...]) -> None:
+        engine, there = met(plain(says))
+        engine.meet()
+        there.answers["/v1/chat/completions"] = refusing(*statuses, header="0.1")
+        before = len(there.asked)
+        assert written(engine) == REPLY
+        assert len(there.asked) == before + len(statuses) + 1
+
+    @pytest.mark.parametrize(
+        ("status", "header", "told"),
+        [
+            (429, "0", r"takes no more requests just now \(429: no seat is free\); wait a moment"),
+            (500, "0", r"failed \(500: no seat is free\); its log has the details"),
+            (429, "3600", "takes no more requests just now"),
+            (418, "", r"refused the request \(418: no seat is free\)"),
+        ],
+    )
+    def test_what_lasts_is_told(self, met: Met, status: int, header: str, told: str) -> None:
+        engine, there = met(plain(says))
+        engine.meet()
+        there.answers["/v1/chat/completions"] = refusing(*[status] * 9, header=header)
+        with pytest.raises(ModelError, match=told):
+            run(engine, "Hi")
+
+    @pytest.mark.parametrize(
+        "sent",
+        [
+            (delta(content="Oat drink"), None),
+            (delta(content="Oat drink"), "data: [DONE]\n\n"),
+            (delta(content="Oat drink"), event(error={"message": "out of memory"})),
+            (delta(content="Oat drink"), "data: {nonsense\n\n"),
+            (delta(content="Oat drink"), 5),
+        ],
+        ids=["cut", "no end", "error", "no JSON", "silent"],
+    )
+    def test_a_reply_that_breaks_off_is_kept_and_never_begun_anew(
+        self, met: Met, parts: Parts, sent: tuple[object, ...]
+    ) -> None:
+        engine, there = met(plain(says), between_seconds=1)
+        answering(engine, there, *sent)
+        before = len(there.asked)
+        *_, turn = flow.run(Turn(QUESTION, choices=ALONE), replace(parts, llm=engine), Event())
+        assert turn.status == "failed"
+        assert there.address in turn.error
+        assert turn.error.endswith(("ask again.", "correct llm.server."))
+        assert turn.answer
+        assert turn.answer.text == "Oat drink"
+        assert len(there.asked) == before + 1
+
+    def test_one_that_is_slow_to_begin_is_waited_for_and_not_for_ever(self, met: Met) -> None:
+        engine, there = met(plain(says), first_word_seconds=3, between_seconds=0.5)
+        answering(engine, there, 1, *streamed(REPLY))
+        assert written(engine) == REPLY
+        answering(engine, there, 6, *streamed(REPLY))
+        with pytest.raises(ModelError, match=r"sent nothing for (3 seconds|too long); see what it does"):
+            run(engine, "Hi")
+
+    def test_a_stopped_turn_closes_its_request_at_once(self, met: Met) -> None:
+        engine, there = met(plain(says))
+        answering(engine, there, *[part for n in range(400) for part in (delta(content=f" {n}"), 0.05)], *END)
+        stop = Event()
+        Timer(0.5, stop.set).start()
+        since = time.perf_counter()
+        last = run(engine, "Hi", stop)[-1]
+        assert last.finish == "cancelled"
+        assert last.text.startswith(" 0 1")
+        assert time.perf_counter() - since < 3
+        assert there.closed.wait(5)
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            ("<html>Hello</html>", "doesn't speak as an OpenAI-compatible server does; correct llm.server"),
+            ("{nonsense", "doesn't speak as an OpenAI-compatible server does"),
+            ([], "doesn't speak as an OpenAI-compatible server does"),
+            ({"data": []}, "has no model 'mine'|lists none|ended|Which model"),
+        ],
+    )
+    def test_what_is_no_such_server_is_told(self, met: Met, content: object, told: str) -> None:
+        engine, _ = met({"/v1/models": lambda _: Reply(content)})
+        with pytest.raises(ModelError, match=told):
+            engine.meet()
+
+    @pytest.mark.parametrize("reply", [{"choices": []}, {"choices": None}, {}])
+    def test_an_answer_without_choices_is_no_reply(self, met: Met, reply: Json) -> None:
+        engine, there = met(plain(says))
+        answering(engine, there, event(**reply), "data: [DONE]\n\n")
+        with pytest.raises(ModelError, match="broke off its reply"):
+            run(engine, "Hi")
+
+    def test_a_wrong_model_is_told_with_those_there_are(self, met: Met) -> None:
+        engine, _ = met(plain(says, models=("small", "large")), model="huge")
+        with pytest.raises(ModelError, match=r"has no model 'huge'; set llm.model to one of its own: it has small, la"):
+            engine.meet()
+        engine, _ = met(plain(says, models=("small", "large")))
+        with pytest.raises(ModelError, match=r"Which model .* set llm.model: it has small, large"):
+            engine.meet()
+
+    def test_a_model_that_vanished_is_told(self, met: Met) -> None:
+        answers = ollama(says)
+        engine, there = met(answers)
+        engine.meet()
+        there.answers["/api/chat"] = lambda _: Reply({"error": "model 'small:latest' not found"}, 404)
+        with pytest.raises(ModelError, match=r"has no such model any more.*set llm.model to another"):
+            run(engine, "Hi")
+
+    def test_a_key_that_is_wrong_or_missing_is_told_and_never_shown(self, met: Met) -> None:
+        _, there = met(plain(says), key=KEY)
+        for key, told in (("", "wants a key"), ("wrong-key", "refuses the key that llm.key holds")):
+            engine = Server(LLMSettings(backend="server", server=there.address, key=key))
+            with pytest.raises(ModelError, match=told) as refused:
+                engine.meet()
+            assert "SEQUITUR_LLM__KEY" in str(refused.value)
+            assert "wrong-key" not in str(refused.value)
+            engine.close()
+
+    def test_an_error_that_repeats_the_key_is_shown_without_it(self, met: Met) -> None:
+        engine, there = met(plain(says), key=KEY)
+        engine.meet()
+        there.answers["/v1/chat/completions"] = lambda _: Reply({"error": {"message": f"{KEY} is in arrears"}}, 402)
+        with pytest.raises(ModelError, match=r"402: \.\.\. is in arrears") as refused:
+            run(engine, "Hi")
+        assert KEY not in str(refused.value)
+
+    def test_a_certificate_that_is_wrong_is_told(self, tmp_path: Path) -> None:
+        with StandIn(plain(says), certificate=self_signed(tmp_path)) as there:
+            engine = Server(LLMSettings(backend="server", server=there.address))
+            with pytest.raises(ModelError, match=r"The certificate of https://.* can't be trusted .*SSL_CERT_FILE"):
+                engine.meet()
+            engine.close()
+
+    def test_a_context_too_small_to_work_with_is_told(self, met: Met) -> None:
+        engine, _ = met(ollama(says, context=512))
+        with pytest.raises(ModelError, match="512 tokens a request, and at least 1,024 are needed; start it with more"):
+            engine.meet()
+
+    @pytest.mark.parametrize(
+        ("address", "told"),
+        [
+            ("", "No server is named; set llm.server"),
+            ("ftp://host", "is no address"),
+            ("http://", "is no address"),
+            ("http://host:port", "is no address"),
+            ("http://me:secret@host", "may hold no name and no key"),
+        ],
+    )
+    def test_an_address_that_is_none_is_refused(self, address: str, told: str) -> None:
+        with pytest.raises(ModelError, match=told) as refused:
+            Server(LLMSettings(backend="server", server=address))
+        assert "secret" not in str(refused.value)
+
+    def test_a_closed_engine_says_so(self, met: Met) -> None:
+        engine, _ = met(plain(says))
+        engine.close()
+        engine.close()
+        with pytest.raises(ModelError, match="was unloaded"):
+            engine.count(ask("Hi"))
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    """A certificate that nobody trusts, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(x509.OID_COMMON_NAME, "nobody")])
+    now = datetime.datetime.now(datetime.UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(now).not_valid_after(now + datetime.timedelta(days=1))
+    made = builder.add_extension(address, critical=False).sign(key, hashes.SHA256())
+    pem, private = folder / "certificate.pem", folder / "key.pem"
+    pem.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain_key = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    private.write_bytes(key.private_bytes(serialization.Encoding.PEM, *plain_key))
+    return pem, private
+
+
+# --- how it is chosen and found ---------------------------------------------------------------------------------------
+
+
+def settings_at(address: str, folder: Path, **llm: object) -> Settings:
+    chosen = LLMSettings.model_validate({"backend": "server", "server": address, **llm})
+    return Settings(data_dir=folder, hub=False, llm=chosen)
+
+
+def test_a_server_that_is_down_at_the_start_answers_once_it_is_there(tmp_path: Path) -> None:
+    with StandIn(plain(says)) as there:
+        answers, there.answers = there.answers, {}
+        told: list[str] = []
+        engine = choice.load_or_fall_back(settings_at(there.address, tmp_path), silent, told.append)
+        [notice] = told
+        assert notice.endswith("The next message tries again.")
+        with pytest.raises(ModelError, match="doesn't speak"):
+            run(engine, "Hi")
+        there.answers = answers
+        assert run(engine, "Hi")[-1].text == REPLY
+        assert engine.name == "small"
+        engine.close()
+
+
+def test_where_nothing_may_fall_back_a_server_that_is_down_is_an_error(tmp_path: Path) -> None:
+    with StandIn({}) as there:
+        address = there.address
+    with pytest.raises(ModelError, match=r"No server answers at .*; start it, or correct llm.server"):
+        choice.load(settings_at(address, tmp_path), silent)
+
+
+def test_the_key_may_come_from_the_environment_and_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQUITUR_LLM__KEY", KEY)
+    settings = load()
+    assert settings.llm.key.get_secret_value() == KEY
+    assert KEY not in repr(settings) + settings.model_dump_json()
+
+
+def test_servers_of_this_computer_are_found_side_by_side() -> None:
+    def slow(_: Request) -> Reply:
+        time.sleep(8)
+        return Reply({"data": []})
+
+    with StandIn(ollama(says)) as one, StandIn(lm_studio(says)) as other, StandIn({"/v1/models": slow}) as late:
+        since = time.perf_counter()
+        found = asyncio.run(on_this_computer([one.address, late.address, other.address]))
+        assert time.perf_counter() - since < 6
+    assert [(server.kind, server.address, server.models) for server in found] == [
+        ("Ollama", one.address, ("small:latest",)),
+        ("LM Studio", other.address, ("small",)),
+    ]
+
+
+def test_an_address_is_the_same_however_it_is_typed() -> None:
+    for typed in ("host:8080", "http://host:8080/", " http://host:8080/v1 ", "http://host:8080/v1/models"):
+        assert root_of(typed) == "http://host:8080"
+    assert root_of("https://host/api/v1/") == "https://host/api"
+
+
+def test_a_likelihood_that_stop_overtook_is_none(met: Met) -> None:
+    engine, _ = met(vllm(says, {"y": 0.6}))
+    stop = Event()
+    stop.set()
+    assert engine.score([(ask("Hi"), "ab")], stop) == [-math.inf]
+    assert engine.choose([ask("Hi")], ("yes", "no"), stop)[0].probabilities == {"yes": 0.5, "no": 0.5}
