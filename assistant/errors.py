@@ -18,7 +18,7 @@ class ModelError(SequiturError):
 
 
 class ChoiceError(ModelError):
-    """Words to choose from that begin with the same token, so that the first one can't tell them apart."""
+    """Words that a model can't be asked to choose between: they begin alike, or it tells too little of them."""
 
 
 class LibraryError(SequiturError):

@@ -16,14 +16,17 @@ from threading import Event, Timer
 
 import pytest
 from llm_contract import LLMContract, ask, run
+from typer.testing import CliRunner
 
 from assistant import turn as flow
+from assistant.__main__ import app
 from assistant.errors import ChoiceError, ModelError
-from assistant.grounding.citations import NOT_LOOKED_AT
+from  import NOT_LOOKED_AT
 from assistant.llm import load as choice
 from assistant.llm.backends._server_engine import Server
 from assistant.llm.servers.address import root_of
 from assistant.llm.servers.meet import on_this_computer
+from assistant.llm.servers.ollama import Ollama
 from assistant.protocols import LLM, Parts, silent
 from assistant.settings import LLMSettings, Settings, load
 from assistant.types import Choices, Options, Turn
@@ -609,3 +612,11 @@ def test_a_likelihood_that_stop_overtook_is_none(met: Met) -> None:
     stop.set()
     assert engine.score([(ask("Hi"), "ab")], stop) == [-math.inf]
     assert engine.choose([ask("Hi")], ("yes", "no"), stop)[0].probabilities == {"yes": 0.5, "no": 0.5}
+
+
+def test_the_command_line_lists_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with StandIn(ollama(says)) as there:
+        monkeypatch.setattr(Ollama, "PORT", int(there.address.rsplit(":", 1)[1]))
+        shown = CliRunner().invoke(app, ["models", "list", "--servers"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    assert ["Ollama", there.address, "small:latest"] in [line.split() for line in shown.output.splitlines()]

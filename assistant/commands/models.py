@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from assistant.commands.bars import bar_of_bytes
@@ -17,8 +19,17 @@ app = typer.Typer(help="List, fetch and verify the models that Sequitur knows.",
 
 
 @app.command("list")
-def list_models(settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
+def list_models(
+    servers: Annotated[
+        bool, typer.Option("--servers", help="Show the servers that run on this computer instead.")
+    ] = False,
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
     """Show the catalogue: names, sizes, licences, what is here already."""
+    if servers:
+        _list_servers()
+        return
     settings = settings_of(settings_file, data_dir)
     catalogue = Catalogue.load()
     table = Table("name", "size", "context", "licence", "here", "what for", box=None)
@@ -57,6 +68,22 @@ def verify(
         raise ModelError(" ".join(errors))
     if not names:
         out.print("No model has been fetched yet.")
+
+
+def _list_servers() -> None:
+    from assistant.llm.servers.meet import on_this_computer  # noqa: PLC0415 - takes a second to import
+
+    found = asyncio.run(on_this_computer())
+    table = Table("server", "address", "models", box=None)
+    for server in found:
+        table.add_row(server.kind, server.address, "\n".join(map(escape, server.models)) or "none")
+    if found:
+        out.print(table)
+        out.print(
+            "Set llm.backend to server, llm.server to an address, and llm.model to one of its models.", soft_wrap=True
+        )
+    else:
+        out.print("No server of language models answers on this computer.")
 
 
 def _fetched(catalogue: Catalogue, settings: Settings) -> list[str]:

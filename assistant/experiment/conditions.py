@@ -14,7 +14,7 @@ from assistant.settings import Settings
 _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")
 # How fast a model is, and what commands and claims name by themselves.
 _FREE = {
-    "llm": {"model", "slots", "continuous", "piece", "threads"},
+    "llm": {"model", "slots", "continuous", "piece", "threads", "key", "first_word_seconds", "between_seconds"},
     "retrieve": {"retriever"},
     "turn": {"loop", "strategy", "uncertainty", "unknown_threshold"},
 }

@@ -27,7 +27,8 @@ from assistant.llm.backends import Wanted
 from assistant.llm.control import defuse
 from assistant.llm.queue import FairQueue
 from assistant.llm.room import fitting
-from assistant.llm.words import first_tokens, normalised
+from assistant.llm.servers import forced
+from assistant.llm.words import first_tokens
 from assistant.protocols import Engine, Progress
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
@@ -44,7 +45,6 @@ _SAVED_PROMPTS_MIB = 256
 # Weights are read instead of mapped (llama.cpp's --load-mode none): it repacks most of them for the processor, and what
 # was mapped would stay in memory beside that, 0.6 GB of the default model's 1.1.
 _READ = 0
-_EVEN_OUT = 100.0
 
 Chunk = dict[str, Any]
 
@@ -132,22 +132,8 @@ class LlamaCpp:
         self._server = None
 
     def _choice(self, prompt: list[int], words: dict[str, list[int]], stop: Event, owner: object) -> Choice:
-        wanted = [token for tokens in words.values() for token in tokens]
-        # The same large bias on all wanted tokens leaves nothing to the others and their proportions as they were.
-        body = {
-            "max_tokens": 1,
-            "temperature": 1.0,
-            "samplers": ["temperature"],
-            "logit_bias": [[token, _EVEN_OUT] for token in wanted],
-            "n_probs": len(wanted),
-            "post_sampling_probs": True,
-        }
-        odds: dict[int, float] = {}
-        for chunk in self._start(prompt, body, stop, owner):
-            for piece in _pieces(chunk):
-                odds = {top["id"]: top["prob"] for top in piece["top_probs"]}
-        masses = {word: sum(odds.get(token, 0.0) for token in tokens) for word, tokens in words.items()}
-        return normalised(masses, len(prompt))
+        chunks = self._start(prompt, forced.request(words), stop, owner)
+        return forced.choice([piece for chunk in chunks for piece in _pieces(chunk)], words, len(prompt))
 
     def _first_tokens(self, words: tuple[str, ...]) -> dict[str, list[int]]:
         if words not in self._words:

@@ -6,7 +6,7 @@ where it is most of all, the model said something else, and nothing is made up o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp
 
 from assistant.errors import ChoiceError
@@ -30,13 +30,22 @@ def chosen(words: tuple[str, ...], top: Sequence[tuple[str, float]], prompt_toke
     for text, logprob in top:
         if word := _begun(text, words):
             masses[word] += exp(logprob)
+    weighed(masses, name)
+    return normalised(masses, prompt_tokens)
+
+
+def weighed(masses: Mapping[str, float], name: str) -> None:
+    """Refuse words that have too little weight together to choose between them.
+
+    Raises:
+        ChoiceError: they have.
+    """
     covered = sum(masses.values())
     if covered < LEAST:
         raise ChoiceError(
-            f"{name} is unsure: {', '.join(words)} hold {covered:.0%} of what it would say next, and choosing between"
+            f"{name} is unsure: {', '.join(masses)} hold {covered:.0%} of what it would say next, and choosing between"
             f" them takes at least {LEAST:.0%}."
         )
-    return normalised(masses, prompt_tokens)
 
 
 def check(words: tuple[str, ...]) -> None:

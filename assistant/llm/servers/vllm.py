@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import exp
-from typing import Any, Literal
+from typing import Literal
 
-from assistant.errors import ChoiceError, ModelError
+from assistant.errors import ModelError
 from assistant.llm.servers.openai_compatible import TOP, TRIED, UNTHOUGHT, Tokenizing, first, said
-from assistant.llm.servers.surface import LEAST
-from assistant.llm.servers.wire import Json, Wire
+from assistant.llm.servers.surface import weighed
+from assistant.llm.servers.wire import Json, RefusedError, Wire
 from assistant.llm.words import normalised
 from assistant.types import Choice, Messages, Options
 
 _TOKEN = "token_id:"  # noqa: S105 - how vLLM writes a token's number
+_LIKELIEST: Json = {"top_logprobs": TOP}
 
 
 class Vllm(Tokenizing):
@@ -34,15 +36,15 @@ class Vllm(Tokenizing):
         """The model's own probabilities; in old releases, of the words among the 20 likeliest tokens.
 
         Raises:
-            ChoiceError: the words begin alike, or an old release tells too few of them.
+            ChoiceError: the words begin alike, or an old release tells too little of them.
         """
-        tokens = await self._first_tokens(words)
-        odds, prompt_tokens = await self._odds(messages, tokens)
+        if self.abilities.choose == "none":
+            return await super().choose(messages, words)
+        tokens, exact = await self._first_tokens(words), self.abilities.choose == "exact"
+        odds, prompt_tokens = await self._odds(messages, self._asked(tokens) if exact else _LIKELIEST)
         masses = {word: sum(odds.get(token, 0.0) for token in of_word) for word, of_word in tokens.items()}
-        if self.abilities.choose != "exact" and sum(masses.values()) < LEAST:
-            raise ChoiceError(
-                f"{self.name} is unsure: none of {', '.join(words)} is likely enough to choose between them."
-            )
+        if not exact:
+            weighed(masses, self.name)
         return normalised(masses, prompt_tokens)
 
     async def score(self, messages: Messages, text: str) -> float:
@@ -71,14 +73,16 @@ class Vllm(Tokenizing):
     def _usage(self) -> Json:
         return {"include_usage": True, "continuous_usage_stats": True}
 
-    async def _odds(self, messages: Messages, tokens: dict[str, list[int]]) -> tuple[dict[int, float], int]:
-        """How likely each token is that the server tells of: those that are asked for, or the 20 likeliest."""
-        body: dict[str, Any] = {
+    def _asked(self, tokens: dict[str, list[int]]) -> Json:
+        return {"logprob_token_ids": sorted(token for of_word in tokens.values() for token in of_word)}
+
+    async def _odds(self, messages: Messages, of: Json) -> tuple[dict[int, float], int]:
+        """How likely each token is `of` those that are asked about, and how many tokens were read."""
+        body = {
             **self._body(messages, Options(max_tokens=1)),
             "logprobs": True,
-            "top_logprobs": TOP,
-            "logprob_token_ids": sorted(token for of_word in tokens.values() for token in of_word),
             "return_tokens_as_token_ids": True,
+            **of,
         }
         reply = await self.wire.post("chat/completions", body)
         content = (first(reply.get("choices")).get("logprobs") or {}).get("content")
@@ -88,8 +92,16 @@ class Vllm(Tokenizing):
 
     async def _chooses(self) -> Literal["exact", "top 20", "none"]:
         tokens = await self._first_tokens(("yes", "no"))
-        odds, _ = await self._odds(TRIED, tokens)
-        return "exact" if all(token in odds for of_word in tokens.values() for token in of_word) else "top 20"
+        with suppress(RefusedError):
+            odds, _ = await self._odds(TRIED, self._asked(tokens))
+            if all(token in odds for of_word in tokens.values() for token in of_word):
+                return "exact"
+        with suppress(RefusedError):
+            odds, _ = await self._odds(TRIED, _LIKELIEST)
+            if odds:
+                return "top 20"
+        self._tells_logprobs = False
+        return "none"
 
     async def _scores(self) -> bool:
         try:
