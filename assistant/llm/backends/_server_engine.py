@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
@@ -117,9 +117,9 @@ class Server:
         return self._each(works, -math.inf, stop)
 
     def close(self) -> None:
-        """Close all requests and connections."""
+        """Close all requests, which fail, and all connections."""
         if self._loop.is_running():
-            self._done(self._wire.close())
+            self._done(self._ended())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
@@ -152,7 +152,7 @@ class Server:
     def _start(self, items: AsyncIterator[T], stop: Event, owner: object) -> _Job[T]:
         job = _Job[T](stop)
         if self._queue.enter(owner, stop):
-            job.run(items, self._loop, lambda: self._queue.leave(owner))
+            job.run(items, self._loop, lambda: self._queue.leave(owner), self._unloaded())
         else:
             job.finish()
         return job
@@ -160,8 +160,21 @@ class Server:
     def _done(self, work: Coroutine[Any, Any, T]) -> T:
         if not self._loop.is_running():
             work.close()
-            raise ModelError(f"{self.name} was unloaded; start again to use it.")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+            raise self._unloaded()
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except CancelledError:
+            raise self._unloaded() from None
+
+    async def _ended(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._wire.close()
+
+    def _unloaded(self) -> ModelError:
+        return ModelError(f"{self.name} was unloaded; start again to use it.")
 
 
 class _Job(Generic[T]):
@@ -172,7 +185,9 @@ class _Job(Generic[T]):
         self._items: SimpleQueue[tuple[T] | BaseException | None] = SimpleQueue()
         self._future: Future[None] | None = None
 
-    def run(self, items: AsyncIterator[T], loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:
+    def run(
+        self, items: AsyncIterator[T], loop: asyncio.AbstractEventLoop, ended: Callable[[], None], unloaded: ModelError
+    ) -> None:
         def over(_: Future[None]) -> None:
             ended()
             self.finish()
@@ -181,6 +196,9 @@ class _Job(Generic[T]):
             try:
                 async for item in items:
                     self._items.put((item,))
+            except asyncio.CancelledError:  # whoever left doesn't hear it
+                self._items.put(unloaded)
+                raise
             except Exception as error:  # noqa: BLE001 - raised again where it is waited for
                 self._items.put(error)
 

@@ -18,8 +18,8 @@ KINDS: tuple[type[OpenAICompatible], ...] = (Vllm, LlamaServer, Ollama, LmStudio
 # The name that stands for the only model of a server.
 ANY = "default"
 _LISTED = 20
-# What answers on this computer does so at once.
-_GLANCE = 1.0
+# What is on this computer can be reached at once, and tells what it is soon, even if it is busy.
+_GLANCE, _PATIENCE = 1.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ async def kind_of(wire: Wire, listed: Sequence[Json]) -> type[OpenAICompatible]:
 async def on_this_computer(places: Sequence[str] = ()) -> list[Found]:
     """The servers that answer where those of their kind usually do, or at these addresses, all asked at once."""
     asked = places or [f"http://127.0.0.1:{kind.PORT}" for kind in KINDS]
-    found = await asyncio.gather(*map(_found, asked))
+    wires = [Wire(address, connect=_GLANCE) for address in asked]  # making one takes time that none should wait for
+    found = await asyncio.gather(*map(_found, wires))
     return [one for one in found if one]
 
 
-async def _found(address: str) -> Found | None:
-    wire = Wire(address, connect=_GLANCE)
+async def _found(wire: Wire) -> Found | None:
     try:
-        async with asyncio.timeout(3 * _GLANCE):
+        async with asyncio.timeout(_PATIENCE):
             listed = await wire.models()
             kind = await kind_of(wire, listed)
     except (ModelError, TimeoutError):

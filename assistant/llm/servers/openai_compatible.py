@@ -30,6 +30,8 @@ _BYTES, _TEMPLATE = 3, 8
 # An estimate is never as wrong as that, so that a prompt of which fewer tokens were read has been cut.
 _CUT = 4
 TRIED = (Message("user", "Is water wet? Answer yes or no."),)
+# Where servers list the context of a model: vLLM and SGLang, OpenRouter, Groq.
+_CONTEXTS = ("max_model_len", "context_length", "context_window")
 # What servers with templates of their own are told, so that no reply is spent on thinking.
 UNTHOUGHT: Json = {"chat_template_kwargs": {"enable_thinking": False}}
 _COUNTED = (Message("user", "Count from one to nine."),)
@@ -90,7 +92,7 @@ class OpenAICompatible:
 
     async def longest(self) -> int | None:
         """Tokens that the server gives a request, prompt and reply together; None where it doesn't tell."""
-        return None
+        return next((int(self.listed[key]) for key in _CONTEXTS if self.listed.get(key)), None)
 
     async def count(self, messages: Messages) -> int:
         """Tokens of the prompt that these messages make."""

@@ -25,12 +25,8 @@ class Vllm(Tokenizing):
 
     @classmethod
     async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
-        """It says so of every model, with its context."""
-        return any(one.get("owned_by") == "vllm" or "max_model_len" in one for one in listed)
-
-    async def longest(self) -> int | None:
-        """As it lists it."""
-        return int(self.listed.get("max_model_len") or 0) or None
+        """It says so of every model that it lists."""
+        return any(one.get("owned_by") == "vllm" for one in listed)
 
     async def choose(self, messages: Messages, words: tuple[str, ...]) -> Choice:
         """The model's own probabilities; in old releases, of the words among the 20 likeliest tokens.

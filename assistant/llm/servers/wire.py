@@ -55,7 +55,7 @@ class Wire:
 
     def __init__(self, address: str, key: str = "", first: float = 600.0, connect: float = CONNECT) -> None:
         self.root = root_of(address)
-        self._key, self._wait = key, connect
+        self._key, self._connect = key, connect
         timeout = openai.Timeout(first, connect=connect)
         http = DefaultAsyncHttpxClient(timeout=timeout, limits=httpx2.Limits(keepalive_expiry=_IDLE))
         self._api = f"{self.root}/v1"
@@ -128,11 +128,11 @@ class Wire:
 
     async def _got(self, url: str) -> object:
         return await self._client.get(
-            url, cast_to=object, options={"timeout": openai.Timeout(_QUICK, connect=self._wait)}
+            url, cast_to=object, options={"timeout": openai.Timeout(_QUICK, connect=self._connect)}
         )
 
     async def _posted(self, url: str, body: Json, seconds: float | None = None) -> object:
-        options: Any = {"timeout": openai.Timeout(seconds, connect=self._wait)} if seconds else {}
+        options: Any = {"timeout": openai.Timeout(seconds, connect=self._connect)} if seconds else {}
         return await self._client.post(url, cast_to=object, body=body, options=options)
 
     async def _opened(self, path: str, body: Json) -> AsyncStream[object]:
