@@ -62,6 +62,7 @@ def real(smollm_path: Path) -> Iterator[Running]:
 @pytest.fixture(scope="module")
 def at_real(real: Running) -> Iterator[Server]:
     engine = Server(LLMSettings(backend="server", server=real.address, key=KEY))
+    engine.meet()
     yield engine
     engine.close()
 
@@ -70,7 +71,6 @@ def at_real(real: Running) -> Iterator[Server]:
 class TestContract(LLMContract):
     @pytest.fixture
     def llm(self, at_real: Server) -> LLM:
-        at_real.meet()
         return at_real
 
     def test_its_prompt_progress_is_told(self, llm: LLM) -> None:
@@ -579,6 +579,7 @@ def test_a_server_that_is_down_at_the_start_answers_once_it_is_there(tmp_path: P
         told: list[str] = []
         engine = choice.load_or_fall_back(settings_at(there.address, tmp_path), silent, told.append)
         [notice] = told
+        assert engine.name == there.address
         assert notice.endswith("The next message tries again.")
         with pytest.raises(ModelError, match="doesn't speak"):
             run(engine, "Hi")

@@ -18,7 +18,7 @@ from assistant.errors import ModelError
 from assistant.llm.control import defuse
 from assistant.llm.queue import FairQueue
 from assistant.llm.room import check
-from assistant.llm.servers.meet import meet
+from assistant.llm.servers.meet import ANY, meet
 from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible
 from assistant.llm.servers.wire import Wire
 from assistant.llm.servers.written import completions, paced
@@ -39,8 +39,9 @@ class Server:
 
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self.name, self.context, self.can_score = settings.model, settings.context, False
         self._wire = Wire(settings.server, settings.key.get_secret_value(), settings.first_word_seconds)
+        self.name = self._wire.root if settings.model == ANY else settings.model
+        self.context, self.can_score = settings.context, False
         self._queue = FairQueue(settings.slots)
         self._met: OpenAICompatible | None = None
         self._meeting = Lock()
