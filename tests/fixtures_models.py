@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import ModelError
-from assistant.llm.backends._openvino_model import converted
 from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.backends.openvino import OpenVino
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.dequantise import dequantised
 from assistant.llm.embedder import SentenceEmbedder
+from assistant.llm.engines.openvino_model import converted
 from assistant.protocols import silent
 from assistant.settings import LLMSettings, load
 

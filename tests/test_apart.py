@@ -16,9 +16,9 @@ from llm_contract import LLMContract, ask
 
 from assistant.errors import ChoiceError, ModelError
 from assistant.llm.apart import Apart
-from assistant.llm.backends._openvino_model import converted
 from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.backends.openvino import OpenVino
+from assistant.llm.engines.openvino_model import converted
 from assistant.protocols import LLM, silent
 from assistant.settings import LLMSettings, load
 from assistant.types import Choice, Messages, Options
@@ -73,9 +73,12 @@ def test_one_that_was_closed_says_so(scripted: Apart) -> None:
         scripted.count(ask("Hi"))
 
 
-def test_one_that_died_says_so(scripted: Apart) -> None:
-    scripted._process.kill()
-    scripted._process.wait()
+def test_one_that_died_says_so(request: pytest.FixtureRequest) -> None:
+    before = psutil.Process().children()
+    scripted = request.getfixturevalue("scripted")
+    [engine] = set(psutil.Process().children()) - set(before)
+    engine.kill()
+    engine.wait()
     for _ in range(2):
         with pytest.raises(ModelError, match="process has ended"):
             scripted.count(ask("Hi"))
@@ -147,11 +150,12 @@ def test_it_ends_with_a_process_that_is_killed(smollm_path: Path) -> None:
         "from assistant.llm.apart import Apart; from assistant.llm.backends.llama_cpp import LlamaCpp\n"
         "from assistant.settings import LLMSettings\n"
         f"llm = Apart(LlamaCpp, Path({str(smollm_path)!r}), LLMSettings(context=512, slots=1))\n"
-        "print(llm._process.pid, flush=True); time.sleep(600)\n"
+        "print('ready', flush=True); time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        engine = psutil.Process(int(process.stdout.readline()))
+        assert process.stdout.readline() == "ready\n"
+        [engine] = psutil.Process(process.pid).children()
         process.kill()
     _, alive = psutil.wait_procs([engine], timeout=30)
     assert not alive

@@ -15,7 +15,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from assistant.llm import attention
 from assistant.llm.attention import one_by_one
-from assistant.llm.backends._transformers_engine import Transformers
+from assistant.llm.engines.transformers import Transformers
 from assistant.settings import LLMSettings
 from assistant.types import Options
 

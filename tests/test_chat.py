@@ -25,11 +25,17 @@ Start = Callable[..., tuple[Chat, Conversations, Ptkb]]
 
 
 @pytest.fixture
-def start(parts: Parts, tmp_path: Path) -> Start:
+def source(parts: Parts) -> Given:
+    """Where the chat gets its parts."""
+    return Given(parts)
+
+
+@pytest.fixture
+def start(parts: Parts, source: Given, tmp_path: Path) -> Start:
     def make(*replies: object) -> tuple[Chat, Conversations, Ptkb]:
         engine = connect(f"sqlite:///{tmp_path / 'chat.sqlite3'}")
         conversations, ptkb = Conversations(engine), Ptkb(engine)
-        source = Given(replace(parts, llm=ScriptedLLM(list(replies))))
+        source.made = replace(parts, llm=ScriptedLLM(list(replies)))
         return Chat(conversations, ptkb, source), conversations, ptkb
 
     return make
@@ -127,9 +133,10 @@ def test_facts_of_the_user_are_used(start: Start) -> None:
 class TestWhileLoading:
     """A message that comes before the parts do."""
 
-    def test_it_is_kept_and_waits(self, start: Start) -> None:
+    def test_it_is_kept_and_waits(self, start: Start, source: Given) -> None:
         chat, conversations, ptkb = start("What is a good diet for a vegan?", DRAFT, ANSWER)
-        source, conversation = loading(chat), conversations.new("me").id
+        conversation = conversations.new("me").id
+        source.there.clear()
         stream = chat.ask("me", conversation, " What is a good diet? ", Choices(), Event())
         assert next(stream).step == "load"
         assert [one.utterance for one in conversations.get("me", conversation).turns] == ["What is a good diet?"]
@@ -140,9 +147,9 @@ class TestWhileLoading:
         assert turn.status == "done"
         assert [fact.text for fact in turn.facts] == ["I'm vegan."]
 
-    def test_it_can_be_stopped(self, start: Start) -> None:
+    def test_it_can_be_stopped(self, start: Start, source: Given) -> None:
         chat, conversations, _ = start()
-        loading(chat)
+        source.there.clear()
         conversation, stop = conversations.new("me").id, Event()
         stream = chat.ask("me", conversation, "What is a good diet?", Choices(), stop)
         next(stream)
@@ -151,9 +158,10 @@ class TestWhileLoading:
         assert (turn.status, turn.step) == ("stopped", "")
         assert list(conversations.get("me", conversation).turns) == [turn]
 
-    def test_it_fails_with_the_loading(self, start: Start) -> None:
+    def test_it_fails_with_the_loading(self, start: Start, source: Given) -> None:
         chat, conversations, _ = start()
-        source, conversation = loading(chat), conversations.new("me").id
+        conversation = conversations.new("me").id
+        source.there.clear()
         stream = chat.ask("me", conversation, "What is a good diet?", Choices(), Event())
         next(stream)
         source.error = "The model can't be fetched."
@@ -162,9 +170,9 @@ class TestWhileLoading:
         assert (turn.status, turn.error) == ("failed", "The model can't be fetched.")
         assert list(conversations.get("me", conversation).turns) == [turn]
 
-    def test_one_that_can_not_be_answered_is_refused_at_once(self, start: Start) -> None:
+    def test_one_that_can_not_be_answered_is_refused_at_once(self, start: Start, source: Given) -> None:
         chat, conversations, _ = start()
-        loading(chat)
+        source.there.clear()
         conversation = conversations.new("me").id
         with pytest.raises(UtteranceError, match="empty"):
             next(chat.ask("me", conversation, "  ", Choices(), Event()))
@@ -211,13 +219,6 @@ class TestWhileDocumentsAreAdded:
             [turn] = stream
         assert (turn.status, turn.step, turn.wait) == ("stopped", "", None)
         assert list(conversations.get("me", conversation).turns) == [turn]
-
-
-def loading(chat: Chat) -> Given:
-    source = chat._source
-    assert isinstance(source, Given)
-    source.there.clear()
-    return source
 
 
 def test_history_is_what_was_said_without_the_label_of_its_origin() -> None:

@@ -14,7 +14,6 @@ from markdown_it import MarkdownIt
 from sqlalchemy import Engine
 
 from assistant.errors import StoreError
-from assistant.store import conversations as module
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.store.export import document
@@ -173,12 +172,13 @@ def test_undoing_leaves_a_title_that_was_chosen(store: Conversations) -> None:
 
 
 def test_a_turn_that_a_killed_process_left_is_stopped_with_what_was_written(
-    store: Conversations, monkeypatch: pytest.MonkeyPatch
+    store: Conversations, engine: Engine
 ) -> None:
     made = store.new("me")
     store.save_turn("me", made.id, Turn("Why?", answer=Answer("Because")))
     assert store.get("me", made.id).turns[0].status == "running"
-    monkeypatch.setattr(module, "_PROCESS", "another")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE turns SET process = 'another'")
     (turn,) = store.get("me", made.id).turns
     assert (turn.status, turn.answer) == ("stopped", Answer("Because"))
 

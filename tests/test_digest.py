@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -18,7 +19,7 @@ from assistant.parts import Loader
 from assistant.protocols import Parts
 from assistant.steps import digest
 from assistant.types import Choices, Completion, Messages, Passage, Turn
-from tests.scripted import FixedRetriever, ScriptedLLM
+from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 
 LENTILS = Passage("p1", "Lentils", "Lentils hold iron and protein. They are cheap. A cup of them holds 18 grams.")
 MILK = Passage("p2", "Milk", "Milk holds calcium. It holds lactose as well, which not all people can digest.")
@@ -76,11 +77,12 @@ def tiny_t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def nothing_loaded() -> Iterator[None]:
-    summariser._loaded.cache_clear()
-    yield
-    summariser._loaded.cache_clear()
+def copied(model: Path, folder: Path, **generation: object) -> Path:
+    """A copy of a model, with these changes to how it writes."""
+    copy = shutil.copytree(model, folder / "copy")
+    config = copy / "generation_config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | generation))
+    return copy
 
 
 def digested(parts: Parts, turn: Turn = ASKED, stop: Event | None = None) -> Turn:
@@ -131,23 +133,42 @@ def test_it_is_told_nothing_of_the_question_and_prompted_only_where_set(
     assert not any("zucchini" in text for asked in given for text in asked)
 
 
-def test_full_precision_always_the_same_and_many_at_once(tiny_t5: Path) -> None:
+def test_full_precision_always_the_same_and_many_at_once(
+    tiny_t5: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
+    from transformers import T5ForConditionalGeneration
 
+    small = copied(tiny_t5, tmp_path)
+    T5ForConditionalGeneration.from_pretrained(tiny_t5, dtype=torch.bfloat16).save_pretrained(small)
+    used: set[torch.dtype] = set()
+
+    def watched(self: T5ForConditionalGeneration, *given: object, **more: object) -> object:
+        used.update(one.dtype for one in self.parameters())
+        return generate(self, *given, **more)
+
+    generate = T5ForConditionalGeneration.generate
+    monkeypatch.setattr(T5ForConditionalGeneration, "generate", watched)
+    assert Summariser(small).summarise(["Milk"], 5, Event())
+    assert used == {torch.float32}
     model = Summariser(tiny_t5)
-    assert {one.dtype for one in model._model.parameters()} == {torch.float32}
     asked = [prompt_of(one) for one in TAUGHT] * 5
     assert model.summarise(asked, 40, Event()) == list(TAUGHT.values()) * 5
     assert model.summarise([], 40, Event()) == []
     assert model.summarise(["lone surrogate \ud800", ""], 5, Event())
 
 
-def test_a_long_text_is_cut_to_what_the_model_reads(tiny_t5: Path) -> None:
+def test_a_long_text_is_cut_to_what_the_model_reads(tiny_t5: Path, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
     model = Summariser(tiny_t5)
-    assert model._longest == 512
+    assert model.longest == 512
     assert len(model.summarise([prompt_of(LENTILS) + " iron" * 5000], 5, Event())) == 1
-    model._tokenizer.model_max_length = int(1e30)
-    assert model._longest == 0
+    endless = copied(tiny_t5, tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_t5)
+    tokenizer.model_max_length = int(1e30)
+    tokenizer.save_pretrained(endless)
+    assert Summariser(endless).longest == 0
 
 
 def test_a_model_with_a_last_position_is_never_given_more(tiny_t5: Path, tmp_path: Path) -> None:
@@ -164,14 +185,14 @@ def test_a_model_with_a_last_position_is_never_given_more(tiny_t5: Path, tmp_pat
         )
     ).save_pretrained(tmp_path)  # fmt: skip
     model = Summariser(tmp_path)
-    assert model._longest == 64
+    assert model.longest == 64
     assert len(model.summarise(["iron " * 500, "Milk"], 5, Event())) == 2
 
 
-def test_stop_ends_it_between_tokens(parts: Parts, tiny_t5: Path) -> None:
-    chosen, stop = knobs(parts, digest="seq2seq", summariser=str(tiny_t5)), Event()
+def test_stop_ends_it_between_tokens(parts: Parts, tiny_t5: Path, tmp_path: Path) -> None:
+    endless = copied(tiny_t5, tmp_path, eos_token_id=None)  # writes until its room is full
+    chosen, stop = knobs(parts, digest="seq2seq", summariser=str(endless)), Event()
     model = summariser.load(chosen.settings)
-    model._model.generation_config.eos_token_id = None  # writes until its room is full
     done: list[str] = []
     writing = Thread(target=lambda: done.extend(model.summarise(["Milk"], 100_000, stop)))
     writing.start()
@@ -187,8 +208,6 @@ def test_stop_ends_it_between_tokens(parts: Parts, tiny_t5: Path) -> None:
 def test_a_model_that_cannot_be_had_is_told_and_the_best_sentences_stay(
     parts: Parts, tiny_t5: Path, tmp_path: Path, broken: str
 ) -> None:
-    import shutil
-
     folder = tmp_path / "model"
     if broken != "missing":
         shutil.copytree(tiny_t5, folder)
@@ -241,13 +260,25 @@ def test_a_whole_turn_answers_from_the_summaries(parts: Parts, tiny_t5: Path) ->
     assert turn.citations[0].quote == "Lentils hold iron and protein."
 
 
-def test_it_is_loaded_before_the_first_turn(parts: Parts, tiny_t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for stage in ("_load_embedder", "_load_starter", "_load_llm"):
-        monkeypatch.setattr(Loader, stage, lambda self, progress: None)
-    for model, kept in ((str(tiny_t5), 1), ("/no/such/model", 0)):
-        summariser._loaded.cache_clear()
-        loader = Loader(knobs(parts, digest="seq2seq", summariser=model).settings)
+def test_it_is_loaded_before_the_first_turn(
+    parts: Parts, tiny_t5: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[Path] = []
+
+    def counted(folder: Path, name: str) -> Summariser:
+        loads.append(folder)
+        return Summariser(folder, name)
+
+    monkeypatch.setattr(summariser, "Summariser", counted)
+    monkeypatch.setattr("assistant.parts.load_embedder", lambda *_: WORDS)
+    monkeypatch.setattr("assistant.library.starter.ensure_starter", lambda *_: Path())
+    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda *_: ScriptedLLM())
+    model = copied(tiny_t5, tmp_path)  # which no other test has loaded
+    for name in (str(model), "/no/such/model"):
+        loader = Loader(knobs(parts, digest="seq2seq", summariser=name).settings)
         loader.start()
         loader.wait()
         assert "Summariser" in [stage.name for stage in loader.stages() if stage.done]
-        assert summariser._loaded.cache_info().currsize == kept
+        assert loads == [model]
+    summariser.load(knobs(parts, digest="seq2seq", summariser=str(model)).settings)
+    assert loads == [model]

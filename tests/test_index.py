@@ -16,7 +16,9 @@ from assistant.library import index, shelves
 from assistant.library.corpus import corpus_retriever
 from assistant.library.index import add_documents, list_documents, passages_of, remove_documents
 from assistant.library.shelves import library_names, open_library, open_shelves, own_library, remove_library
+from assistant.library.writer import writing
 from assistant.protocols import silent
+from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import read_manifest
 from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
@@ -440,10 +442,14 @@ def test_a_disk_that_takes_no_more_leaves_the_old_library(settings, folder, tmp_
     assert found(settings, "zebra") == ["The zebra eats grass."]
 
 
-def test_a_full_disk_is_called_that():
-    from assistant.library.writer import _sentence
+def test_a_full_disk_is_called_that(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise jvm.failure()("JVM exception occurred: No space left on device", "java.io.IOException")
 
-    assert _sentence(Path("x"), OSError("java.io.IOException: No space left on device")).startswith("The disk is full")
+    with writing(tmp_path) as writer, monkeypatch.context() as broken:
+        broken.setattr(jvm, "call", full)
+        with pytest.raises(LibraryError, match="The disk is full"):
+            writer.commit({})
 
 
 def test_a_corpus_is_indexed_once_with_its_ids(settings, tmp_path, monkeypatch):

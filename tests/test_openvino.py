@@ -18,8 +18,8 @@ import pytest
 from llm_contract import LLMContract, ask
 
 from assistant.errors import ModelError
-from assistant.llm.backends._openvino_model import converted, read
 from assistant.llm.backends.openvino import OpenVino
+from assistant.llm.engines.openvino_model import converted, read
 from assistant.protocols import LLM, silent
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Messages, Options
@@ -175,7 +175,7 @@ def test_a_converted_model_that_is_cut_short_is_made_again(smollm_path: Path, ma
 def test_two_processes_at_once_make_it_once(smollm_path: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from assistant.llm.backends._openvino_model import converted; from assistant.settings import Settings\n"
+        "from assistant.llm.engines.openvino_model import converted; from assistant.settings import Settings\n"
         "seen = []\n"
         "settings = Settings(data_dir=Path(sys.argv[2]), hub=False)\n"
         "print(converted(Path(sys.argv[1]), settings, lambda done, total: seen.append(done)))\n"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assistant.errors import ModelError
-from assistant.llm.backends._openvino_loop import PIECE, Job, Loop
+from assistant.llm.engines.openvino_loop import PIECE, Job, Loop
 
 END = 0
 

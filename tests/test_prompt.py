@@ -1,10 +1,9 @@
 import re
 
 import pytest
-from jinja2 import UndefinedError, meta
+from jinja2 import Environment, UndefinedError, meta
 from jinja2.exceptions import TemplateNotFound
 
-from assistant.prompting import render as prompt
 from assistant.prompting.render import FOLDER, render
 from assistant.types import Exchange, Message, Passage
 
@@ -37,7 +36,7 @@ NAMES = sorted(str(p.relative_to(FOLDER).with_suffix("")) for p in FOLDER.rglob(
 
 def rendered(name: str, **values: object) -> tuple[Message, ...]:
     source = (FOLDER / f"{name}.j2").read_text(encoding="utf-8")
-    needed = meta.find_undeclared_variables(prompt._environment().parse(source))
+    needed = meta.find_undeclared_variables(Environment().parse(source))
     return render(name, **{key: (VALUES | values)[key] for key in needed})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -40,24 +39,23 @@ def trained(folder: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tmp_path_factory.mktemp("models"))
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A classifier that no other test has read: what was read is kept by its path."""
+    return trained(tmp_path)
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    """The files that were read for a classifier, starting from none that is kept."""
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were read for a classifier."""
     read, load = list[Path](), Classifier.load
 
     def counted(path: Path) -> Classifier:
         read.append(path)
         return load(path)
 
-    quality._loaded.cache_clear()
     monkeypatch.setattr(Classifier, "load", counted)
-    yield read
-    quality._loaded.cache_clear()
+    return read
 
 
 def judging(parts: Parts, path: Path | str, *passages: Passage) -> Parts:

@@ -9,8 +9,9 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from assistant.errors import LibraryError
-from assistant.library.readers import ID_CHARS, _text, read, reader_of, suffixes
+from assistant.library.readers import ID_CHARS, read, reader_of, suffixes
 from assistant.library.readers import docx as word
+from assistant.library.readers.shared import text as shared
 from assistant.text.chunks import Block
 
 
@@ -367,7 +368,7 @@ def test_a_records_title_that_is_none_is_cut(tmp_path, name, line):
     [block] = read(tmp_path / name)
     assert block.title.startswith("all about oats all")
     assert block.title.endswith("…")
-    assert len(block.title) <= _text.TITLE_CHARS
+    assert len(block.title) <= shared.TITLE_CHARS
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.tsv.gz"])
@@ -379,11 +380,11 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch, name):
     (tmp_path / name).write_bytes(gzip.compress(lines[name].encode()))
     (tmp_path / name.removesuffix(".gz")).write_text(lines[name])
     assert len(read(tmp_path / name)) == 30
-    monkeypatch.setattr(_text, "UNPACKED_CHARS", 20_000)
-    assert (tmp_path / name).stat().st_size * _text.UNPACKED_TIMES < 20_000
+    monkeypatch.setattr(shared, "UNPACKED_CHARS", 20_000)
+    assert (tmp_path / name).stat().st_size * shared.UNPACKED_TIMES < 20_000
     assert "unpacks to more than 20,000 characters" in refused(tmp_path / name)
     assert len(read(tmp_path / name.removesuffix(".gz"))) == 30
-    monkeypatch.setattr(_text, "LINE_CHARS", 800)
+    monkeypatch.setattr(shared, "LINE_CHARS", 800)
     assert "a line of more than 800 characters" in refused(tmp_path / name)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assistant.library.readers import read
-from assistant.library.readers._text import TITLE_CHARS
+from assistant.library.readers.shared.text import TITLE_CHARS
 
 
 def page(folder: Path, markup: str, name: str = "a.html") -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assistant.library.readers import read
-from assistant.library.readers._text import TITLE_CHARS
+from assistant.library.readers.shared.text import TITLE_CHARS
 from assistant.text.chunks import chunk
 from tests.test_readers import make_pdf, refused
 

@@ -22,7 +22,7 @@ from assistant import turn as flow
 from assistant.__main__ import app
 from assistant.errors import ChoiceError, ModelError
 from assistant.llm import load as choice
-from assistant.llm.backends._server_engine import Server
+from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
 from assistant.llm.servers.meet import on_this_computer
 from assistant.llm.servers.ollama import Ollama

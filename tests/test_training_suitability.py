@@ -14,7 +14,7 @@ from assistant.judges.suitability.knowledge import Knowledge
 from assistant.training.suitability import tables
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.tables import Group, Tags, load, part_of
-from assistant.training.suitability.train import FALSE_ALARMS, IDLE_ALARMS, _threshold
+from assistant.training.suitability.train import FALSE_ALARMS, IDLE_ALARMS, threshold_of
 from tests.scripted import WordEmbedder
 
 DATA = Path(__file__).parent / "data"
@@ -74,13 +74,11 @@ def test_another_seed_is_another_split_and_the_same_seed_the_same():
 
 def taught() -> tuple[set[str], set[str]]:
     """The facts and the texts of the tables."""
-    rows = tables._read("facts")["groups"].values()
+    rows = tables.read("facts")["groups"].values()
     told = {plain(text) for row in rows for key in ("wordings", "opposite") for text in row.get(key, ())}
-    told |= {plain(text) for text in tables._read("harmless")["facts"]}
-    named = {plain(name) for file in ("foods", "things") for table in tables._read(file).values() for name in table}
-    named |= {
-        plain(name) for name in (*tables._read("sentences")["offers"], *tables._read("sentences")["idle"]["texts"])
-    }
+    told |= {plain(text) for text in tables.read("harmless")["facts"]}
+    named = {plain(name) for file in ("foods", "things") for table in tables.read(file).values() for name in table}
+    named |= {plain(name) for name in (*tables.read("sentences")["offers"], *tables.read("sentences")["idle"]["texts"])}
     return told, named
 
 
@@ -103,11 +101,11 @@ def test_the_labelled_pairs_are_many_and_different_and_not_only_of_things(name: 
 
 
 def test_every_tag_that_clashes_has_an_item_and_every_group_wordings():
-    table = tables._read("facts")
+    table = tables.read("facts")
     tags = {
         word.rstrip("?")
         for file in ("foods", "things")
-        for items in tables._read(file).values()
+        for items in tables.read(file).values()
         for row in items.values()
         for word in row.split()
     } | {word.rstrip("?") for row in table["implies"].values() for word in row.split()}
@@ -155,7 +153,7 @@ def test_tables_that_are_too_small_say_so():
 def test_the_threshold_lets_few_false_alarms_through():
     dev = make(load("dev", SEED, known=True), 400, SEED)
     scores = [(n % 100) / 100 + n / 1e5 for n in range(400)]
-    threshold = _threshold(dev, scores)
+    threshold = threshold_of(dev, scores)
     calm = [score for pair, score in zip(dev, scores, strict=True) if not pair.clash]
     idle = [score for pair, score in zip(dev, scores, strict=True) if pair.recipe in ("harmless", "opposite")]
     assert sum(score > threshold for score in calm) / len(calm) < FALSE_ALARMS + 0.01

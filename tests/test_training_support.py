@@ -15,14 +15,15 @@ from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.judges.pair_model import Curve
 from assistant.judges.support.trained import claimed
+from assistant.protocols import silent
 from assistant.training.support import edits
 from assistant.training.support.edits import WRONG, lightened, names, wronged
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, measured, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.statements import statement
-from assistant.training.support.train import fit, shortcut
+from assistant.training.support.train import fit, shortcut, train
 from assistant.training.support.written import pairs, written
-from assistant.training.trainer import Labelled
+from assistant.training.trainer import Labelled, Plan
 from assistant.types import Passage
 
 pytest_plugins = ["tests.fixtures_relevance"]
@@ -335,9 +336,7 @@ def test_a_judge_is_trained_and_a_training_goes_on(data: Path, tiny_cross_encode
 
 @pytest.mark.parametrize("change", ["broken", "seed"])
 def test_kept_pairs_that_are_not_these_are_told(data: Path, tmp_path: Path, change: str) -> None:
-    from assistant.training.support import train
-
     text = "{" if change == "broken" else json.dumps({"seed": 9, "train": [], "dev": []})
     (tmp_path / "pairs.json").write_text(text)
     with pytest.raises(DataError, match="is broken; remove it" if change == "broken" else "with the seed 9, not 0"):
-        train._made(tmp_path, data, 0, 100)
+        train(tmp_path, Plan(""), data, 100, silent)

@@ -7,21 +7,29 @@ import math
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 import torch
 from llm_contract import QUESTIONS, LLMContract, ask, run
+from transformers import LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 from assistant.errors import ModelError
-from assistant.llm.backends._transformers_engine import Transformers
+from assistant.llm.continuous import SideBySide
 from assistant.llm.dequantise import dequantised
+from assistant.llm.engines.transformers import Transformers
+from assistant.llm.pretrained import load_model
 from assistant.protocols import LLM
 from assistant.settings import LLMSettings, Settings
-from assistant.types import Message, Options
+from assistant.types import Completion, Message, Options
 
 pytestmark = pytest.mark.model
 ROOT = Path(__file__).parents[1]
@@ -50,20 +58,35 @@ class TestNf4Contract(LLMContract):
         return nf4
 
 
-def test_nf4_is_really_four_bits(smollm_folder: Path) -> None:
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The models that engines load from now on."""
+    found: list[Any] = []
+
+    def load(*given: Any) -> Any:
+        found.append(load_model(*given))
+        return found[-1]
+
+    monkeypatch.setattr("assistant.llm.engines.transformers.load_model", load)
+    return found
+
+
+def test_nf4_is_really_four_bits(smollm_folder: Path, loads: list[Any]) -> None:
     # A model that has answered nothing yet: on a CPU, bitsandbytes repacks the weights when they are first used.
-    nf4 = Transformers(smollm_folder, SMALL, "smollm2-135m", "nf4")
-    kinds = {type(module).__name__ for module in nf4._model.modules()}
+    Transformers(smollm_folder, SMALL, "smollm2-135m", "nf4")
+    [model] = loads
+    kinds = {type(module).__name__ for module in model.modules()}
     assert "Linear4bit" in kinds
-    weight = nf4._model.model.layers[0].mlp.up_proj.weight
+    weight = model.model.layers[0].mlp.up_proj.weight
     assert weight.dtype == torch.uint8
     assert weight.quant_state.quant_type == "nf4"
     assert weight.quant_state.nested, "double quantisation"
 
 
-def test_int8_answers(smollm_folder: Path) -> None:
+def test_int8_answers(smollm_folder: Path, loads: list[Any]) -> None:
     llm = Transformers(smollm_folder, LLMSettings(context=512), "int8", "int8")
-    assert llm._model.model.layers[0].mlp.up_proj.weight.dtype == torch.int8
+    [model] = loads
+    assert model.model.layers[0].mlp.up_proj.weight.dtype == torch.int8
     assert run(llm, "What is the capital of France?", max_tokens=8)[-1].text
 
 
@@ -93,88 +116,111 @@ def test_the_score_of_a_reply_is_the_sum_of_its_log_probabilities(bf16: Transfor
     assert bf16.score([(prompt, written.text)], Event()) == [pytest.approx(score, abs=0.1)]
 
 
+@dataclass(frozen=True)
+class Pass:
+    """What the model was given at once: so many rows of so many tokens, filled up by so many."""
+
+    rows: int
+    width: int
+    filling: int
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, before: Callable[[Pass], object] = lambda _: None) -> list[Pass]:
+    """The passes that models make from now on; `before` sees each first, and may fail it."""
+    passes: list[Pass] = []
+    forward = LlamaForCausalLM.forward
+
+    @wraps(forward)
+    def watched(self: LlamaForCausalLM, *given: Any, **more: Any) -> Any:
+        (rows, width), mask = more["input_ids"].shape, more["attention_mask"]
+        passes.append(Pass(rows, width, int((mask == 0).sum())))
+        before(passes[-1])
+        return forward(self, *given, **more)
+
+    monkeypatch.setattr(LlamaForCausalLM, "forward", watched)
+    return passes
+
+
 def test_what_prompts_share_is_read_once(bf16: Transformers, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    feed = Transformers._feed
-
-    def counting(self: Transformers, state: object, ids: torch.Tensor, stop: Event) -> bool:
-        read.append(ids.numel())
-        return feed(self, state, ids, stop)  # type: ignore[arg-type]
-
-    bf16._kept.clear()
-    monkeypatch.setattr(Transformers, "_feed", counting)
-    system = Message("system", "Bread is made of flour, water, salt and time. " * 20)
+    passes = watch(monkeypatch)
+    system = Message("system", "Cheese, which no other test reads of, is made of milk, rennet, salt and time. " * 20)
     prompts = [(system, Message("user", question)) for question in QUESTIONS[:4]]
     length = bf16.count(prompts[0])
     bf16.complete(prompts, Options(1), Event())
-    assert sum(read) < 2 * length
-    read.clear()
+    assert length < sum(one.rows * one.width for one in passes) < 2 * length
+    passes.clear()
     bf16.complete([(system, Message("user", "Who eats it?"))], Options(1), Event())
-    assert sum(read) < 40
+    assert sum(one.rows * one.width for one in passes) < 40
 
 
 def test_prompts_of_one_length_are_read_together(smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=2, piece=1024), "smollm2-135m")
-    widths: list[int] = []
-    read = Transformers._read
-
-    def counting(self: Transformers, prompts: list[list[int]], stop: Event) -> object:
-        widths.append(sum(max(map(len, prompts)) - len(prompt) for prompt in prompts))
-        return read(self, prompts, stop)
-
-    monkeypatch.setattr(Transformers, "_read", counting)
+    passes = watch(monkeypatch)
     story = "Bread is made of flour, water, salt and time. " * 20
     prompts = [ask("What is bread?"), ask(story + "What is it?"), ask("What is salt?"), ask(story + "What is that?")]
     together = llm.complete(prompts, Options(1), Event())
     assert [one.prompt_tokens for one in together] == [llm.count(prompt) for prompt in prompts]
     odds = llm.choose(prompts, ("yes", "no"), Event())
     assert [one.prompt_tokens for one in odds] == [llm.count(prompt) for prompt in prompts]
-    assert len(widths) == 4
-    assert sum(widths) < 20
+    pairs = [one for one in passes if one.rows == 2]
+    assert len(pairs) == 4
+    assert sum(one.filling for one in pairs) < 20
     alone = [llm.choose([prompt], ("yes", "no"), Event())[0].probabilities["yes"] for prompt in prompts]
     assert [one.probabilities["yes"] for one in odds] == pytest.approx(alone, abs=0.1)
 
 
 def test_short_prompts_are_not_filled_up_to_a_long_one(smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=8, piece=64), "smollm2-135m")
-    together: list[int] = []
-    read = Transformers._read
-
-    def counting(self: Transformers, prompts: list[list[int]], stop: Event) -> object:
-        together.append(len(prompts))
-        return read(self, prompts, stop)
-
-    monkeypatch.setattr(Transformers, "_read", counting)
+    passes = watch(monkeypatch)
     long = ask("Bread is made of flour, water, salt and time. " * 20)
     odds = llm.choose([ask("Is it?"), long, ask("Was it?"), ask("Is he?")], ("yes", "no"), Event())
-    assert together == [3, 1]
+    assert [one.rows for one in passes if one.rows > 1] == [3], "the long one is read alone"
     assert [one.prompt_tokens for one in odds][1] == llm.count(long)
 
 
 def test_a_short_reply_does_not_wait_for_a_long_one(bf16: Transformers) -> None:
-    long = bf16.stream(ask("Tell me a long story of a ship."), Options(400), Event())
-    next(long)
+    begun, stop, long = Event(), Event(), list[Completion]()
+
+    def listen() -> None:
+        for piece in bf16.stream(ask("Tell me a long story of a ship."), Options(400), stop):
+            long.append(piece)
+            begun.set()
+
+    listener = Thread(target=listen)
+    listener.start()
+    assert begun.wait(60)
     assert run(bf16, "Say hi.", max_tokens=3)[-1].finish
-    [box] = bf16._together._boxes.values()
-    assert not any(box.get().is_finished() for _ in range(box.qsize()))
-    long.close()
+    stop.set()
+    listener.join()
+    assert long[-1].finish == "cancelled"
 
 
-def test_replies_that_are_written_in_turn_are_the_same(smollm_folder: Path, bf16: Transformers) -> None:
+def test_replies_that_are_written_in_turn_are_the_same(
+    smollm_folder: Path, bf16: Transformers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side_by_side: list[int] = []
+
+    def counted(self: SideBySide, prompt: list[int], most: int, stop: Event) -> Iterator[tuple[int, float]]:
+        side_by_side.append(most)
+        return tokens(self, prompt, most, stop)
+
+    tokens = SideBySide.tokens
+    monkeypatch.setattr(SideBySide, "tokens", counted)
     in_turn = Transformers(smollm_folder, LLMSettings(context=2048, continuous=False))
-    assert in_turn._together is None
-    assert bf16._together is not None
-    assert run(in_turn, QUESTIONS[0], max_tokens=8)[-1].text == run(bf16, QUESTIONS[0], max_tokens=8)[-1].text
+    alone = run(in_turn, QUESTIONS[0], max_tokens=8)[-1].text
+    assert side_by_side == []
+    assert alone == run(bf16, QUESTIONS[0], max_tokens=8)[-1].text
+    assert side_by_side == [8]
 
 
 def test_a_batch_that_fails_is_told_and_the_next_reply_is_written(
     bf16: Transformers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(**_: object) -> None:
+    def failing(*_: object, **__: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     with monkeypatch.context() as broken:
-        broken.setattr(bf16._model, "forward", failing)
+        broken.setattr(LlamaForCausalLM, "forward", failing)
         with pytest.raises(ModelError, match="ask again"):
             run(bf16, "Say hi.", max_tokens=3)
     assert run(bf16, "Say hi.", max_tokens=3)[-1].text
@@ -184,9 +230,9 @@ def test_a_process_ends_though_nobody_closed_the_model(smollm_folder: Path) -> N
     script = f"""
 from pathlib import Path
 from threading import Event
-from assistant.llm.backends._transformers_engine import Transformers
+from assistant.llm.engines.transformers import Transformers
 from assistant.settings import LLMSettings
-from assistant.types import Message, Options
+from assistant.types import Completion, Message, Options
 llm = Transformers(Path({str(smollm_folder)!r}), LLMSettings(context=512))
 print(list(llm.stream((Message("user", "Hi"),), Options(2), Event()))[-1].finish)
 """
@@ -196,29 +242,20 @@ print(list(llm.stream((Message("user", "Hi"),), Options(2), Event()))[-1].finish
 
 
 def test_a_batch_too_large_for_the_memory_is_halved(bf16: Transformers, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[int] = []
-    read = Transformers._read
-
-    def small(self: Transformers, prompts: list[list[int]], stop: Event) -> object:
-        tried.append(len(prompts))
-        if len(prompts) > 1:
+    def small(one: Pass) -> None:
+        if one.rows > most:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return read(self, prompts, stop)
 
-    monkeypatch.setattr(Transformers, "_read", small)
+    most, passes = 1, watch(monkeypatch, small)
     prompts = [ask(question) for question in QUESTIONS[:4]]
     completions = bf16.complete(prompts, Options(2), Event())
     assert [completion.prompt_tokens for completion in completions] == [bf16.count(prompt) for prompt in prompts]
-    assert tried == [4, 2, 1, 1, 2, 1, 1]
-    tried.clear()
+    assert [one.rows for one in passes if one.rows > 1] == [4, 2, 2]
+    passes.clear()
     choices = bf16.choose(prompts, ("yes", "no"), Event())
     assert [choice.prompt_tokens for choice in choices] == [bf16.count(prompt) for prompt in prompts]
-    assert tried == [4, 2, 1, 1, 2, 1, 1]
-
-    def none(*_: object) -> object:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(Transformers, "_read", none)
+    assert [one.rows for one in passes if one.rows > 1] == [4, 2, 2]
+    most = 0
     with pytest.raises(ModelError, match="memory is too small"):
         bf16.complete(prompts[:1], Options(2), Event())
 
@@ -242,15 +279,21 @@ USES = {
 def test_a_pass_that_fails_halfway_leaves_nothing_to_go_on_with(
     bf16: Transformers, monkeypatch: pytest.MonkeyPatch, use: str, failure: Exception, told: type, says: str
 ) -> None:
-    def failing(*_: object, **__: object) -> None:
-        raise failure
+    forward = LlamaDecoderLayer.forward
 
-    prompt = ask("Bread is made of flour, water, salt and time. Is it made of salt?")
-    bf16._kept.clear()
+    @wraps(forward)
+    def failing(self: LlamaDecoderLayer, *given: Any, **more: Any) -> Any:
+        if self.self_attn.layer_idx == 15:
+            raise failure
+        return forward(self, *given, **more)
+
+    fact = Message("system", "Bread is made of flour, water, salt and time, and of nothing else that anybody knows of.")
+    prompt = (fact, Message("user", "Is it made of salt?"))
     [before] = bf16.choose([prompt], ("yes", "no"), Event())
-    bf16._kept.clear()
+    # what begins alike goes on with what was kept of it, so that the rest of the prompt has to be read again
+    bf16.choose([(replace(fact, content=fact.content[:60]), Message("user", "Is it?"))], ("yes", "no"), Event())
     with monkeypatch.context() as broken:
-        broken.setattr(bf16._model.model.layers[15], "forward", failing)
+        broken.setattr(LlamaDecoderLayer, "forward", failing)
         with pytest.raises(told, match=says):
             USES[use](bf16, prompt)
     [after] = bf16.choose([prompt], ("yes", "no"), Event())
@@ -261,7 +304,7 @@ def test_another_model_of_the_same_name_and_size_is_dequantised_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assistant.llm.gguf.header", lambda _: {})
-    monkeypatch.setattr("assistant.llm.dequantise._convert", lambda path, folder: shutil.copytree(path.parent, folder))
+    monkeypatch.setattr("assistant.llm.dequantise.convert", lambda path, folder: shutil.copytree(path.parent, folder))
     folders = []
     for end in (b"one", b"two"):
         model = tmp_path / end.decode() / "model.gguf"
@@ -286,7 +329,7 @@ def test_a_folder_that_dequantised_weights_cannot_be_written_to_is_told(
 def test_dequantising_is_done_once(smollm_path: Path, smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from assistant.settings import load
 
-    monkeypatch.setattr("assistant.llm.dequantise._convert", lambda *_: pytest.fail("converted again"))
+    monkeypatch.setattr("assistant.llm.dequantise.convert", lambda *_: pytest.fail("converted again"))
     assert dequantised(smollm_path, load()) == smollm_folder
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from sqlalchemy import Engine
 
 from assistant.chat import BROKEN, Chat
 from assistant.errors import ModelError, SequiturError, SettingsError, StoreError
 from assistant.protocols import Parts
-from assistant.store import conversations as module
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import VERSION, connect
 from assistant.types import Answer, Candidate, Choices, Turn, TurnEvent
@@ -29,21 +29,32 @@ Start = Callable[..., tuple[Chat, Conversations]]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Conversations:
-    return Conversations(connect(f"sqlite:///{tmp_path / 'chats.sqlite3'}"))
+def engine(tmp_path: Path) -> Engine:
+    return connect(f"sqlite:///{tmp_path / 'chats.sqlite3'}")
 
 
 @pytest.fixture
-def start(parts: Parts, store: Conversations) -> Start:
+def store(engine: Engine) -> Conversations:
+    return Conversations(engine)
+
+
+@pytest.fixture
+def start(parts: Parts, engine: Engine, store: Conversations) -> Start:
     def make(*replies: object) -> tuple[Chat, Conversations]:
         source = Given(replace(parts, llm=ScriptedLLM(list(replies))))
-        return Chat(store, Ptkb(store._engine), source), store
+        return Chat(store, Ptkb(engine), source), store
 
     return make
 
 
 def said(utterance: str, reply: str = "", **fields: object) -> Turn:
     return Turn(utterance, answer=Answer(reply) if reply else None, status="done", **fields)  # type: ignore[arg-type]
+
+
+def written_by_another(engine: Engine) -> None:
+    """Make all turns look as if another process had written them."""
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE turns SET process = 'another'")
 
 
 def talk(store: Conversations, *turns: Turn) -> str:
@@ -148,9 +159,9 @@ def test_nobody_touches_the_versions_of_somebody_else(store: Conversations) -> N
 
 def test_a_database_of_before_versions_is_taken_over_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "old.sqlite3"
-    old, before = said("one", "1"), Conversations(connect(f"sqlite:///{file}"))
-    made = talk(before, old)
-    before._engine.dispose()
+    old, engine = said("one", "1"), connect(f"sqlite:///{file}")
+    made = talk(Conversations(engine), old)
+    engine.dispose()
     with sqlite3.connect(file) as raw:
         raw.execute("DROP TABLE versions")
         raw.execute("UPDATE schema_version SET version = 1")
@@ -308,13 +319,11 @@ def test_a_conversation_deleted_while_two_are_compared_ends_it(start: Start) -> 
         next(chat.compare("me", store.new("me").id, old.id, ("concat", "post_fusion"), Choices(), Event()))
 
 
-def test_a_comparison_that_a_killed_process_left_has_stopped(
-    store: Conversations, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_that_a_killed_process_left_has_stopped(store: Conversations, engine: Engine) -> None:
     old, half = said("one", "1"), Turn("one", answer=Answer("half"))
     made = talk(store, old)
     store.save_turn("me", made, half, Version(old.id, 1))
-    monkeypatch.setattr(module, "_PROCESS", "another")
+    written_by_another(engine)
     assert store.get("me", made).compared == {old.id: (replace(half, status="stopped"),)}
 
 

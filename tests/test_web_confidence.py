@@ -14,7 +14,7 @@ from assistant.steps.own import unbacked
 from assistant.store.conversations import Conversation
 from assistant.types import Answer, Choices, Citation, Confidence, Passage, Relevance, Turn, now
 from assistant.web import render
-from assistant.web.chat import _picked
+from assistant.web.chat import picked
 from assistant.web.confidence import about_passage, about_set, number, verdict
 from assistant.web.tab import Tab
 from assistant.wording.views import events, headline, instead
@@ -145,10 +145,10 @@ def test_what_was_read_and_gave_no_answer_is_folded_and_labelled_as_well() -> No
     assert "<details" in panel
 
 
-def test_another_answer_can_be_picked_and_nothing_else() -> None:
+def test_another_answer_can_bepicked_and_nothing_else() -> None:
     usual = Choices(strategy="concat", below="ask")
-    assert _picked(Tab("me", data={"below": "own"}), usual) == replace(usual, below="own")
-    assert _picked(Tab("me", data={"strategy": "summary"}), usual) == replace(usual, strategy="summary")
-    assert _picked(Tab("me"), usual) == usual
+    assert picked(Tab("me", data={"below": "own"}), usual) == replace(usual, below="own")
+    assert picked(Tab("me", data={"strategy": "summary"}), usual) == replace(usual, strategy="summary")
+    assert picked(Tab("me"), usual) == usual
     with pytest.raises(SettingsError, match="reload the page"):
-        _picked(Tab("me", data={"below": "guess"}), usual)
+        picked(Tab("me", data={"below": "guess"}), usual)

@@ -37,7 +37,7 @@ def end_with(command: Callable[[], object]) -> NoReturn:
     status = _status(command)
     signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))  # whoever can't wait for the closing
     status = _status(_opened.close) or status
-    atexit._run_exitfuncs()  # what Python itself would call now
+    atexit._run_exitfuncs()  # noqa: SLF001 - what Python itself would call now
     os._exit(_flushed() or status)
 
 

@@ -143,7 +143,7 @@ def _measures(scores: DataFrame, seed: int) -> Summary:
     found: Summary = {
         **means({name: scores[name].tolist() for name in MEASURES}, seed),
         **{name: int(scores[name].sum()) for name in ("empty", "failed", "pooled")},
-        "recall": [asdict(mean(of.tolist(), seed)) for _, of in recalls.items()],
+        "recall": [asdict(mean(recalls[iteration].tolist(), seed)) for iteration in recalls],
     }
     if scores["unanswerable"].any():
         of = unknown_scores(scores["unknown"].astype(bool).tolist(), scores["unanswerable"].tolist(), seed)

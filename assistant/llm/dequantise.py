@@ -18,12 +18,13 @@ def dequantised(path: Path, settings: Settings) -> Path:
     """
     kind = gguf.header(path).get("general.architecture")
     try:
-        return made_once(path, "bf16", settings, lambda folder: _convert(path, folder))
+        return made_once(path, "bf16", settings, lambda folder: convert(path, folder))
     except (ValueError, KeyError, RuntimeError, OSError) as error:
         raise ModelError(f"{path} (architecture {kind}) can't be converted for transformers: {error}.") from error
 
 
-def _convert(path: Path, folder: Path) -> None:
+def convert(path: Path, folder: Path) -> None:
+    """Write the bf16 weights and the tokenizer of a GGUF file into a folder, as transformers loads them."""
     import torch  # noqa: PLC0415 - takes seconds to import
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig  # noqa: PLC0415
     from transformers.utils import logging  # noqa: PLC0415

@@ -52,6 +52,12 @@ class Summariser:
                 " another one, or turn.digest to extractive."
             ) from error
 
+    @property
+    def longest(self) -> int:
+        """Tokens that the model reads at most, or 0 for no end: T5's positions have none."""
+        known = (self._tokenizer.model_max_length, getattr(self._model.config, "max_position_embeddings", None))
+        return min((length for length in known if length and length < 1 << 20), default=0)
+
     def summarise(self, texts: Sequence[str], room: int, stop: Event) -> list[str]:
         """A summary of each text, of at most `room` tokens, always the likeliest; "" for those that `stop` overtook.
 
@@ -66,7 +72,7 @@ class Summariser:
         if stop.is_set():
             return [""] * len(texts)
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        cut = {"truncation": True, "max_length": self._longest} if self._longest else {}
+        cut = {"truncation": True, "max_length": self.longest} if self.longest else {}
         with self._lock, torch.inference_mode():
             read = self._tokenizer(clean, padding=True, return_tensors="pt", **cut).to(self._model.device)
             ids = self._model.generate(
@@ -80,12 +86,6 @@ class Summariser:
             return [""] * len(texts)
         written: list[str] = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
         return [" ".join(text.split()) for text in written]
-
-    @property
-    def _longest(self) -> int:
-        """Tokens that the model reads at most, or 0 for no end: T5's positions have none."""
-        known = (self._tokenizer.model_max_length, getattr(self._model.config, "max_position_embeddings", None))
-        return min((length for length in known if length and length < 1 << 20), default=0)
 
 
 def load(settings: Settings, progress: Progress = silent) -> Summariser:

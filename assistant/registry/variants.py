@@ -1,8 +1,7 @@
 """Finds what there is of a kind by its files, so that adding one needs no list to be kept.
 
 `assistant/strategies/concat_pf.py` is the strategy "concat_pf"; what a file of a kind has to have, its package tells.
-Helpers stand beside them under names that begin with "_", or in folders of their own. Names are told without importing
-anything, since the settings are made of them.
+Helpers stand in folders of their own. Names are told without importing anything, since the settings are made of them.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _PACKAGES: dict[Kind, str] = {
 def names(kind: Kind) -> list[str]:
     """The variants there are, in alphabetical order."""
     folder = Path(__file__).parents[1].joinpath(*_PACKAGES[kind].split("."))
-    found = (one.name for one in pkgutil.iter_modules([str(folder)]) if not one.ispkg and not one.name.startswith("_"))
+    found = (one.name for one in pkgutil.iter_modules([str(folder)]) if not one.ispkg)
     # no file of Python's can be called as llama.cpp is
     return sorted(name.replace("_", ".") if kind == "backends" else name for name in found)
 

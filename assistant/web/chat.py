@@ -60,7 +60,7 @@ class Talk:
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
         """Answer an earlier message anew, by another strategy or in spite of its passages where that was picked."""
-        turn_id, choices = tab.text("turn"), _picked(tab, self._choices(tab.user))
+        turn_id, choices = tab.text("turn"), picked(tab, self._choices(tab.user))
 
         def answering(stop: Event) -> Iterator[Turn]:
             return self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)
@@ -255,7 +255,7 @@ def _same_reply(conversation: Conversation, turn_id: str, run: Run) -> bool:
     return place >= 0 and place == conversation.place(run.place.of)
 
 
-def _picked(tab: Tab, usual: Choices) -> Choices:
+def picked(tab: Tab, usual: Choices) -> Choices:
     """A user's choices, but for what the event picks instead.
 
     Raises:

@@ -54,7 +54,8 @@ def user_of(request: gr.Request) -> str:
 
 def tab_of(event: gr.EventData, request: gr.Request) -> Tab:
     """The event, as the browser sent it: nothing in it but the user can be trusted."""
-    data: dict[str, Any] = event._data if isinstance(event._data, dict) else {}
+    sent = event._data  # noqa: SLF001 - as a whole, gradio gives it under no other name
+    data: dict[str, Any] = sent if isinstance(sent, dict) else {}
     shown = {name: str(data.get(name, ""))[:200] for name in ("conversation", "looked", "search")}
     return Tab(user_of(request), request.session_hash or "", **shown, data=data)
 

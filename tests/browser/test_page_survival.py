@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
+from assistant.store.database import connect
+from tests.browser import fake
 from tests.browser.conftest import Site, opened, site_in, tab
 
 ROOT = Path(__file__).parents[2]
@@ -136,14 +138,21 @@ def test_a_model_that_stands_in_for_another_is_told(page: Page, site: Site) -> N
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> Iterator[Site]:
+def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A page of its own, without free space in its database, whose file SQLite itself refuses to let grow."""
+    engines: list[Engine] = []
+
+    def kept(url: str) -> Engine:
+        engines.append(connect(url))
+        return engines[-1]
+
+    monkeypatch.setattr(fake, "connect", kept)
     site = site_in(tmp_path)
 
     def limit(connection: sqlite3.Connection, *_: object) -> None:
         connection.execute("PRAGMA max_page_count=1")
 
-    event.listen(site.house.conversations._engine, "checkout", limit)
+    event.listen(engines[0], "checkout", limit)
     yield site
     site.server.close()
 

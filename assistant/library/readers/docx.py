@@ -13,7 +13,7 @@ from docx.table import Table
 from docx.text.paragraph import Paragraph
 
 from assistant.errors import LibraryError
-from assistant.library.readers._text import Piece, row_line, tidy, title_of, under_headings
+from assistant.library.readers.shared.text import Piece, row_line, tidy, title_of, under_headings
 from assistant.text.chunks import Block
 
 SUFFIXES = (".docx",)
@@ -68,9 +68,9 @@ def _is_heading(paragraph: Paragraph) -> bool:
 
 def _rows(table: Table) -> Iterator[str]:
     for row in table.rows:
-        # A merged cell is given once for each column that it spans; it is the same element of the file.
-        cells = {cell._tc: cell for cell in row.cells}
-        yield row_line(tidy(cell.text) for cell in cells.values())
+        # A merged cell is given once for each column that it spans; it is the same object.
+        cells = list(dict.fromkeys(row.cells))
+        yield row_line(tidy(cell.text) for cell in cells)
         # What a cell says is its paragraphs; a table in it follows the row.
-        for inner in (inner for cell in cells.values() for inner in cell.tables):
+        for inner in (inner for cell in cells for inner in cell.tables):
             yield from _rows(inner)

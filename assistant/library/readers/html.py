@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 from bs4.dammit import EncodingDetector
 from bs4.element import NavigableString, Tag
 
-from assistant.library.readers._text import WESTERN, Piece, load_text, row_line, tidy, title_of, under_headings
+from assistant.library.readers.shared.text import WESTERN, Piece, load_text, row_line, tidy, title_of, under_headings
 from assistant.text.chunks import Block
 
 SUFFIXES = (".html", ".htm", ".xhtml")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.errors import LibraryError
-from assistant.library.readers._text import load_lines, title_line
+from assistant.library.readers.shared.text import load_lines, title_line
 from assistant.text.chunks import Block
 from assistant.text.sentences import clean
 

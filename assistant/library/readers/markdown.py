@@ -9,7 +9,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 from assistant.library.readers import html
-from assistant.library.readers._text import load_text, title_of
+from assistant.library.readers.shared.text import load_text, title_of
 from assistant.text.chunks import Block
 
 SUFFIXES = (".md", ".markdown")

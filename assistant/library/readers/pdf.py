@@ -13,7 +13,7 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from assistant.errors import LibraryError
-from assistant.library.readers._text import paragraphs, tidy, title_line, title_of
+from assistant.library.readers.shared.text import paragraphs, tidy, title_line, title_of
 from assistant.text.chunks import Block
 from assistant.text.sentences import sentences
 

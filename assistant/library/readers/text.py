@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from assistant.library.readers._text import load_text, paragraphs, title_of
+from assistant.library.readers.shared.text import load_text, paragraphs, title_of
 from assistant.text.chunks import Block
 
 SUFFIXES = (".txt", ".text")

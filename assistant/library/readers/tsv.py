@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from assistant.errors import LibraryError
-from assistant.library.readers._text import LINE_CHARS, load_lines, tidy, title_line
+from assistant.library.readers.shared.text import LINE_CHARS, load_lines, tidy, title_line
 from assistant.text.chunks import Block
 
 SUFFIXES = (".tsv", ".tsv.gz")

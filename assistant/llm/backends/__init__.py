@@ -1,6 +1,7 @@
 """One file a backend: what runs a language model. A module here looks as `Module` says; adding one is adding a file.
 
-Its class is an `Engine` and passes `LLMContract` (tests/llm_contract.py); helpers stand beside it as `_NAME_*.py`.
+Its class is an `Engine` and passes `LLMContract` (tests/llm_contract.py); parts of it that deserve a file of their own
+stand in `llm/engines`.
 Choosing imports every module, so the libraries that run models are imported when one is loaded.
 """
 

@@ -21,10 +21,10 @@ import psutil
 from assistant.errors import ModelError
 from assistant.llm.apart import Apart
 from assistant.llm.backends import Wanted
-from assistant.llm.backends._openvino_logits import Logits
-from assistant.llm.backends._openvino_loop import PIECE, Job, Loop
-from assistant.llm.backends._openvino_model import MODEL, converted, read
 from assistant.llm.control import defuse
+from assistant.llm.engines.openvino_logits import Logits
+from assistant.llm.engines.openvino_loop import PIECE, Job, Loop
+from assistant.llm.engines.openvino_model import MODEL, converted, read
 from assistant.llm.pages import let_go
 from assistant.llm.processor import has_avx2, has_matrix_units, has_wide_vectors
 from assistant.llm.reply import Reply, growing, written

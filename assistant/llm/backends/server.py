@@ -24,7 +24,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
     Raises:
         ModelError: it doesn't answer, has no such model, or can't do what is needed; the message says what to do.
     """
-    from assistant.llm.backends._server_engine import Server  # noqa: PLC0415 - takes a second to import
+    from assistant.llm.engines.server import Server  # noqa: PLC0415 - takes a second to import
 
     engine = Server(settings.llm)
     try:
@@ -41,7 +41,7 @@ def load_or_wait(chosen: LLMSettings, tell: Callable[[str], None]) -> Engine:
     Raises:
         ModelError: there is no such address.
     """
-    from assistant.llm.backends._server_engine import Server  # noqa: PLC0415
+    from assistant.llm.engines.server import Server  # noqa: PLC0415
 
     engine = Server(chosen)
     try:

@@ -25,7 +25,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
     Raises:
         ModelError: see `Transformers`, or the file can't be dequantised.
     """
-    from assistant.llm.backends._transformers_engine import Transformers  # noqa: PLC0415 - takes seconds to import
+    from assistant.llm.engines.transformers import Transformers  # noqa: PLC0415 - takes seconds to import
 
     if path.is_file():
         from assistant.llm.dequantise import dequantised  # noqa: PLC0415

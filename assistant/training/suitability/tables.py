@@ -138,8 +138,8 @@ def load(part: Part, seed: int, *, known: bool = False) -> Tables:
         known: for "dev" and "test", the groups that training has, with their held-out wordings, in place of the
             groups that it lacks.
     """
-    foods, things, frames, sentences = (_read(name) for name in ("foods", "things", "frames", "sentences"))
-    implied = _read("facts")["implies"]
+    foods, things, frames, sentences = (read(name) for name in ("foods", "things", "frames", "sentences"))
+    implied = read("facts")["implies"]
 
     def ours(entries: Iterable[str]) -> tuple[str, ...]:
         return tuple(entry for entry in entries if part in ("all", part_of(entry, seed)))
@@ -157,14 +157,14 @@ def load(part: Part, seed: int, *, known: bool = False) -> Tables:
         frames={kind: _frames(frames, kind, ours) for kind in kinds},
         offers=tuple(items(sentences["offers"], "sentence")),
         idle=ours(sentences["idle"]["texts"]),
-        harmless=ours(_read("harmless")["facts"]),
+        harmless=ours(read("harmless")["facts"]),
         prefixes=tuple(frames["prefixes"]["facts"]),
     )
 
 
 def _groups(part: Part, seed: int, known: bool) -> tuple[Group, ...]:
     """The groups of a part with all their wordings; the groups of training, with the wordings of the part."""
-    table = _read("facts")
+    table = read("facts")
     among_training = known or part in ("train", "all")
     found = []
     for name, row in table["groups"].items():
@@ -182,7 +182,7 @@ def _groups(part: Part, seed: int, known: bool) -> tuple[Group, ...]:
 
 
 def _ingredients(ours: Any, implied: Mapping[str, str]) -> Ingredients:
-    table = _read("ingredients")
+    table = read("ingredients")
     tags = {name: Tags.parse(text, implied) for name, text in table["tags"].items()}
     return Ingredients(
         names=ours(table["names"]),
@@ -196,7 +196,7 @@ def _ingredients(ours: Any, implied: Mapping[str, str]) -> Ingredients:
 
 def _naming(kinds: Iterable[str], ours: Any) -> dict[str, Naming]:
     """How facts name things, a kind each; of food as of ingredients."""
-    named, eaten = _read("facts")["named"], _read("ingredients")
+    named, eaten = read("facts")["named"], read("ingredients")
     rows = {kind: named.get(kind, eaten) for kind in kinds}
     return {kind: Naming(tuple(ours(row["facts"])), tuple(ours(row["opposites"]))) for kind, row in rows.items()}
 
@@ -209,5 +209,6 @@ def _frames(table: Mapping[str, Any], kind: str, ours: Any) -> Frames:
 
 
 @cache
-def _read(name: str) -> dict[str, Any]:
+def read(name: str) -> dict[str, Any]:
+    """A table as it stands in its file, unsplit."""
     return tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))

@@ -68,7 +68,7 @@ def train(folder: Path, embedder: Embedder, seed: int) -> dict[str, Any]:
         f"the recipe's development pairs, seed {seed}: at most {FALSE_ALARMS:.0%} of those without a clash "
         f"count as one, and {IDLE_ALARMS:.0%} of those whose facts rule nothing out"
     )
-    threshold = _threshold(dev, _scores(part, dev))
+    threshold = threshold_of(dev, _scores(part, dev))
     whole = taught(load("all", seed), embedder, seed)
     replace(whole, mix=part.knowledge.mix, threshold=threshold, chosen_on=about).save(folder)
     test = {name: _measured(part, some, threshold) for name, some in held_out("test", seed).items()}
@@ -304,7 +304,7 @@ def _capital(text: str) -> str:
 _IDLE = ("harmless", "opposite")
 
 
-def _threshold(dev: Sequence[Pair], scores: Sequence[float]) -> float:
+def threshold_of(dev: Sequence[Pair], scores: Sequence[float]) -> float:
     """The lowest with few enough false alarms, over all pairs without a clash and over facts that rule nothing out."""
     calm = [score for pair, score in zip(dev, scores, strict=True) if not pair.clash]
     idle = [score for pair, score in zip(dev, scores, strict=True) if pair.recipe in _IDLE]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from assistant.llm.backends._openvino_model import MODEL
+from assistant.llm.engines.openvino_model import MODEL
 from assistant.llm.words import overlap
 
 _PIECE = 256

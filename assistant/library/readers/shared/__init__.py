@@ -1,0 +1,1 @@
+"""What several readers have in common."""
