@@ -102,8 +102,8 @@ class FactSettings(Section):
     few: int = Field(
         0,
         ge=0,
-        description="where all facts together have at most so many characters, all are used, whatever they are about "
-        "(800 are some 200 tokens); 0 = they are always ranked",
+        description="where all facts together have at most so many characters, the model that answers is told all, "
+        "whatever they are about (800 are some 200 tokens); 0 = it is told only those that are used",
     )
     constraints: bool = Field(
         True,

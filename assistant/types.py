@@ -127,9 +127,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class RankedFact:
-    """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether the turn was given it.
+    """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether it matters for the turn.
 
-    `shows` says whether the answer depends on it; None where nobody looked.
+    `told` says whether the model that answers is told it all the same, since there are few. `shows` says whether the
+    answer depends on it; None where nobody looked.
     """
 
     id: str
@@ -137,6 +138,7 @@ class RankedFact:
     relevance: float
     used: bool
     shows: bool | None = None
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -503,8 +505,13 @@ class Retrieved(Asked):
 
     @property
     def used_facts(self) -> tuple[str, ...]:
-        """The texts of the facts that this turn was given, most relevant first."""
+        """The texts of the facts that matter for this turn, most relevant first."""
         return tuple(fact.text for fact in self.facts if fact.used)
+
+    @property
+    def told_facts(self) -> tuple[str, ...]:
+        """The texts of the facts that the model is told, most relevant first: those that matter, or all if few."""
+        return tuple(fact.text for fact in self.facts if fact.used or fact.told)
 
     @property
     def contextual(self) -> str:

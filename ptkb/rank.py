@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
@@ -43,7 +44,7 @@ def rank(
 ) -> tuple[RankedFact, ...]:
     """The facts that are on, most relevant first; at most `most` are used, those with `threshold` or more.
 
-    All are used where their texts together have at most `few` characters.
+    All are told to the model where their texts together have at most `few` characters.
 
     The relevance of a fact is its cosine to the utterance or, weighed down, to what was said just before, whichever is
     greatest. So a follow-up ("Is the second one better?") keeps the facts of its topic.
@@ -52,9 +53,9 @@ def rank(
     if not on:
         return ()
     scores = relevance([fact.text for fact in on], utterance, history, embedder)
-    if sum(len(fact.text) for fact in on) <= few:
-        return ranked_by(scores, on, -np.inf, len(on))
-    return ranked_by(scores, on, threshold, most)
+    ranked = ranked_by(scores, on, threshold, most)
+    told = sum(len(fact.text) for fact in on) <= few
+    return tuple(replace(fact, told=told) for fact in ranked)
 
 
 def ranked_by(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from assistant.protocols import Embedder
 from assistant.settings import FactSettings
-from assistant.types import Exchange, Fact, now
+from assistant.types import Exchange, Fact, Turn, now
 from ptkb.rank import DECAY, LAST_REPLY, SAME_TOPIC, VectorCache, rank
 
 NEVER, ALWAYS = 1.0, -1.0
@@ -56,10 +56,13 @@ def test_no_more_than_the_most_are_used(compass: Compass) -> None:
     assert not any(fact.used for fact in rank(facts("10"), "0", (), compass, ALWAYS, most=0))
 
 
-def test_few_facts_are_all_used_and_many_are_ranked(compass: Compass) -> None:
+def test_few_facts_are_all_told_and_many_are_ranked(compass: Compass) -> None:
     mine = [*facts("10", "170"), *facts("20", on=False)]
-    assert [fact.used for fact in rank(mine, "0", (), compass, NEVER, 1, few=5)] == [True, True]
-    assert [fact.used for fact in rank(mine, "0", (), compass, NEVER, 1, few=4)] == [False, False]
+    assert [fact.told for fact in rank(mine, "0", (), compass, NEVER, 1, few=5)] == [True, True]
+    few_and_none_used = rank(mine, "0", (), compass, NEVER, 1, few=4)
+    assert [fact.told for fact in few_and_none_used] == [False, False]
+    assert Turn("?", facts=few_and_none_used).told_facts == ()
+    assert len(Turn("?", facts=rank(mine, "0", (), compass, NEVER, 1, few=5)).told_facts) == 2
 
 
 def test_facts_that_are_off_are_left_out(compass: Compass) -> None:

@@ -31,7 +31,7 @@ def judged(
 
     The nearest passage is read first, the next only for sentences that are not supported yet, and two together last.
     """
-    given = " ".join(turn.used_facts)
+    given = " ".join(turn.told_facts)
     beside = [_beside(found) for found in evidence]
     found: list[list[Finding]] = [[] for _ in texts]
     for place in range(READ + 1):

@@ -32,8 +32,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if turn.facts and turn.answer and not stop.is_set():
         asked = turn.question if turn.history else turn.utterance
         ruled = {one.fact for one in turn.left_out}
-        gained = gains(turn.used_facts, asked, read(turn.answer.text).text, parts.embedder)
-        shows = dict(zip(turn.used_facts, (gained >= GAIN).tolist(), strict=True)) | dict.fromkeys(ruled, True)
+        gained = gains(turn.told_facts, asked, read(turn.answer.text).text, parts.embedder)
+        shows = dict(zip(turn.told_facts, (gained >= GAIN).tolist(), strict=True)) | dict.fromkeys(ruled, True)
         turn = replace(turn, facts=tuple(replace(fact, shows=shows.get(fact.text)) for fact in turn.facts))
     yield turn
 

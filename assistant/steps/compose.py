@@ -18,7 +18,7 @@ _ROOM = 320
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, written with the facts that matter here and the last exchanges in view."""
     history = recent(turn.history, exchanges=4, chars=1200)
-    messages, cuts = fit("write", parts.llm, _ROOM, history=history, facts=turn.used_facts, utterance=turn.utterance)
+    messages, cuts = fit("write", parts.llm, _ROOM, history=history, facts=turn.told_facts, utterance=turn.utterance)
     turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
         if completion.read:

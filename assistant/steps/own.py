@@ -19,7 +19,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds an `answer` from the model's own knowledge; unknown where the model doesn't know either."""
     form = turn.choices.form
     room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
-    messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.used_facts, question=turn.question)
+    messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.told_facts, question=turn.question)
     turn = replace(turn, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
         if completion.read:

@@ -74,5 +74,5 @@ def _text(asked: Asked, turn: Turn) -> str:
 
 
 def _prompt(turn: Turn, passage: Passage, parts: Parts, room: int) -> Messages:
-    values = {"passage": passage, "facts": turn.used_facts, "question": turn.question}
+    values = {"passage": passage, "facts": turn.told_facts, "question": turn.question}
     return fit(f"{turn.choices.form}/post_fusion", parts.llm, room, **values)[0]

@@ -21,7 +21,7 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> It
     """Adds `answer`, streamed, as `prompt` makes it of the question and what else is given."""
     form = turn.choices.form
     room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
-    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, facts=turn.used_facts, question=turn.question, **given)
+    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, facts=turn.told_facts, question=turn.question, **given)
     turn = replace(turn, cuts=turn.cuts + cuts)
     completion = Completion("")
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
