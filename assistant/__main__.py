@@ -23,6 +23,10 @@ COMMANDS = {
         "Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer.",
     ),
     "serve": ("assistant.commands.serve:serve", "Serve Sequitur's page, and load the models meanwhile."),
+    "mcp": (
+        "assistant.commands.mcp:mcp",
+        "Answer programs that speak the Model Context Protocol, with one tool, `ask`; they start this command.",
+    ),
     "index": (
         "assistant.commands.index:index",
         "Index documents, so that they can be asked about with --library.",
@@ -38,7 +42,10 @@ COMMANDS = {
     ),
     "models": ("assistant.commands.models:app", "List, fetch and verify the models that Sequitur knows."),
     "facts": ("assistant.commands.facts:app", "What the assistant knows about you."),
-    "users": ("assistant.commands.users:app", "Logins for a page that other computers can reach."),
+    "users": (
+        "assistant.commands.users:app",
+        "Logins for a page that other computers can reach, and tokens for programs.",
+    ),
     "evaluate": ("assistant.commands.evaluate:app", "Measure answers, rankings and rewriting on real data."),
     "train": ("assistant.commands.train:app", "Train the parts that learn."),
     "bench": ("benchmarks.commands:app", "Measure speed and memory."),

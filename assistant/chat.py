@@ -84,6 +84,16 @@ class Chat:
             Place(user, conversation), self._new(Place(user, conversation), utterance, earlier, choices), stop
         )
 
+    def once(
+        self, user: str, utterance: str, history: Sequence[Exchange], choices: Choices, stop: Event
+    ) -> Iterator[Turn]:
+        """Answer an utterance that belongs to no conversation: the user's facts are known, and nothing is saved.
+
+        Raises:
+            SequiturError: before the first snapshot, if the message can't be answered as it stands.
+        """
+        return self._once_ready(user, self._knowing(user, Turn(utterance, tuple(history), choices=choices)), stop)
+
     def again(self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Answer an earlier utterance anew, as if what followed had not been said; what followed stays as it is.
 

@@ -1,16 +1,22 @@
-"""`users`: who may log in to a page that other computers can reach."""
+"""`users`: who may log in to a page that other computers can reach, and the tokens of users' programs."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.errors import SettingsError
 from assistant.store.database import connect
-from assistant.store.users import Logins, checked_name, checked_password, hash_password
+from assistant.store.tokens import AccessToken, AccessTokens
+from assistant.store.users import ME, Logins, checked_name, checked_password, hash_password, kept_name
 
-app = typer.Typer(help="Logins for a page that other computers can reach.", no_args_is_help=True)
+app = typer.Typer(
+    help="Logins for a page that other computers can reach, and tokens for programs.", no_args_is_help=True
+)
 Name = Annotated[str, typer.Argument(help="The user's name, as it is typed to log in.")]
 
 
@@ -31,9 +37,35 @@ def list_(settings: SettingsFile = None, data_dir: DataDir = None) -> None:
 
 @app.command()
 def remove(name: Name, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
-    """Let a user log in no more, and end the user's log-ins; conversations and facts stay."""
+    """Let a user log in no more, and end the user's log-ins and tokens; conversations and facts stay."""
     _logins(settings, data_dir).remove(name)
+    _tokens(settings, data_dir).revoke_all(kept_name(name))
     talk.print(f"{name} can't log in any more, and is logged out.", markup=False)
+
+
+@app.command()
+def token(
+    name: Annotated[str, typer.Argument(help=f"Whose token: a user, or '{ME}' on a page without logins.")],
+    label: Annotated[str, typer.Option(help="What the token is for.")] = "",
+    list_: Annotated[bool, typer.Option("--list", help="List the user's tokens instead.")] = False,
+    revoke: Annotated[
+        str | None, typer.Option(metavar="ID", help="Revoke this token instead.", show_default=False)
+    ] = None,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make a token by which a user's programs ask the API, and print it: it is shown this once."""
+    name, tokens = kept_name(name), _tokens(settings, data_dir)
+    if revoke is not None:
+        tokens.revoke(name, revoke)
+        talk.print(f"The token {revoke} lets nobody in any more.", markup=False)
+    elif list_:
+        _show(tokens.list(name))
+    else:
+        if name not in _logins(settings, data_dir).users():
+            raise SettingsError(f"The page serves no user '{name}'; `users list` shows who there is.")
+        typer.echo(tokens.make(name, label))
+        talk.print("Keep it: it can't be shown again.")
 
 
 @app.command("hash")
@@ -45,6 +77,17 @@ def hash_() -> None:
 def _password() -> str:
     password: str = typer.prompt("Password", hide_input=True, confirmation_prompt="The same again", err=True)
     return checked_password(password)
+
+
+def _show(tokens: list[AccessToken]) -> None:
+    table = Table("id", "label", "created", "last used", box=None)
+    for one in tokens:
+        table.add_row(one.id, Text(one.label), one.created[:16], one.used[:16] or "never")
+    out.print(table)
+
+
+def _tokens(settings: SettingsFile, data_dir: DataDir) -> AccessTokens:
+    return AccessTokens(connect(settings_of(settings, data_dir).database_url))
 
 
 def _logins(settings: SettingsFile, data_dir: DataDir) -> Logins:

@@ -26,6 +26,7 @@ from assistant.types import now
 COST, BLOCK, LANES = 2**14, 8, 5
 SHORTEST, LONGEST = 8, 1000
 LONGEST_NAME = 64
+ME = "me"  # the one user of a page without logins
 FREE_TRIES = 5
 FIRST_WAIT, LONGEST_WAIT = 2.0, 900.0
 REMEMBERED = 10_000
@@ -71,6 +72,10 @@ class Logins:
     def names(self) -> list[str]:
         """All who may log in, sorted."""
         return sorted(self.hashes())
+
+    def users(self) -> list[str]:
+        """Whom the page serves: all who may log in, or `ME` where nobody needs to."""
+        return self.names() or [ME]
 
     def hashes(self) -> dict[str, str]:
         """The hash of each user's password, by name: another one where the password was changed."""

@@ -13,6 +13,7 @@ from assistant.parts import Stage
 from assistant.protocols import Embedder
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
+from assistant.store.tokens import AccessTokens
 from assistant.types import Choices, new_id
 from assistant.web import render
 from assistant.web.chat import Talk
@@ -72,6 +73,7 @@ class House:
     documents: Documents
     loading: Loading
     runs: Runs
+    tokens: AccessTokens
 
 
 def build(house: House) -> gr.Blocks:

@@ -16,12 +16,15 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.routing import Mount
 
+from assistant.api.answers import Answers
+from assistant.api.completions import Completions
 from assistant.chat import Chat
 from assistant.errors import SettingsError
 from assistant.parts import Loader
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
+from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
 from assistant.web.choices import ChoicesOf
 from assistant.web.library import OwnDocuments
@@ -64,7 +67,7 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     chat = Chat(conversations, ptkb, loader)
     choices = ChoicesOf(conversations, settings)
     documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
-    house = House(settings, chat, conversations, ptkb, documents, loader, Runs())
+    house = House(settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine))
     return house, Logins(engine, settings.web.logins)
 
 
@@ -88,7 +91,7 @@ def serve(house: House, logins: Logins) -> Server:
         server_name=f"[{web.host}]" if ":" in web.host else web.host,
         server_port=port,
         **look(),
-        **guarded(web, local, logins),
+        **guarded(web, local, logins, api(house, logins)),
     )
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 
@@ -125,13 +128,24 @@ def lan_address() -> str:
         return str(probe.getsockname()[0])
 
 
-def guarded(web: WebSettings, local: bool, logins: Logins) -> dict[str, Any]:
+def api(house: House, logins: Logins) -> Mount:
+    """The API for programs, to those who have a token of a user whom the page serves."""
+
+    def holder(token: str) -> str:
+        user = house.tokens.user(token)
+        return user if user in logins.users() else ""
+
+    answers = Answers(house.chat, house.runs, ChoicesOf(house.conversations, house.settings))
+    return Mount("/v1", routes=Completions(answers, house.loading, holder).routes())
+
+
+def guarded(web: WebSettings, local: bool, logins: Logins, programs: Mount) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
         "auth": None if local and not logins.names() else checking(logins),
         "app_kwargs": {
             "middleware": [Middleware(Guard, local=local), Middleware(Leavers, hashes=logins.hashes)],
-            "routes": [Mount("/js", Scripts(directory=SCRIPTS))],
+            "routes": [Mount("/js", Scripts(directory=SCRIPTS)), programs],
         },
         "max_file_size": f"{web.upload_mb}mb",
         "share": False,

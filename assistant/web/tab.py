@@ -11,10 +11,9 @@ import gradio as gr
 
 from assistant.chat import BROKEN
 from assistant.errors import SequiturError
+from assistant.store.users import ME
 from assistant.web import render
 from assistant.web.live import Live
-
-ME = "me"  # the one user of a page without logins
 
 _LOG = logging.getLogger(__name__)
 # Components with their new values; those left out stay as they are.

@@ -18,6 +18,7 @@ from assistant.settings import Settings, WebSettings
 from assistant.steps import recall
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
+from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
 from assistant.text.sentences import clean
 from assistant.types import (
@@ -412,7 +413,7 @@ def house(
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     chat = ScriptedChat(conversations, ptkb, loading, script)
-    return House(settings, chat, conversations, ptkb, Shelf(), loading, Runs()), Logins(engine)
+    return House(settings, chat, conversations, ptkb, Shelf(), loading, Runs(), AccessTokens(engine)), Logins(engine)
 
 
 def main() -> None:

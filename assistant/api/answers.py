@@ -1,0 +1,98 @@
+"""Answers that belong to no conversation: a turn with the user's facts and documents, of which nothing is stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Protocol
+
+from assistant.chat import Chat
+from assistant.errors import StoreError
+from assistant.types import Choices, Exchange, Turn
+from assistant.wording.views import headline, waits
+
+PAUSE = 0.1  # seconds between looks at an answer that is being written
+# Where a conversation's id stands in the page's runs: a user has one answer written here at a time.
+PLACE = "api"
+
+
+class Run(Protocol):
+    """An answer being written in a thread of its own, as `assistant.web.runs.Run` is one."""
+
+    stop: Event
+
+    @property
+    def turn(self) -> Turn:
+        """Its newest snapshot."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Whether `turn` is the last snapshot."""
+        ...
+
+
+class Runs(Protocol):
+    """All answers being written, as `assistant.web.runs.Runs` has them."""
+
+    def start(self, user: str, conversation: str, answering: Callable[[Event], Iterator[Turn]]) -> Run:
+        """Begin an answer and wait for its first snapshot.
+
+        Raises:
+            StoreError: one is being written there already.
+            SequiturError: the message can't be answered as it stands.
+        """
+        ...
+
+    def busy(self, user: str, conversation: str) -> bool:
+        """Whether one is being written there."""
+        ...
+
+
+class BusyError(StoreError):
+    """The user's answer before this one is still being written."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Begins answers; `choices` gives what a user chose for them."""
+
+    chat: Chat
+    runs: Runs
+    choices: Callable[[str], Choices]
+
+    async def begin(self, user: str, utterance: str, history: Sequence[Exchange] = ()) -> Run:
+        """An answer to the utterance, begun.
+
+        Raises:
+            BusyError: the user's answer before this one is still being written.
+            SequiturError: the message can't be answered as it stands.
+        """
+        return await asyncio.to_thread(self._begin, user, utterance, history)
+
+    def _begin(self, user: str, utterance: str, history: Sequence[Exchange]) -> Run:
+        choices = self.choices(user)
+        try:
+            return self.runs.start(user, PLACE, lambda stop: self.chat.once(user, utterance, history, choices, stop))
+        except StoreError as error:
+            if self.runs.busy(user, PLACE):
+                raise BusyError("Another answer is being written for you; ask again once it is there.") from error
+            raise
+
+
+async def follow(run: Run) -> AsyncGenerator[Turn, None]:
+    """The newest snapshot, ten times a second, until the last; whoever leaves before that stops the answer."""
+    try:
+        while not run.over:
+            yield run.turn
+            await asyncio.sleep(PAUSE)
+        yield run.turn
+    finally:
+        run.stop.set()
+
+
+def progress(turn: Turn) -> str:
+    """What a running turn does, in one line."""
+    return ", ".join(filter(None, (headline(turn), waits(turn))))

@@ -1,0 +1,71 @@
+"""A server of the Model Context Protocol with one tool, `ask`, which answers a question with its sources."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from assistant.api.answers import Answers, follow, progress
+from assistant.errors import SequiturError
+from assistant.types import Turn
+from assistant.wording.replies import reply
+from assistant.wording.views import instead, sources
+
+INSTRUCTIONS = (
+    "Answers questions from a library of sources and from the user's own documents, with regard to what the user has "
+    "told about themselves. Numbers such as [1] stand for the sources listed beneath the answer."
+)
+
+
+def server(answers: Answers, user: str, start: Callable[[], None]) -> MCPServer:
+    """The server, which asks as this user; `start` is called when it begins to serve, and may load things meanwhile."""
+    turns = asyncio.Lock()
+
+    @asynccontextmanager
+    async def serving(_: MCPServer) -> AsyncIterator[None]:
+        start()
+        yield
+
+    async def ask(question: str, context: Context) -> str:
+        """Answer a question from the library and the user's documents, with the sources that say so."""
+        async with turns:
+            try:
+                return said(await _answer(answers, user, question, context))
+            except SequiturError as error:
+                raise ToolError(str(error)) from error
+
+    made = MCPServer("sequitur", title="Sequitur", instructions=INSTRUCTIONS, log_level="WARNING", lifespan=serving)
+    made.add_tool(ask)
+    return made
+
+
+async def _answer(answers: Answers, user: str, question: str, context: Context) -> Turn:
+    told = ""
+    run = await answers.begin(user, question)
+    async with aclosing(follow(run)) as turns:
+        steps = 0
+        async for turn in turns:
+            if (doing := progress(turn)) != told:
+                told, steps = doing, steps + 1
+                await context.report_progress(steps, message=doing)
+    if turn.status != "done":
+        raise SequiturError(turn.error or "The answer was stopped before it was done.")
+    return turn
+
+
+def said(turn: Turn) -> str:
+    """The reply with its sources, and what of it no source says."""
+    cited = [
+        f"[{one.n}] {one.title}{', which says a part' if one.partly else ''}: {one.quote}" for one in sources(turn)
+    ]
+    missing = [one.text for one in turn.sentences if one.state == "not" and instead(turn) != "own"]
+    parts = [reply(turn.answer), _listed("Sources", cited), _listed("Not found in the sources", missing)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _listed(title: str, lines: list[str]) -> str:
+    return "\n".join([f"{title}:", *lines]) if lines else ""

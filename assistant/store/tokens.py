@@ -1,0 +1,107 @@
+"""AccessTokens by which a person's programs ask in the person's name: shown once, kept as hashes, revoked one by one.
+
+A token is 256 random bits, which nobody guesses; so SHA-256 is enough of a hash, where passwords need a slow one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+
+from sqlalchemy import Column, Engine, MetaData, String, Table, delete, insert, select, update
+
+from assistant.errors import SettingsError
+from assistant.store.database import create_tables
+from assistant.store.users import LONGEST_NAME
+from assistant.types import new_id, now
+
+LONGEST_LABEL = 100
+PREFIX = "sequitur"
+
+_METADATA = MetaData()
+_TOKENS = Table(
+    "tokens",
+    _METADATA,
+    Column("id", String(32), primary_key=True),
+    Column("user", String(LONGEST_NAME), nullable=False, index=True),
+    Column("label", String(LONGEST_LABEL), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("used", String(40), nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """What is told of a token: everything but itself. `used` is "" where it never was; times are ISO 8601, in UTC."""
+
+    id: str
+    label: str
+    created: str
+    used: str
+
+
+class AccessTokens:
+    """All users' tokens. Safe to use from several threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        create_tables(engine, _METADATA)
+
+    def make(self, user: str, label: str = "") -> str:
+        """A new token of this user, which can't be shown again.
+
+        Raises:
+            SettingsError: the label is too long.
+        """
+        if len(label) > LONGEST_LABEL:
+            raise SettingsError(f"The label of a token has {LONGEST_LABEL} characters at most; shorten it.")
+        id_ = new_id()
+        token = f"{PREFIX}-{id_}-{secrets.token_urlsafe(32)}"
+        kept = {"id": id_, "user": user, "label": label, "hash": _hashed(token)}
+        with self._engine.begin() as connection:
+            connection.execute(insert(_TOKENS).values(**kept, created=now().isoformat(), used=""))
+        return token
+
+    def list(self, user: str) -> list[AccessToken]:
+        """The user's tokens, the oldest first."""
+        columns = (_TOKENS.c.id, _TOKENS.c.label, _TOKENS.c.created, _TOKENS.c.used)
+        mine = select(*columns).where(_TOKENS.c.user == user).order_by(_TOKENS.c.created)
+        with self._engine.connect() as connection:
+            return [AccessToken(*row) for row in connection.execute(mine)]
+
+    def revoke(self, user: str, token_id: str) -> None:
+        """Let nobody in by this token any more.
+
+        Raises:
+            SettingsError: the user has no such token.
+        """
+        with self._engine.begin() as connection:
+            mine = (_TOKENS.c.user == user) & (_TOKENS.c.id == token_id)
+            gone = connection.execute(delete(_TOKENS).where(mine)).rowcount
+        if not gone:
+            raise SettingsError(
+                f"'{user}' has no token '{token_id}'; `users token {user} --list` shows which there are."
+            )
+
+    def revoke_all(self, user: str) -> None:
+        """Let nobody in by any token of this user."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(_TOKENS).where(_TOKENS.c.user == user))
+
+    def user(self, token: str) -> str:
+        """Whose token this is, "" where it is nobody's; that it was used is noted."""
+        _, _, rest = token.partition("-")
+        id_, _, _ = rest.partition("-")
+        with self._engine.begin() as connection:
+            row = connection.execute(select(_TOKENS.c.user, _TOKENS.c.hash).where(_TOKENS.c.id == id_)).first()
+            if not hmac.compare_digest(row.hash if row else "", _hashed(token)) or row is None:
+                return ""
+            connection.execute(update(_TOKENS).where(_TOKENS.c.id == id_).values(used=now().isoformat()))
+        return str(row.user)
+
+
+def _hashed(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
