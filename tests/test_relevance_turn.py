@@ -386,6 +386,11 @@ def test_the_model_is_asked_where_the_passages_gave_no_answer(parts: Parts) -> N
     assert "Lactose is the sugar" not in parts.llm.prompts[-1][-1].content
 
 
+def test_what_only_says_the_question_again_is_not_what_the_model_knows(parts: Parts) -> None:
+    turn, _ = unanswered(parts, "own", "unknown", QUESTION.rstrip("?") + ".")
+    assert turn.answer == replace(NOT_HELD, origin="model")
+
+
 @pytest.mark.parametrize(
     ("draft", "replies", "text"),
     [

@@ -352,6 +352,8 @@ def test_the_fallback_is_told_as_an_event() -> None:
         "Noted.",
         "The passages together gave no answer, so each was asked alone.",
     ]
+    later = replace(turn, events=(TurnEvent("fell_back"), TurnEvent("other", "Quoted.")))
+    assert events(later)[1] == "Quoted."  # in the order in which it happened
     lost = replace(turn, events=(), answer=Answer("Not held.", unknown=True, origin="pool"))
     assert events(lost)[0].endswith("1 gave no answer; but no sentence of a passage backs that.")
     nothing = replace(turn, events=(), pool=POOL[3:] * 2)

@@ -12,6 +12,7 @@ from assistant.protocols import Parts
 from assistant.steps import own
 from assistant.steps.answer import below_of
 from assistant.steps.own import unbacked
+from assistant.text.overlap import echoes
 from assistant.text.sentences import ended, whole_sentences
 from assistant.types import Answer, Turn
 from assistant.wording.replies import FIXED
@@ -32,7 +33,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield _not_held(turn)
     elif _of_own_documents(turn):
         yield replace(_not_held(turn), own_answer="")
-    elif not says_unknown(answer.text) and not turn.citations:
+    elif not turn.citations and not says_unknown(answer.text) and not echoes(turn.question, answer.text):
         yield replace(turn.with_event("unsupported"), answer=unbacked(answer.text), citations=())
     elif below == "answer":
         yield _not_held(turn)

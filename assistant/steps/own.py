@@ -11,12 +11,16 @@ from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
 from assistant.strategies.shared.reading import FACTOID_ROOM
 from assistant.text.markers import read
+from assistant.text.overlap import echoes
 from assistant.text.sentences import finished
 from assistant.types import Answer, Options, Turn
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds an `answer` from the model's own knowledge; unknown where the model doesn't know either."""
+    """Adds an `answer` from the model's own knowledge; unknown where the model doesn't know either.
+
+    A chat answer that only says the question again is none.
+    """
     form = turn.choices.form
     room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
     messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.told_facts, question=turn.question)
@@ -26,7 +30,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn.reading(completion)
             continue
         text = finished(completion, form)
-        lost = bool(completion.finish) and says_unknown(text)
+        lost = bool(completion.finish) and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))
         yield replace(turn, answer=Answer(text, lost, "model") if lost or form == "factoid" else unbacked(text))
 
 

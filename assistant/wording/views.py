@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from assistant.text.markers import read
 from assistant.types import Answer, Candidate, Turn
-from assistant.wording.events import SENTENCES, sentence
+from assistant.wording.events import sentence
 from assistant.wording.replies import reply
 
 QUOTE_CHARS = 90
@@ -203,12 +203,14 @@ def events(turn: Turn) -> list[str]:
 
     Why it was not answered from the passages is left out: its confidence tells that.
     """
-    told = [event for event in turn.events if event.code != "none_relevant"]
-    if not turn.pool:
-        return [sentence(event) for event in told]
-    asked = SENTENCES["fell_back"] if turn.has_event("fell_back") else "Each passage was asked alone."
-    others = [sentence(event) for event in told if event.code != "fell_back"]
-    return [*others, f"{asked.removesuffix('.')}: {_tally(turn)}."]
+    votes = f": {_tally(turn)}." if turn.pool else "."
+    told = [
+        sentence(event).removesuffix(".") + votes if event.code == "fell_back" else sentence(event)
+        for event in turn.events
+        if event.code != "none_relevant"
+    ]
+    asked = [f"Each passage was asked alone{votes}"] if turn.pool and not turn.has_event("fell_back") else []
+    return [*told, *asked]
 
 
 def _tally(turn: Turn) -> str:
