@@ -86,7 +86,9 @@ def llm(
     settings = settings_of(settings_file, data_dir)
     results_folder(into)
     if every:
-        costs = [_measured_apart(model, one, quantisation, settings_file, data_dir) for one in get_args(Backend)]
+        # a server is somebody else's machine, and is asked only where one is set
+        engines = [one for one in get_args(Backend) if one != "server" or settings.llm.server]
+        costs = [_measured_apart(model, one, quantisation, settings_file, data_dir) for one in engines]
     else:
         costs = [asdict(measure(model, backend, quantisation, settings))]
     table = Table(show_header=False, box=None)

@@ -155,5 +155,5 @@ def test_engines_are_asked_in_turns_and_told_apart(smollm_path: Path) -> None:
 
 
 def test_an_engine_that_does_not_exist_is_told() -> None:
-    with pytest.raises(SettingsError, match=r"no engine vllm; give some of llama\.cpp, openvino, transformers"):
+    with pytest.raises(SettingsError, match=r"no engine vllm; give some of llama\.cpp, openvino, server, transformers"):
         CliRunner().invoke(commands.app, ["turn", "--engines", "vllm"], catch_exceptions=False)
