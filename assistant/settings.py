@@ -98,6 +98,13 @@ class FactSettings(Section):
     """The PTKB."""
 
     threshold: float = Field(0.24, ge=-1, le=1, description="relevance from which a fact is used")
+    rewrite: float = Field(
+        0.1,
+        ge=-1,
+        le=1,
+        description="relevance of a fact from which a first message is written anew with what the facts say; under it "
+        "the message is asked as it stands",
+    )
     most: int = Field(5, ge=0, description="facts that are used at most because of their relevance")
     few: int = Field(
         0,

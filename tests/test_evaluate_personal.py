@@ -14,7 +14,7 @@ from assistant.errors import DataError
 from assistant.evaluation.personal import Pair, Personal, read_pairs
 from assistant.experiment.runs import Run
 from assistant.protocols import Parts, silent
-from assistant.settings import Settings
+from assistant.settings import FactSettings, Settings
 from tests.scripted import WORDS, ScriptedLLM
 
 LIVES = {"facts": ["I live in Oslo."], "question": "How large is my country?", "must": ["norw"], "kind": "country"}
@@ -35,7 +35,9 @@ def ran(path: Path, pairs: list[Pair], folder: Path, given: Parts) -> tuple[Pers
 
 
 def parts(*replies: str) -> Parts:
-    return Parts(Settings(), ScriptedLLM(list(replies)), WORDS, Nothing())
+    # to an embedder that counts words no fact is near to these questions
+    settings = Settings(facts=FactSettings(rewrite=-1))
+    return Parts(settings, ScriptedLLM(list(replies)), WORDS, Nothing())
 
 
 def test_a_rewrite_is_right_that_says_what_it_must_say(tmp_path: Path) -> None:
@@ -72,6 +74,7 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_the_command_prints_the_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("SEQUITUR_FACTS__REWRITE", "-1")
     monkeypatch.setattr(evaluate_turns, "embedder_of", lambda *_: WORDS)
     monkeypatch.setattr(evaluate_turns, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
     path = written(tmp_path, {**LIVES, "split": "dev"}, {**LIVES, "split": "test"})

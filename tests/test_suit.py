@@ -146,12 +146,9 @@ def asked(parts: Parts, *replies: str, passages: Sequence[Passage]) -> Turn:
     return turn
 
 
-QUESTION = "What is for breakfast?"
-
-
 def test_a_whole_turn_leaves_out_what_the_model_wrote_as_well(parts: Parts) -> None:
     said = "Good ideas are oats with berries, toast with peanut butter, or yoghurt."
-    turn = asked(parts, QUESTION, said, passages=[Passage("p", "Breakfast", LIST)])
+    turn = asked(parts, said, passages=[Passage("p", "Breakfast", LIST)])
     assert turn.answer
     assert turn.answer.text == "Good ideas are oats with berries, or yoghurt. [1]"
     assert turn.left_out[0] == LeftOut("toast with peanut butter", ALLERGY, "p")
@@ -164,7 +161,7 @@ def test_a_whole_turn_leaves_out_what_the_model_wrote_as_well(parts: Parts) -> N
 
 
 def test_where_nothing_is_left_that_is_said_and_nobody_writes(parts: Parts) -> None:
-    turn = asked(parts, QUESTION, passages=[Passage("p", "Breakfast", "Have peanut butter.")])
+    turn = asked(parts, passages=[Passage("p", "Breakfast", "Have peanut butter.")])
     assert turn.answer
     assert turn.answer.text == FIXED["unsuited"]
     assert turn.citations == ()

@@ -281,6 +281,14 @@ def test_a_place_that_a_fact_names_is_searched_for_by_its_name(parts: Parts) -> 
     assert lives.text in parts.llm.prompts[0][-1].content
 
 
+def test_a_first_message_that_no_fact_is_near_to_is_asked_as_it_stands(parts: Parts) -> None:
+    far = replace(VEGETARIAN, text="My bicycle is blue.")
+    parts = scripted(parts, DRAFT, "Lentils are rich in protein.")
+    turn = asked(parts, Turn("Which pulses hold protein?", known=(far,)))
+    assert (turn.question, turn.rewritten) == ("Which pulses hold protein?", False)
+    assert turn.facts[0].relevance < parts.settings.facts.rewrite
+
+
 def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:
     replies = (" ".join(["The DASH diet is low in salt."] * 20), DRAFT, "Lentils are rich in protein.")
     turn = asked(scripted(parts, *replies), Turn("Why is that?", (EARLIER,)))

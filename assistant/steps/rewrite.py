@@ -1,7 +1,8 @@
 """Makes a message stand alone: "the 3rd one" and "my country" are named in full, and the US is the USA.
 
 The model sees what was said before and what it is known of the person, and writes the message anew with what it points
-at. A first message is written anew only where something is known of the person.
+at. A first message is written anew only where something is known of the person that it may point at: a small model that
+has nothing to add changes something else (docs/results/rewriting.md).
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     writing, or they repeat a question of before. A few words that go on with the question before are then asked behind
     it. What is named by its place in the last reply is spelt out for them.
     """
-    history, facts = recent(turn.history, exchanges=3, chars=400), _facts(turn)
+    history = recent(turn.history, exchanges=3, chars=400)
+    facts = _facts(turn) if history or _is_near(turn, parts.settings.facts.rewrite) else ()
     named = turn.history and parts.settings.turn.ordinals
     utterance = spelt_out(turn.said, turn.history[-1]) if named else turn.said
     if not history and not facts:
@@ -50,6 +52,11 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     # what has no room is cut off, and a question would lose its end
     question = in_full(utterance if completion.finish == "length" else _question(completion.text, utterance, turn))
     yield replace(turn, question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
+
+
+def _is_near(turn: Turn, least: float) -> bool:
+    """Whether the message may point at something that is known of the person."""
+    return any(fact.relevance >= least for fact in turn.facts)
 
 
 def _facts(turn: Turn) -> tuple[str, ...]:
