@@ -17,7 +17,21 @@ from assistant.errors import StoreError
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.store.export import document
-from assistant.types import Answer, Citation, Exchange, Fact, Passage, RankedFact, Sentence, Tokens, Turn, now
+from assistant.store.older import as_now
+from assistant.types import (
+    Answer,
+    Citation,
+    Exchange,
+    Fact,
+    Passage,
+    RankedFact,
+    Sentence,
+    Tokens,
+    Turn,
+    TurnEvent,
+    now,
+)
+from assistant.wording.views import headline, instead
 
 
 @pytest.fixture
@@ -265,6 +279,31 @@ def test_sentences_of_before_there_were_states_are_read() -> None:
     read = Turn.from_json(json.dumps(stored))
     assert [one.state for one in read.sentences] == ["supported", "not", "unchecked"]
     assert Turn.from_json(read.to_json()) == read
+
+
+def test_replies_and_events_of_before_they_were_typed_are_what_they_were() -> None:
+    """As stored by the versions whose replies and events were sentences alone."""
+
+    def stored(text: str, origin: str, *events: str, unknown: bool = False) -> Turn:
+        answer = {"text": text, "unknown": unknown, "origin": origin}
+        return as_now(
+            Turn.from_json(json.dumps({**json.loads(said("q").to_json()), "answer": answer, "events": events}))
+        )
+
+    own = stored(
+        "Not from your library: this is the model's own knowledge, without a source.\n\nIt is oat drink.",
+        "model",
+        "No passage seems to answer this (confidence 0.00, below 0.01).",
+    )
+    assert own.answer == Answer("It is oat drink.", origin="model", outcome="own")
+    assert own.events == (TurnEvent("none_relevant", "confidence 0.00, below 0.01"),)
+    assert (instead(own), headline(replace(own, status="done"))[:9]) == ("own", "Looked at")
+    lost = stored("The library doesn't hold an answer to this.", "pool", "Something else.", unknown=True)
+    assert lost.answer == Answer(lost.answer.text, True, "pool", "not_held")
+    assert lost.events == (TurnEvent("other", "Something else."),)
+    fell = "The passages together gave no answer, so each was asked alone."
+    assert stored("A. [1]", "pool", fell).events == (TurnEvent("fell_back"),)
+    assert as_now(own) == own
 
 
 HOSTILE = st.text(st.sampled_from(list("<>![]()`~#*_-=:&\\/|\n\t 1ax\"'")), max_size=60) | st.sampled_from(
