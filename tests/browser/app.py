@@ -25,8 +25,9 @@ class App:
 
 @contextmanager
 def started(folder: Path) -> Iterator[App]:
-    """The app with this data folder, on the smallest model."""
-    environment = {**os.environ, "SEQUITUR_DATA_DIR": str(folder), "SEQUITUR_LLM__MODEL": "smollm2-135m"}
+    """The app with this data folder, on the smallest model; no passage is left out, so that there are votes to show."""
+    small = {"SEQUITUR_LLM__MODEL": "smollm2-135m", "SEQUITUR_RELEVANCE__LEAST": "0"}
+    environment = {**os.environ, **small, "SEQUITUR_DATA_DIR": str(folder)}
     began = time.perf_counter()
     command = [sys.executable, "app.py", "--port", "0"]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
