@@ -7,7 +7,7 @@ from threading import Event
 
 from assistant.protocols import Parts
 from assistant.steps import cite
-from assistant.strategies.shared.strategy import is_unanswered, strategy_named
+from assistant.strategies.shared.strategy import is_unanswered, next_answers, strategy_named
 from assistant.types import Turn
 
 
@@ -18,12 +18,4 @@ def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all ste
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds the next `answer` of the strategy, cited as the first was."""
-    retry = strategy_named(turn.choices.strategy).retry
-    while retry and is_unanswered(turn) and not stop.is_set():
-        before = turn
-        for turn in retry(turn, parts, stop):
-            yield turn
-        if turn is before:
-            return
-        for turn in cite.run(turn, parts, stop):
-            yield turn
+    yield from next_answers(strategy_named(turn.choices.strategy), cite.run, turn, parts, stop)

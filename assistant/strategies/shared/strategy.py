@@ -53,11 +53,18 @@ def in_full(strategy: Strategy) -> Step:
         """Adds what the strategy adds."""
         for turn in strategy.run(turn, parts, stop):
             yield turn
-        while strategy.retry and is_unanswered(turn) and not stop.is_set():
-            before = turn
-            for turn in strategy.retry(turn, parts, stop):
-                yield turn
-            if turn is before:
-                return
+        yield from next_answers(strategy, lambda *_: iter(()), turn, parts, stop)
 
     return run
+
+
+def next_answers(strategy: Strategy, check: Step, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds the strategy's next `answer`, and what `check` makes of it, until one stands or there are no more."""
+    while strategy.retry and is_unanswered(turn) and not stop.is_set():
+        before = turn
+        for turn in strategy.retry(turn, parts, stop):
+            yield turn
+        if turn is before:
+            return
+        for turn in check(turn, parts, stop):
+            yield turn
