@@ -14,10 +14,10 @@ from markdown_it import MarkdownIt
 from sqlalchemy import Engine
 
 from assistant.errors import StoreError
+from assistant.store import older
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.store.export import document
-from assistant.store.older import as_now
 from assistant.types import (
     Answer,
     Citation,
@@ -286,9 +286,7 @@ def test_replies_and_events_of_before_they_were_typed_are_what_they_were() -> No
 
     def stored(text: str, origin: str, *events: str, unknown: bool = False) -> Turn:
         answer = {"text": text, "unknown": unknown, "origin": origin}
-        return as_now(
-            Turn.from_json(json.dumps({**json.loads(said("q").to_json()), "answer": answer, "events": events}))
-        )
+        return older.read(json.dumps({**json.loads(said("q").to_json()), "answer": answer, "events": events}))
 
     own = stored(
         "Not from your library: this is the model's own knowledge, without a source.\n\nIt is oat drink.",
@@ -303,7 +301,14 @@ def test_replies_and_events_of_before_they_were_typed_are_what_they_were() -> No
     assert lost.events == (TurnEvent("other", "Something else."),)
     fell = "The passages together gave no answer, so each was asked alone."
     assert stored("A. [1]", "pool", fell).events == (TurnEvent("fell_back"),)
-    assert as_now(own) == own
+    assert older.read(own.to_json()) == own
+
+
+def test_a_models_reply_in_the_words_of_a_fixed_one_is_stored_as_it_is(store: Conversations) -> None:
+    conversation = store.new("me")
+    turn = replace(said("q"), answer=Answer("The library doesn't hold an answer to this."), status="done")
+    store.save_turn("me", conversation.id, turn)
+    assert store.get("me", conversation.id).turns[-1].answer == turn.answer
 
 
 HOSTILE = st.text(st.sampled_from(list("<>![]()`~#*_-=:&\\/|\n\t 1ax\"'")), max_size=60) | st.sampled_from(

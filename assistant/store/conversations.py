@@ -43,8 +43,8 @@ from sqlalchemy.exc import IntegrityError
 
 from assistant.errors import StoreError
 from assistant.store import export as markdown
+from assistant.store import older
 from assistant.store.database import connect, create_tables
-from assistant.store.older import as_now
 from assistant.text.sentences import clean
 from assistant.types import Answer, Turn, new_id, now
 
@@ -399,7 +399,7 @@ def _values(turn: Turn) -> dict[str, Any]:
 
 def _turn(row: Row[Any]) -> Turn:
     try:
-        turn = as_now(Turn.from_json(row.turn))
+        turn = older.read(row.turn)
     except ValidationError:
         answer = Answer(row.reply) if row.reply else None
         error = "The details of this turn can't be read; its text was kept."

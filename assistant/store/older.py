@@ -9,8 +9,18 @@ from assistant.wording.events import SENTENCES
 from assistant.wording.replies import FIXED, LABEL
 
 
-def as_now(turn: Turn) -> Turn:
-    """The turn with the codes of what it had as sentences; one that has them already is as it was."""
+def read(text: str) -> Turn:
+    """The turn that was stored as this JSON, with the codes of what an older one has as sentences.
+
+    Raises:
+        pydantic.ValidationError: the text is no turn.
+    """
+    turn = Turn.from_json(text)
+    # A reply that is stored with its outcome keeps it, also where a model wrote the words of a fixed one.
+    return turn if '"outcome"' in text else _as_now(turn)
+
+
+def _as_now(turn: Turn) -> Turn:
     return replace(
         turn,
         answer=_typed(turn.answer) if turn.answer else None,
@@ -19,8 +29,6 @@ def as_now(turn: Turn) -> Turn:
 
 
 def _typed(answer: Answer) -> Answer:
-    if answer.outcome != "written":
-        return answer
     if answer.origin == "model" and answer.text.startswith(LABEL):
         return replace(answer, text=answer.text.removeprefix(LABEL).lstrip(), outcome="own")
     return replace(answer, outcome=next((kind for kind, text in FIXED.items() if text == answer.text), "written"))

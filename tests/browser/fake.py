@@ -268,7 +268,7 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
 def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     yield replace(turn, step="fallback", events=(TurnEvent("fell_back"),))
     pool = tuple(Candidate("Perhaps 42." if n == 0 else "unknown", p.id, n == 0, n > 0) for n, p in enumerate(PASSAGES))
-    answer = Answer("The library doesn't hold an answer to this.", unknown=True, origin="pool")
+    answer = replace(NOT_HELD, origin="pool")
     yield replace(
         turn,
         step="admit",
