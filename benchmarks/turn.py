@@ -129,7 +129,10 @@ def turn(  # noqa: PLR0913, PLR0917 - a command's options
     ] = 2,
     engines: Annotated[
         str,
-        typer.Option(help="Instead: what runs the model, several with commas, asked in turns.", show_default=False),
+        typer.Option(
+            help="Instead: what runs the model, or a TOML file with settings; several with commas, asked in turns.",
+            show_default=False,
+        ),
     ] = "",
     limit: Annotated[int, typer.Option(min=1, help="Of the questions, so many.")] = len(QUESTIONS),
     as_json: Annotated[bool, typer.Option("--json", help="Print the medians as JSON.")] = False,
@@ -142,16 +145,14 @@ def turn(  # noqa: PLR0913, PLR0917 - a command's options
     """Time whole turns over twelve real questions: first source, first word, the model's share, memory.
 
     With --engines every question is asked of each engine before the next question, so that what else the machine does
-    falls on all alike; the engines are in processes of their own, whose memory is told apart.
+    falls on all alike; the engines are in processes of their own, whose memory is told apart. A file with settings is
+    named without its ending; it shows what other settings cost.
     """
-    names = [name.strip() for name in engines.split(",") if name.strip()]
-    if unknown := set(names) - set(get_args(Engine)):
-        raise SettingsError(
-            f"There is no engine {', '.join(sorted(unknown))}; give some of {', '.join(get_args(Engine))}."
-        )
     wanted = settings_of(settings, data_dir, model=model, backend=backend)
+    names = [name.strip() for name in engines.split(",") if name.strip()]
+    asked = dict(_named(name, wanted, lambda file: settings_of(file, data_dir, model=model)) for name in names)
     results_folder(into)
-    report = _side_by_side(names, wanted, runs, limit) if names else _alone(wanted, runs, limit)
+    report = _side_by_side(asked, runs, limit) if asked else _alone(wanted, runs, limit)
     if as_json:
         typer.echo(json.dumps({"engines": {name: _short(one) for name, one in report.items()}}))
     else:
@@ -164,6 +165,16 @@ def turn(  # noqa: PLR0913, PLR0917 - a command's options
     if into:
         with writing(into):
             (into / "turn.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def _named(name: str, usual: Settings, read: Callable[[Path], Settings]) -> tuple[str, Settings]:
+    if name.endswith(".toml"):
+        return Path(name).stem, read(Path(name))
+    if name not in get_args(Engine):
+        raise SettingsError(
+            f"There is no engine {name}; give some of {', '.join(get_args(Engine))}, or TOML files with settings."
+        )
+    return name, usual.model_copy(update={"llm": usual.llm.model_copy(update={"backend": name})})
 
 
 def _short(report: dict[str, Any]) -> dict[str, float]:
@@ -194,12 +205,12 @@ def _alone(settings: Settings, runs: int, limit: int) -> dict[str, Any]:
     return {settings.llm.backend: _report(parts.llm.name, peak_memory(), rounds)}
 
 
-def _side_by_side(names: list[str], settings: Settings, runs: int, limit: int) -> dict[str, Any]:
+def _side_by_side(wanted: dict[str, Settings], runs: int, limit: int) -> dict[str, Any]:
     """Several engines, each in a process of its own: a question goes to all of them before the next one is asked."""
     with ExitStack() as stack:
-        asked = {name: stack.enter_context(_process(name, settings)) for name in names}
+        asked = {name: stack.enter_context(_process(settings)) for name, settings in wanted.items()}
         models = {name: _received(connection) for name, connection in asked.items()}
-        rounds: dict[str, list[list[Timing]]] = {name: [[] for _ in range(runs)] for name in names}
+        rounds: dict[str, list[list[Timing]]] = {name: [[] for _ in range(runs)] for name in asked}
         for run in range(runs):
             for n, (question, _) in enumerate(QUESTIONS[:limit]):
                 for name, connection in asked.items():
@@ -208,14 +219,13 @@ def _side_by_side(names: list[str], settings: Settings, runs: int, limit: int) -
                     talk.print(f"{name:12} {rounds[name][run][-1].whole:5.1f} s  {question}", style="dim")
         for connection in asked.values():
             connection.send(None)
-        return {name: _report(models[name], _received(asked[name]), rounds[name]) for name in names}
+        return {name: _report(models[name], _received(asked[name]), rounds[name]) for name in asked}
 
 
 @contextmanager
-def _process(engine: str, settings: Settings) -> Iterator[Connection]:
-    chosen = settings.model_copy(update={"llm": settings.llm.model_copy(update={"backend": engine})})
+def _process(settings: Settings) -> Iterator[Connection]:
     ours, theirs = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=_serve, args=(theirs, chosen.model_dump()))
+    process = _CONTEXT.Process(target=_serve, args=(theirs, settings.model_dump()))
     process.start()
     theirs.close()
     try:

@@ -127,12 +127,14 @@ def test_peak_memory_is_told_on_windows(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.model
 @pytest.mark.lucene
 @pytest.mark.timeout(900)
-def test_engines_are_asked_in_turns_and_told_apart(smollm_path: Path) -> None:
+def test_engines_are_asked_in_turns_and_told_apart(smollm_path: Path, tmp_path: Path) -> None:
     pytest.importorskip("openvino_genai")
+    brief = tmp_path / "brief.toml"
+    brief.write_text('[llm]\nbackend = "llama.cpp"\n[turn]\nanswer_tokens = 8\n', encoding="utf-8")
     words = [
         "turn",
         "--engines",
-        "llama.cpp,openvino",
+        f"llama.cpp,openvino,{brief}",
         "--limit",
         "1",
         "--runs",
@@ -146,7 +148,8 @@ def test_engines_are_asked_in_turns_and_told_apart(smollm_path: Path) -> None:
     quick = {**os.environ, "SEQUITUR_TURN__ADDRESSES_THRESHOLD": "0"}
     result = subprocess.run(command_line, capture_output=True, text=True, timeout=800, check=True, env=quick)
     found = json.loads(result.stdout)["engines"]
-    assert set(found) == {"llama.cpp", "openvino"}
+    assert set(found) == {"llama.cpp", "openvino", "brief"}
+    assert found["brief"]["written"] < found["llama.cpp"]["written"]
     for one in found.values():
         assert 0 < one["first_word"] <= one["whole"]
         assert one["read"] > 0
