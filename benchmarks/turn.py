@@ -151,6 +151,8 @@ def turn(  # noqa: PLR0913, PLR0917 - a command's options
     wanted = settings_of(settings, data_dir, model=model, backend=backend)
     names = [name.strip() for name in engines.split(",") if name.strip()]
     asked = dict(_named(name, wanted, lambda file: settings_of(file, data_dir, model=model)) for name in names)
+    if len(asked) < len(names):
+        raise SettingsError("Two of --engines have one name; give each once, and files of different names.")
     results_folder(into)
     report = _side_by_side(asked, runs, limit) if asked else _alone(wanted, runs, limit)
     if as_json:

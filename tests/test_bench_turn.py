@@ -160,3 +160,17 @@ def test_engines_are_asked_in_turns_and_told_apart(smollm_path: Path, tmp_path: 
 def test_an_engine_that_does_not_exist_is_told() -> None:
     with pytest.raises(SettingsError, match=r"no engine vllm; give some of llama\.cpp, openvino, server, transformers"):
         CliRunner().invoke(commands.app, ["turn", "--engines", "vllm"], catch_exceptions=False)
+
+
+def test_engines_of_one_name_are_told(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "brief.toml").write_text("[turn]\nanswer_tokens = 8\n", encoding="utf-8")
+    both = f"{tmp_path / 'a' / 'brief.toml'},{tmp_path / 'b' / 'brief.toml'}"
+    with pytest.raises(SettingsError, match="Two of --engines have one name"):
+        CliRunner().invoke(commands.app, ["turn", "--engines", both], catch_exceptions=False)
+
+
+def test_a_file_with_settings_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"missing\.toml"):
+        CliRunner().invoke(commands.app, ["turn", "--engines", str(tmp_path / "missing.toml")], catch_exceptions=False)
