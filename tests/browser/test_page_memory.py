@@ -90,7 +90,7 @@ def test_what_is_known_is_listed_and_forgotten_only_by_a_click(page: Page, site:
     expect(reply).to_contain_text("I know 3 things about you:")
     expect(reply).to_contain_text("“I <b>run</b>.”")
     assert len(texts(site)) == 3
-    page.get_by_role("button", name="Forget: I live in Oslo.").click()
+    page.locator("#transcript").get_by_role("button", name="Forget: I live in Oslo.").click()
     expect(reply.locator("s")).to_have_text("“I live in Oslo.”")
     assert texts(site) == ["I'm vegetarian.", "I <b>run</b>."]
     ask(page, "Forget that I'm vegetarian.")
