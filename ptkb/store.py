@@ -42,6 +42,7 @@ from assistant.errors import FactError
 from assistant.types import Fact, new_id, now
 
 LONGEST = 500
+DECOMPOSED = 4  # characters that a letter may have before it is composed
 MOST = 1000
 
 # Unicode categories that a fact may not have (controls, lone surrogates, line separators), and that show nothing.
@@ -233,13 +234,16 @@ def validated(text: str) -> str:
     Raises:
         FactError: it is empty, too long, or has characters that can't be stored or shown.
     """
-    plain = re.sub(r"[ \t\r\n]+", " ", unicodedata.normalize("NFC", text)).strip()
+    plain = re.sub(r"[ \t\r\n]+", " ", text).strip()
+    if len(plain) > DECOMPOSED * LONGEST:  # before it is composed, which takes time by the square of the length
+        raise _too_long(plain)
+    plain = unicodedata.normalize("NFC", plain)
     if any(unicodedata.category(char) in _REFUSED for char in plain):
         raise FactError("The fact has control characters or broken Unicode; remove them and try again.")
     if not any(unicodedata.category(char) not in _INVISIBLE for char in plain):
         raise FactError("The fact is empty; write a sentence about yourself.")
     if len(plain) > LONGEST:
-        raise FactError(f"The fact has {len(plain)} characters; at most {LONGEST} can be stored, so split it up.")
+        raise _too_long(plain)
     return plain
 
 
@@ -328,6 +332,10 @@ def _duplicates_refused(text: str) -> Iterator[None]:
         yield
     except IntegrityError as error:
         raise _known(text) from error
+
+
+def _too_long(text: str) -> FactError:
+    return FactError(f"The fact has {len(text)} characters; at most {LONGEST} can be stored, so split it up.")
 
 
 def _known(text: str) -> FactError:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
-from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
-from typing import Any, cast
 
 import httpx
 import pytest
@@ -15,11 +12,8 @@ from starlette.datastructures import Headers
 
 from assistant.errors import SettingsError
 from assistant.settings import Settings, WebSettings
-from assistant.store import users
-from assistant.store.database import connect
-from assistant.store.users import FREE_TRIES, Logins
 from assistant.web.security import is_loopback, refused
-from assistant.web.server import MOST_CHECKED, checking, free_port, serve
+from assistant.web.server import free_port, serve
 from tests.browser.fake import Loaded, Script, house
 
 
@@ -103,32 +97,6 @@ def test_a_password_being_checked_holds_up_nobody_else(tmp_path, monkeypatch) ->
         server.close()
 
 
-def ran(work: Coroutine[Any, Any, list[bool]]) -> list[bool]:
-    """What it returns. It runs in a thread of its own: a browser that is open keeps a loop running in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
-
-
-def test_where_very_many_wait_who_comes_then_is_refused_at_once() -> None:
-    go, checked = Event(), []
-
-    class Slow:
-        def check(self, name: str, password: str) -> bool:
-            checked.append(name)
-            return go.wait(20)
-
-    async def storm() -> list[bool]:
-        check = checking(cast("Logins", Slow()))
-        waiting = [asyncio.create_task(check(f"guest {n}", "")) for n in range(MOST_CHECKED)]
-        await asyncio.sleep(0)
-        assert await check("one too many", "") is False
-        go.set()
-        return [*await asyncio.gather(*waiting), await check("later", "")]
-
-    assert ran(storm()) == [True] * (MOST_CHECKED + 1)
-    assert "one too many" not in checked
-
-
 @pytest.mark.skipif(not socket.has_ipv6, reason="this computer has no IPv6")
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
 def test_the_page_can_listen_on_an_address_of_ipv6(tmp_path, host: str) -> None:
@@ -142,17 +110,3 @@ def test_the_page_can_listen_on_an_address_of_ipv6(tmp_path, host: str) -> None:
         assert httpx.get(server.url).status_code == 200
     finally:
         server.close()
-
-
-def test_guesses_made_side_by_side_are_slowed_down_too(monkeypatch) -> None:
-    monkeypatch.setattr(users, "COST", 2**10)
-    tried: list[str] = []
-    verify = users.verify
-    monkeypatch.setattr(users, "verify", lambda password, kept: tried.append(password) or verify(password, kept))
-    check = checking(Logins(connect("sqlite://")))
-
-    async def guess() -> list[bool]:
-        return await asyncio.gather(*(check("ada", f"guess {n}") for n in range(3 * FREE_TRIES)))
-
-    assert not any(ran(guess()))
-    assert len(tried) == FREE_TRIES

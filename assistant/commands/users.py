@@ -23,8 +23,8 @@ Name = Annotated[str, typer.Argument(help="The user's name, as it is typed to lo
 @app.command()
 def add(name: Name, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
     """Let a user log in, or change a password, which ends log-ins with the old one; asks for the password twice."""
-    logins = _logins(settings, data_dir)
-    name = logins.add(checked_name(name), _password())
+    logins, name = _logins(settings, data_dir), checked_name(name)
+    logins.add(name, _password(name))
     talk.print(f"{name} can log in now.", markup=False)
 
 
@@ -74,9 +74,9 @@ def hash_() -> None:
     typer.echo(hash_password(_password()))
 
 
-def _password() -> str:
+def _password(name: str = "") -> str:
     password: str = typer.prompt("Password", hide_input=True, confirmation_prompt="The same again", err=True)
-    return checked_password(password)
+    return checked_password(password, name)
 
 
 def _show(tokens: list[AccessToken]) -> None:

@@ -1,4 +1,4 @@
-"""Logins for pages that other computers reach: salted scrypt hashes, compared in constant time, guessing slowed down.
+"""Logins for pages that other computers reach: salted scrypt hashes, compared in constant time.
 
 scrypt as in RFC 7914, with the costs that OWASP's password storage guide gives for it (N = 2^14, r = 8, p = 5: 16 MiB
 and about 0.2 s a check).
@@ -11,11 +11,8 @@ import binascii
 import hashlib
 import hmac
 import secrets
-import time
 import unicodedata
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from threading import Lock
+from collections.abc import Mapping
 
 from sqlalchemy import Column, Engine, MetaData, String, Table, delete, insert, select, update
 
@@ -26,10 +23,12 @@ from assistant.types import now
 COST, BLOCK, LANES = 2**14, 8, 5
 SHORTEST, LONGEST = 8, 1000
 LONGEST_NAME = 64
+DECOMPOSED = 4  # characters that a letter may have before it is composed
 ME = "me"  # the one user of a page without logins
-FREE_TRIES = 5
-FIRST_WAIT, LONGEST_WAIT = 2.0, 900.0
-REMEMBERED = 10_000
+MOST_ADDRESSES = 20  # from which a user is known to have logged in
+# Of zxcvbn's four: a password of this one takes a million guesses at least, which nobody gets who has to wait for each.
+STRENGTH = 2
+LOOKED_AT = 72  # characters of a password; zxcvbn takes longer and longer for more
 
 _METADATA = MetaData()
 _USERS = Table(
@@ -39,31 +38,27 @@ _USERS = Table(
     Column("hash", String(300), nullable=False),
     Column("created", String(40), nullable=False),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Failures:
-    count: int
-    until: float
+_ADDRESSES = Table(
+    "known_addresses",
+    _METADATA,
+    Column("name", String(LONGEST_NAME), primary_key=True),
+    Column("address", String(64), primary_key=True),
+    Column("last", String(40), nullable=False),
+)
 
 
 class Logins:
     """Who may log in: the users of the database and those of the settings (`configured`: name to hash).
 
-    After five wrong passwords in a row a name is refused for 2 s, then 4 s, up to 15 minutes, also with the right
-    password. `clock` gives seconds. Safe to use from several threads.
+    Guesses are slowed down by whoever asks for the checks. Safe to use from several threads.
 
     Raises:
         SettingsError: a configured hash was not made by `hash_password`.
     """
 
-    def __init__(
-        self, engine: Engine, configured: Mapping[str, str] | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._engine, self._clock = engine, clock
+    def __init__(self, engine: Engine, configured: Mapping[str, str] | None = None) -> None:
+        self._engine = engine
         self._configured = {kept_name(name): kept for name, kept in (configured or {}).items()}
-        self._failures: dict[str, _Failures] = {}
-        self._lock = Lock()
         self._nobody = hash_password(secrets.token_hex(16))
         for name, kept in self._configured.items():
             _check_configured(name, kept)
@@ -89,7 +84,8 @@ class Logins:
         Raises:
             SettingsError: the name or the password can't be used.
         """
-        name, kept = checked_name(name), hash_password(checked_password(password))
+        name = checked_name(name)
+        kept = hash_password(checked_password(password, name))
         if name in self._configured:
             raise SettingsError(f"The password of '{name}' stands in the settings (web.logins); change it there.")
         with self._engine.begin() as connection:
@@ -107,6 +103,7 @@ class Logins:
         name = kept_name(name)
         with self._engine.begin() as connection:
             gone = connection.execute(delete(_USERS).where(_USERS.c.name == name)).rowcount
+            connection.execute(delete(_ADDRESSES).where(_ADDRESSES.c.name == name))
         if name in self._configured:
             raise SettingsError(f"'{name}' stands in the settings (web.logins); remove the line there.")
         if not gone:
@@ -115,23 +112,28 @@ class Logins:
     def check(self, name: str, password: str) -> bool:
         """Whether the password is the user's. An unknown name takes as long as a wrong password."""
         name = kept_name(name)
-        if len(name) > LONGEST_NAME:  # nobody's, and not to be remembered
-            return False
-        if self.wait(name) > 0:
-            return False
-        right = verify(password, self._kept(name) or self._nobody)
-        with self._lock:
-            if right:
-                self._failures.pop(name, None)
-            else:
-                self._note_failure(name)
-        return right
+        return 1 <= len(name) <= LONGEST_NAME and verify(password, self._kept(name) or self._nobody)
 
-    def wait(self, name: str) -> float:
-        """Seconds until the name may try again; 0 where it may now."""
-        with self._lock:
-            failures = self._failures.get(kept_name(name))
-        return max(failures.until - self._clock(), 0.0) if failures else 0.0
+    def meet(self, name: str, address: str) -> None:
+        """Note that the user has logged in from this address; of each user the last `MOST_ADDRESSES` are known."""
+        name = kept_name(name)
+        mine, moment = _ADDRESSES.c.name == name, now().isoformat()
+        newest = select(_ADDRESSES.c.address).where(mine).order_by(_ADDRESSES.c.last.desc()).limit(MOST_ADDRESSES)
+        with self._engine.begin() as connection:
+            met = update(_ADDRESSES).where(mine, _ADDRESSES.c.address == address).values(last=moment)
+            if connection.execute(met).rowcount == 0:
+                connection.execute(insert(_ADDRESSES).values(name=name, address=address, last=moment))
+            kept = connection.scalars(newest).all()
+            connection.execute(delete(_ADDRESSES).where(mine, _ADDRESSES.c.address.not_in(kept)))
+
+    def has_met(self, name: str, address: str) -> bool:
+        """Whether the user has logged in from this address before."""
+        name = kept_name(name)
+        if not _is_text(name):
+            return False
+        met = select(_ADDRESSES.c.name).where(_ADDRESSES.c.name == name, _ADDRESSES.c.address == address)
+        with self._engine.connect() as connection:
+            return connection.scalar(met) is not None
 
     def _kept(self, name: str) -> str | None:
         if name in self._configured:
@@ -140,14 +142,6 @@ class Logins:
             return None
         with self._engine.connect() as connection:
             return connection.scalar(select(_USERS.c.hash).where(_USERS.c.name == name))
-
-    def _note_failure(self, name: str) -> None:
-        before = self._failures.pop(name, None)
-        count = before.count + 1 if before else 1
-        wait = min(FIRST_WAIT * 2.0 ** min(count - FREE_TRIES, 20), LONGEST_WAIT) if count >= FREE_TRIES else 0.0
-        self._failures[name] = _Failures(count, self._clock() + wait)
-        if len(self._failures) > REMEMBERED:
-            self._failures.pop(next(iter(self._failures)))
 
 
 def hash_password(password: str) -> str:
@@ -170,8 +164,12 @@ def verify(password: str, kept: str) -> bool:
 
 
 def kept_name(name: str) -> str:
-    """`name` in Unicode's composed form (NFC), however the keyboard of the computer wrote it."""
-    return unicodedata.normalize("NFC", name)
+    """`name` in Unicode's composed form (NFC), however the keyboard of the computer wrote it.
+
+    "", which nobody is called, where it is too long for a name: to compose a text takes a time that grows with the
+    square of its length, so that the length comes first.
+    """
+    return unicodedata.normalize("NFC", name) if len(name) <= DECOMPOSED * LONGEST_NAME else ""
 
 
 def checked_name(name: str) -> str:
@@ -186,14 +184,20 @@ def checked_name(name: str) -> str:
     return name
 
 
-def checked_password(password: str) -> str:
+def checked_password(password: str, name: str = "") -> str:
     """`password` itself.
 
     Raises:
-        SettingsError: it is too short or too long.
+        SettingsError: it is too short or too long, or easily guessed, as what people often choose or the `name` is.
     """
     if not SHORTEST <= len(password) <= LONGEST or not _is_text(password):
         raise SettingsError(f"A password has {SHORTEST} to {LONGEST} characters; choose another.")
+    from zxcvbn import zxcvbn  # noqa: PLC0415 - its lists of words take a moment, and logging in needs none of them
+
+    found = zxcvbn(password[:LOOKED_AT], user_inputs=[name] if name else [], max_length=LOOKED_AT)
+    if found["score"] < STRENGTH:
+        why = found["feedback"]["warning"].rstrip(".") or "It is easy to guess"
+        raise SettingsError(f"This password is too weak ({why}); take three or four words that nobody puts together.")
     return password
 
 

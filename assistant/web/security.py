@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
@@ -28,6 +29,11 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
+# Of what may stand in these, all that servers and browsers write.
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?")
+_ORIGIN = re.compile(rf"null|[a-z][a-z0-9+.-]{{0,20}}://{_HOST.pattern}")
+# Who asks could say with these that the page is another host's; a proxy passes on the host itself.
+_UNBELIEVED = {b"x-forwarded-host", b"x-gradio-server", b"forwarded"}
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -47,6 +53,8 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """ASGI middleware: refuses unknown hosts (DNS rebinding) and other sites' requests, adds the headers.
 
+    It stands before all else, so that nothing else answers other sites, as Gradio would their preflights.
+
     With `local` only this computer's loopback is a known host: any of its addresses, which no site can rebind, and
     localhost. Otherwise any address and name is, since the logins guard the page, but the origin of a request must
     still be the host it goes to.
@@ -60,10 +68,16 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = refused(Headers(scope=scope), self._local)
-        if refusal:
-            await PlainTextResponse(refusal, status_code=403)(scope, receive, send)
+        headers = Headers(scope=scope)
+        if malformed(headers):
+            await PlainTextResponse("The request names its host or its origin in no way that is known.", 400)(
+                scope, receive, send
+            )
             return
+        if refusal := refused(headers, self._local):
+            await PlainTextResponse(refusal, 403)(scope, receive, send)
+            return
+        scope = {**scope, "headers": [one for one in scope["headers"] if one[0].lower() not in _UNBELIEVED]}
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -102,9 +116,19 @@ class Leavers:
         self._at_login = {token: kept for token, kept in self._at_login.items() if token in tokens}
 
 
+def malformed(headers: Headers) -> bool:
+    """Whether the host or the origin of a request, each of which there is one at most, is none that can be read."""
+    hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    if len(hosts) > 1 or len(origins) > 1:
+        return True
+    return not all(map(_HOST.fullmatch, filter(None, hosts))) or not all(map(_ORIGIN.fullmatch, origins))
+
+
 def refused(headers: Headers, local: bool) -> str:
     """Why a request is refused, or ""."""
     host, origin = headers.get("host", ""), headers.get("origin")
+    if not host:
+        return "A request must say which host it is meant for."
     if local and not is_loopback(urlsplit(f"//{host}").hostname or ""):
         return "This page answers only to the address that it printed."
     if origin is not None and urlsplit(origin).netloc != host:

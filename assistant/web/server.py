@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
-from starlette.middleware import Middleware
-from starlette.routing import Mount
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 
 from assistant.api.answers import Answers
 from assistant.api.completions import Completions
@@ -26,16 +28,18 @@ from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
+from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
 from assistant.web.library import OwnDocuments
+from assistant.web.logins import Addresses, Door
 from assistant.web.look import SCRIPTS, Scripts, look
+from assistant.web.owners import LOGOUT, Owners, user_of
 from assistant.web.page import House, build
 from assistant.web.runs import Runs
 from assistant.web.security import Guard, Leavers, is_loopback
 from ptkb.store import Ptkb
 
 MOST_WAITING = 64
-MOST_CHECKED = 50  # log-ins that wait for one another, a fifth of a second each
 
 
 @dataclass
@@ -96,26 +100,36 @@ def serve(house: House, logins: Logins) -> Server:
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 
 
-def checking(logins: Logins) -> Callable[[str, str], Awaitable[bool]]:
-    """`logins.check` beside the event loop, which serves everybody meanwhile: checking a password is slow on purpose.
+def protected(app: ASGIApp, web: WebSettings, local: bool, logins: Logins) -> ASGIApp:
+    """The app behind all that keeps strangers out, the first of it outermost."""
+    app = Owners(app)
+    app = Addresses(Bodies(app, web.upload_mb))
+    return Guard(Leavers(app, logins.hashes), local)
 
-    One at a time, so that guesses made side by side don't get around the wait after wrong ones. Where very many wait
-    already, who comes then is refused at once.
+
+def outermost(protect: Callable[[ASGIApp], ASGIApp]) -> Callable[[gr.routes.App], AbstractAsyncContextManager[None]]:
+    """A lifespan that puts `protect` around everything else that the app has, as its `middleware` would not stand.
+
+    Gradio puts its own around what it is given, and would answer other sites before the page can refuse them.
     """
-    turns, waiting = asyncio.Lock(), 0
 
-    async def check(name: str, password: str) -> bool:
-        nonlocal waiting
-        if waiting >= MOST_CHECKED:
-            return False
-        waiting += 1
-        try:
-            async with turns:
-                return await asyncio.to_thread(logins.check, name, password)
-        finally:
-            waiting -= 1
+    @asynccontextmanager
+    async def lifespan(app: gr.routes.App) -> AsyncIterator[None]:
+        app.middleware_stack = protect(cast("ASGIApp", app.middleware_stack))
+        yield
 
-    return check
+    return lifespan
+
+
+async def log_out(request: Request) -> Response:
+    """End all log-ins of the user, as Gradio's own way does, which other sites can send people to."""
+    app, user = request.app, user_of(request.scope)
+    for token in [token for token, name in app.tokens.items() if name == user]:
+        app.tokens.pop(token, None)
+    response = RedirectResponse("./", 303)
+    for kind in ("access-token", "access-token-unsecure"):
+        response.delete_cookie(f"{kind}-{app.cookie_id}")
+    return response
 
 
 def lan_address() -> str:
@@ -142,10 +156,10 @@ def api(house: House, logins: Logins) -> Mount:
 def guarded(web: WebSettings, local: bool, logins: Logins, programs: Mount) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
-        "auth": None if local and not logins.names() else checking(logins),
+        "auth": None if local and not logins.names() else Door(logins).keeper(),
         "app_kwargs": {
-            "middleware": [Middleware(Guard, local=local), Middleware(Leavers, hashes=logins.hashes)],
-            "routes": [Mount("/js", Scripts(directory=SCRIPTS)), programs],
+            "lifespan": outermost(lambda app: protected(app, web, local, logins)),
+            "routes": [Mount("/js", Scripts(directory=SCRIPTS)), Route(LOGOUT, log_out, methods=["POST"]), programs],
         },
         "max_file_size": f"{web.upload_mb}mb",
         "share": False,

@@ -1,0 +1,103 @@
+"""Limits what may be sent, before anything parses it: a body that is too large is refused as soon as that is seen."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MEGABYTE = 2**20
+LOGIN_BYTES = 8 * 2**10  # a form with a name and a password
+EVENT_BYTES = MEGABYTE  # the longest message and all that an event of the page names beside it
+FILES = 10  # of the largest size that may come at once
+UPLOAD, LOGIN = "/gradio_api/upload", "/login"
+
+
+class Bodies:
+    """ASGI middleware: refuses bodies that are too large, with 413 and a sentence.
+
+    What announces its length is refused before any of it is read, what comes in chunks is counted as it comes.
+    `upload_mb` is the largest document.
+    """
+
+    def __init__(self, app: ASGIApp, upload_mb: int) -> None:
+        self._app, self._upload_mb = app, upload_mb
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as ASGI has it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"].rstrip("/")
+        most = self.most(path)
+        refusal = PlainTextResponse(self._sentence(path), 413, {"Connection": "close"})
+        length = Headers(scope=scope).get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or len(length) > 15 or int(length) > most:
+            await refusal(scope, receive, send)
+            return
+        counted = _Counted(receive, send, most)
+        with suppress(BodyTooLargeError):
+            await self._app(scope, counted.receive, counted.send)
+        if counted.refused:
+            await refusal(scope, receive, send)
+
+    def most(self, path: str) -> int:
+        """How many bytes may be sent there."""
+        if path == UPLOAD:
+            return (FILES * self._upload_mb + 1) * MEGABYTE
+        return LOGIN_BYTES if path == LOGIN else EVENT_BYTES
+
+    def _sentence(self, path: str) -> str:
+        if path == UPLOAD:
+            return (
+                f"These files are too large: a document has at most {self._upload_mb} MB, and {FILES} times that may "
+                "come at once; split them up."
+            )
+        return "This is too long to be read at once; shorten it, or add long text as a document."
+
+
+class BodyTooLargeError(Exception):
+    """A body has more bytes than it may."""
+
+
+class _Counted:
+    """The two ends of a request, of which no more than `most` bytes are read.
+
+    Whoever reads on gets an error; what they make of it is held back, so that the refusal alone is sent. Where the
+    answer has begun already, it goes on.
+    """
+
+    def __init__(self, receive: Receive, send: Send, most: int) -> None:
+        self._receive, self._send, self._left = receive, send, most
+        self._begun = False
+        self.refused = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            self.refused = not self._begun
+            raise BodyTooLargeError
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self.refused:
+            return
+        self._begun = True
+        await self._send(message)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Gives a body that was read already once more, then what `receive` gives."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

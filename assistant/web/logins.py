@@ -1,0 +1,163 @@
+"""Who is let in: wrong passwords are counted by name and by address, and whoever guesses has to wait.
+
+Guesses from one address keep nobody else out: an address from which a user has logged in before is let through
+whatever others do with the user's name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import math
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import NoReturn
+
+from fastapi import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from assistant.errors import StoreError
+from assistant.store.users import Logins, kept_name
+
+# Wrong passwords that are free: for a name from one address, for one address, and for a name from strange addresses.
+FREE_TRIES, FREE_OF_ADDRESS, FREE_OF_NAME = 5, 20, 20
+FIRST_WAIT, LONGEST_WAIT = 2.0, 900.0
+REMEMBERED = 10_000
+# Log-ins that wait for one another, a fifth of a second each: of all addresses, and of one.
+MOST_CHECKED, MOST_OF_ADDRESS = 50, 5
+_NOBODY = "No log-in is tried for {wait} s, since too many wrong passwords came; wait and try again."
+
+_ADDRESS = ContextVar("address", default="")
+
+
+class Addresses:
+    """ASGI middleware: notes the address that a request comes from, which Gradio doesn't tell who checks passwords."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as ASGI has it."""
+        token = _ADDRESS.set(network((scope.get("client") or ("",))[0]))
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            _ADDRESS.reset(token)
+
+
+def network(address: str) -> str:
+    """What counts as one address: of IPv6 the first half, the rest of which a computer chooses by itself."""
+    plain = address.partition("%")[0]
+    try:
+        version = ipaddress.ip_address(plain).version
+    except ValueError:
+        return address[:64]
+    return str(ipaddress.ip_network((plain, 64), strict=False)) if version == 6 else plain
+
+
+@dataclass(frozen=True, slots=True)
+class _Failures:
+    count: int
+    until: float
+
+
+class Failures:
+    """Wrong passwords in a row, by what they are counted for; `clock` gives seconds.
+
+    After `free` of them there is a wait of 2 s, then 4 s, up to 15 minutes. Of too many the oldest are forgotten.
+    """
+
+    def __init__(self, free: int, clock: Callable[[], float]) -> None:
+        self._free, self._clock = free, clock
+        self._known: dict[object, _Failures] = {}
+
+    def wait(self, key: object) -> float:
+        """Seconds until the next try; 0 where it may come now."""
+        failures = self._known.get(key)
+        return max(failures.until - self._clock(), 0.0) if failures else 0.0
+
+    def note(self, key: object) -> None:
+        """One more."""
+        before = self._known.pop(key, None)
+        count = before.count + 1 if before else 1
+        wait = min(FIRST_WAIT * 2.0 ** min(count - self._free, 20), LONGEST_WAIT) if count >= self._free else 0.0
+        self._known[key] = _Failures(count, self._clock() + wait)
+        if len(self._known) > REMEMBERED:
+            self._known.pop(next(iter(self._known)))
+
+    def forget(self, key: object) -> None:
+        """The right one came."""
+        self._known.pop(key, None)
+
+
+class Door:
+    """Lets users in who know their password, `logins.check` running beside the event loop: it is slow on purpose.
+
+    One is checked at a time, so that guesses made side by side don't get around the wait; users at addresses that they
+    have logged in from before have a lane of their own. `clock` gives seconds.
+    """
+
+    def __init__(self, logins: Logins, clock: Callable[[], float] = time.monotonic) -> None:
+        self._logins = logins
+        self._pairs, self._addresses, self._names = (
+            Failures(free, clock) for free in (FREE_TRIES, FREE_OF_ADDRESS, FREE_OF_NAME)
+        )
+        self._lanes = {known: asyncio.Lock() for known in (True, False)}
+        self._waiting: Counter[str] = Counter()
+
+    def keeper(self) -> Callable[[str, str], Awaitable[bool]]:
+        """What Gradio asks, in the middle of a request that `Addresses` has seen."""
+
+        async def admits(name: str, password: str) -> bool:
+            return await self.admits(name, password, _ADDRESS.get())
+
+        return admits
+
+    async def admits(self, name: str, password: str, address: str) -> bool:
+        """Whether the password is the user's.
+
+        Raises:
+            HTTPException: 429, with the seconds to wait.
+        """
+        name = kept_name(name)
+        if self._waiting[address] >= MOST_OF_ADDRESS:
+            _refuse(FIRST_WAIT)
+        self._waiting[address] += 1
+        try:
+            known = await asyncio.to_thread(self._logins.has_met, name, address)
+            if not known and self._waiting.total() > MOST_CHECKED:
+                _refuse(FIRST_WAIT)
+            async with self._lanes[known]:
+                return await self._checked(name, password, address, known)
+        finally:
+            self._waiting[address] -= 1
+            self._waiting += Counter()  # drops those of whom nobody waits
+
+    async def _checked(self, name: str, password: str, address: str, known: bool) -> bool:
+        if wait := self.wait(name, address, known):
+            _refuse(wait)
+        if await asyncio.to_thread(self._logins.check, name, password):
+            self._pairs.forget((name, address))
+            self._names.forget(name)
+            with suppress(StoreError):  # a database that can only be read lets users in all the same
+                await asyncio.to_thread(self._logins.meet, name, address)
+            return True
+        self._pairs.note((name, address))
+        self._addresses.note(address)
+        if not known:
+            self._names.note(name)
+        return False
+
+    def wait(self, name: str, address: str, known: bool) -> float:
+        """Seconds until the name may be tried again from this address, which it is `known` to log in from or not."""
+        own = self._pairs.wait((name, address))
+        return own if known else max(own, self._addresses.wait(address), self._names.wait(name))
+
+
+def _refuse(seconds: float) -> NoReturn:
+    wait = math.ceil(seconds)
+    raise HTTPException(429, _NOBODY.format(wait=wait), {"Retry-After": str(wait)})

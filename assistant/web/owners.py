@@ -1,0 +1,146 @@
+"""What of Gradio can be reached, and by whom: a tab's session belongs to the login that used it first.
+
+Gradio asks for a login, not for whose: whoever knew the id of a tab's session could read and steer that tab, and some
+of its routes ask for nothing. Here only the routes that the page needs are reached, none of which takes the id of an
+event, and a session is nobody's but its user's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from assistant.store.users import ME
+from assistant.web.bodies import LOGIN, UPLOAD, replayed
+
+LOGOUT = "/logout"
+JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload_progress"
+# Reached without a login: the page on which to log in, with what it is made of, and what the programs of users ask,
+# who show a token. The page asks the others whether the server is there and lets it in.
+OPEN = {"", LOGIN, "/favicon.ico", "/theme.css", "/gradio_api/app_id", "/gradio_api/login_check"}
+OPEN |= {"/gradio_api/startup-events"}
+OPEN_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
+NEEDED = {"/config", LOGOUT, UPLOAD, PROGRESS, JOIN, DATA}
+MOST_OF_USER = 1000
+NO_LOGIN = "Nobody is logged in here; log in first."
+NOT_THERE = "There is nothing here."
+ANOTHERS = "This tab belongs to another login; reload the page."
+NO_UPLOAD = "This file was not uploaded here; choose it again."
+NO_EVENT = "This is no event of the page; reload the page."
+
+
+class Owners:
+    """ASGI middleware: refuses what the page doesn't need, strangers, and users who name another's session."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._sessions = Sessions()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, as ASGI has it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = scope["path"].rstrip("/")
+        user = user_of(scope)
+        refusal = refused(path, scope["method"], user)
+        if not refusal and user:
+            if path == JOIN:
+                body = await Request(scope, receive).body()
+                refusal, receive = self._event(scope, user, body), replayed(body, receive)
+            else:
+                refusal = self._named(scope, user)
+        if refusal:
+            code, sentence = refusal
+            await PlainTextResponse(sentence, code)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _event(self, scope: Scope, user: str, body: bytes) -> tuple[int, str] | None:
+        """Why an event is refused, if it is."""
+        try:
+            event = json.loads(body)
+        except (ValueError, RecursionError):
+            return 400, NO_EVENT
+        session = event.get("session_hash") if isinstance(event, dict) else None
+        if not isinstance(session, str):
+            return 400, NO_EVENT
+        if not self._sessions.owned(session, user):
+            return 403, ANOTHERS
+        folder = scope["app"].uploaded_file_dir
+        return None if all(is_inside(path, folder) for path in files(event)) else (403, NO_UPLOAD)
+
+    def _named(self, scope: Scope, user: str) -> tuple[int, str] | None:
+        """Why a request that names a session or an upload in its address is refused, if it is."""
+        asked = parse_qs(scope["query_string"].decode("latin-1"))
+        names = [name for key in ("session_hash", "upload_id") for name in asked.get(key, ())]
+        return None if all(self._sessions.owned(name, user) for name in names) else (403, ANOTHERS)
+
+
+class Sessions:
+    """Whose the ids are that browsers make up: theirs who used them first. Of each user the newest are known."""
+
+    def __init__(self) -> None:
+        self._owner: dict[str, str] = {}
+        self._of: dict[str, OrderedDict[str, None]] = {}
+
+    def owned(self, session: str, user: str) -> bool:
+        """Whether it is this user's, which it is from now on if it was nobody's."""
+        owner = self._owner.setdefault(session, user)
+        if owner != user:
+            return False
+        own = self._of.setdefault(user, OrderedDict())
+        own[session] = None
+        own.move_to_end(session)
+        if len(own) > MOST_OF_USER:
+            del self._owner[own.popitem(last=False)[0]]
+        return True
+
+
+def user_of(scope: Scope) -> str | None:
+    """Who sends a request: the user who is logged in, None if nobody is, `ME` where there are no logins."""
+    app = scope["app"]
+    if app.auth is None:
+        return ME
+    cookies = HTTPConnection(scope).cookies
+    kinds = ("access-token", "access-token-unsecure")
+    token = next(filter(None, (cookies.get(f"{kind}-{app.cookie_id}") for kind in kinds)), None)
+    user: str | None = app.tokens.get(token)
+    return user
+
+
+def refused(path: str, method: str, user: str | None) -> tuple[int, str] | None:
+    """Why a path (without a slash at its end) is not reached by `user`, who may be nobody: a status and a sentence."""
+    if path in OPEN or path.startswith(OPEN_FOLDERS) or method == "OPTIONS":
+        return None
+    if user is None:
+        return 401, NO_LOGIN
+    if path == LOGOUT and method != "POST":
+        return 405, "Log out with the button of the page."
+    return None if path in NEEDED else (404, NOT_THERE)
+
+
+def files(event: object) -> Iterator[str]:
+    """The paths of all files that an event names, however deep."""
+    left: list[Any] = [event]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            if "meta" in one and "path" in one:
+                yield str(one["path"])
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path lies in a folder, as it is written: nothing is looked up, neither a file nor an address."""
+    return Path(path).is_relative_to(folder) and ".." not in Path(path).parts
