@@ -48,6 +48,8 @@ MOST = 1000
 # Unicode categories that a fact may not have (controls, lone surrogates, line separators), and that show nothing.
 _REFUSED = {"Cc", "Cs", "Zl", "Zp"}
 _INVISIBLE = {"Zs", "Cf"}
+# The apostrophe before what a spreadsheet would take for a formula.
+_FORMULA = re.compile(r"^\s*'(?='*[=+\-@])")
 
 _METADATA = MetaData()
 _FACTS = Table(
@@ -162,7 +164,8 @@ class Ptkb:
         Lines that can't be facts are skipped and reported, the others are added.
         """
         lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-        entries = ((number, {"text": line}) for number, line in enumerate(lines, 1) if line.strip())
+        told = ((number, _FORMULA.sub("", line, count=1)) for number, line in enumerate(lines, 1) if line.strip())
+        entries = ((number, {"text": line}) for number, line in told)
         return self._import(user, entries)
 
     def import_json(self, user: str, text: str) -> ImportReport:
@@ -182,8 +185,12 @@ class Ptkb:
         return self._import(user, enumerate(entries, 1))
 
     def export_text(self, user: str) -> str:
-        """The facts, one a line. Whether they are on, where they came from and when is left out: see `export_json`."""
-        return "".join(f"{fact.text}\n" for fact in self.facts(user))
+        """The facts, one a line. Whether they are on, where they came from and when is left out: see `export_json`.
+
+        What a spreadsheet would calculate begins with an apostrophe, which `import_text` takes away again.
+        """
+        texts = (fact.text for fact in self.facts(user))
+        return "".join(f"{chr(39) * _is_formula(text)}{text}\n" for text in texts)
 
     def export_json(self, user: str) -> str:
         """The facts as a JSON list of objects with text, on, source, created and changed (ISO 8601, UTC)."""
@@ -245,6 +252,10 @@ def validated(text: str) -> str:
     if len(plain) > LONGEST:
         raise _too_long(plain)
     return plain
+
+
+def _is_formula(text: str) -> bool:
+    return text.lstrip("'").startswith(("=", "+", "-", "@"))
 
 
 def key(text: str) -> str:

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,12 +15,13 @@ from typer.testing import CliRunner
 from assistant.errors import LibraryError
 from assistant.library import index, shelves
 from assistant.library.corpus import corpus_retriever
-from assistant.library.index import add_documents, list_documents, passages_of, remove_documents
+from assistant.library.index import add_documents, list_documents, remove_documents
+from assistant.library.passages import passages_of
 from assistant.library.shelves import library_names, open_library, open_shelves, own_library, remove_library
 from assistant.library.writer import writing
 from assistant.protocols import silent
 from assistant.retrieve import jvm
-from assistant.retrieve.bm25 import read_manifest
+from assistant.retrieve.bm25 import read_manifest, reading
 from assistant.retrieve.fusion import fuse
 from assistant.settings import Settings
 from assistant.text.chunks import Block
@@ -450,6 +452,22 @@ def test_a_full_disk_is_called_that(tmp_path, monkeypatch):
         broken.setattr(jvm, "call", full)
         with pytest.raises(LibraryError, match="The disk is full"):
             writer.commit({})
+
+
+def test_what_java_says_is_for_the_log(tmp_path, monkeypatch, caplog):
+    def broken(*_: object) -> None:
+        raise jvm.failure()("JVM exception occurred: Background merge hit exception", "java.io.IOException")
+
+    with writing(tmp_path) as writer, monkeypatch.context() as patched:
+        patched.setattr(jvm, "call", broken)
+        with pytest.raises(LibraryError) as raised:
+            writer.commit({})
+    with pytest.raises(LibraryError) as read, reading(tmp_path):
+        broken()
+    assert not re.search(
+        "java|exception|merge", f"{raised.value} {read.value}".replace(str(tmp_path), ""), re.IGNORECASE
+    )
+    assert "Background merge hit exception" in caplog.text
 
 
 def test_a_corpus_is_indexed_once_with_its_ids(settings, tmp_path, monkeypatch):

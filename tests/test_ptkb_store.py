@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -278,3 +279,23 @@ def test_a_database_in_memory_is_shared_by_threads() -> None:
 def test_a_wrong_url_is_a_settings_error(url: str) -> None:
     with pytest.raises(SettingsError, match="database"):
         connect(url)
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1 is my code", "-5 is cold", "@home I cook", "'=quoted", "''-twice", "'plain"]
+)
+def test_what_a_spreadsheet_would_calculate_is_exported_as_text(text: str) -> None:
+    ptkb = Ptkb(connect("sqlite://"))
+    ptkb.add("ann", text)
+    exported = ptkb.export_text("ann")
+    assert not exported.startswith(("=", "+", "-", "@"))
+    ptkb.import_text("bob", exported)
+    assert [fact.text for fact in ptkb.facts("bob")] == [text]
+
+
+def test_a_fact_is_refused_by_its_length_before_it_is_composed() -> None:
+    began = time.perf_counter()
+    with pytest.raises(FactError, match="The fact has 160001 characters; at most 500 can be stored"):
+        validated("e" + "\u0316\u0301" * 80_000)
+    assert time.perf_counter() - began < 1
+    assert validated("e\u0301" * 500) == "\u00e9" * 500

@@ -63,7 +63,7 @@ def test_a_table_beside_a_menu_is_read_row_by_row(tmp_path):
 
 def test_lists_and_headings_in_cells_are_read_as_such(tmp_path):
     markup = "<table><tr><td>loose<ul><li>one</li><li>two</li></ul></td><td><h2>Part</h2><p>Text.</p></td></tr></table>"
-    assert page(tmp_path, f"<title>Page</title>{markup}")[1:] == [
+    assert page(tmp_path, f"<title>Page</title>{markup}") == [
         ("Page", "loose"),
         ("Page", "one"),
         ("Page", "two"),

@@ -6,22 +6,24 @@ together with the manifest that lists the documents. Killed before that, the lib
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
 from stat import S_ISREG
+from threading import Event
 from typing import Any, Literal
 
 from assistant.errors import LibraryError
+from assistant.library.passages import passages_of
 from assistant.library.readers import read, reader_of
+from assistant.library.reading import read_apart
 from assistant.library.shelves import OWN, is_library, library_folder, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
 from assistant.protocols import Progress, silent
 from assistant.retrieve.bm25 import read_manifest
 from assistant.settings import Settings
-from assistant.text.chunks import Block, chunk
 from assistant.text.sentences import clean
 from assistant.types import Passage
 
@@ -64,8 +66,17 @@ class _File:
         return sha256(self.key.encode("utf-8", "replace")).hexdigest()[:12]
 
 
+Read = Callable[[_File], list[Passage]]
+
+
 def add_documents(
-    library: str, paths: Sequence[Path], settings: Settings, progress: Progress = silent, *, uploaded: bool = False
+    library: str,
+    paths: Sequence[Path],
+    settings: Settings,
+    progress: Progress = silent,
+    *,
+    uploaded: bool = False,
+    stop: Event | None = None,
 ) -> list[Outcome]:
     """Bring files, and all files of folders, into a library, which is made if there is none of this name.
 
@@ -77,18 +88,21 @@ def add_documents(
         paths: files and folders.
         settings: say where libraries are.
         progress: told bytes.
-        uploaded: whether files are known by their names alone, wherever they lie now.
+        uploaded: whether they come from users of the page: known by their names alone, wherever they lie now, and
+            read in a process of its own within limits of time and memory.
+        stop: when this is set, no uploaded file is read any further.
 
     Raises:
         LibraryError: the library itself can't be written.
     """
     folder = _changeable(library, settings)
     files, outcomes = _found(paths, uploaded)
+    reads = _reads_apart(stop or Event()) if uploaded else _reads
     with locked(folder):
         documents = _documents(folder)
         folder.mkdir(exist_ok=True)
         with writing(folder) as writer:
-            outcomes += list(_add_all(writer, documents, files, progress, library.startswith(OWN)))
+            outcomes += list(_add_all(writer, documents, files, progress, reads, library.startswith(OWN)))
             outcomes += list(_drop(writer, documents, _vanished(documents, files, paths), "it is gone from the folder"))
             if any(outcome.status in {"added", "replaced", "removed"} for outcome in outcomes):
                 writer.commit(_manifest(documents))
@@ -127,22 +141,6 @@ def list_documents(library: str, settings: Settings) -> list[Document]:
     """
     folder = library_folder(library, settings)
     return sorted(_documents(folder).values(), key=lambda one: (one.name.lower(), one.id))
-
-
-def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Passage]:
-    """The passages that a document's blocks make.
-
-    A record keeps its id, with #2, #3 ... for what didn't fit into one passage; others are numbered in their document.
-    """
-    passages: list[Passage] = []
-    parts: dict[str, int] = {}
-    for block in chunk(blocks):
-        key = block.id or document
-        parts[key] = n = parts.get(key, 0) + 1
-        own = block.id if n == 1 else f"{block.id}#{n}"
-        where = f"{source}, {block.place}" if block.place else source
-        passages.append(Passage(own if block.id else f"{document}-{n}", block.title, block.text, source=where))
-    return passages
 
 
 def _changeable(library: str, settings: Settings) -> Path:
@@ -209,13 +207,14 @@ def _is_hidden(path: Path, base: Path) -> bool:
 
 
 def _add_all(
-    writer: Writer, documents: dict[str, Document], files: list[_File], progress: Progress, own: bool
+    writer: Writer, documents: dict[str, Document], files: list[_File], progress: Progress, reads: Read, own: bool
 ) -> Iterator[Outcome]:
     sizes = [max(_size(file.path), 1) for file in files]
     done, total = 0, sum(sizes)
     for file, size in zip(files, sizes, strict=True):
         start = done
-        yield _add(writer, documents, file, lambda n, of: progress(start + size * n // of, total), own)  # noqa: B023
+        tell = lambda n, of: progress(start + size * n // of, total)  # noqa: B023, E731
+        yield _add(writer, documents, file, tell, reads, own)
         done += size
         progress(done, total)
 
@@ -227,13 +226,23 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _add(writer: Writer, documents: dict[str, Document], file: _File, progress: Progress, own: bool) -> Outcome:
+def _reads(file: _File) -> list[Passage]:
+    return passages_of(read(file.path), file.id, file.name)
+
+
+def _reads_apart(stop: Event) -> Read:
+    return lambda file: read_apart(file.path, file.id, file.name, stop)
+
+
+def _add(
+    writer: Writer, documents: dict[str, Document], file: _File, progress: Progress, reads: Read, own: bool
+) -> Outcome:
     before = documents.get(file.id)
     try:
         digest = _digest(file.path)
         if before and before.hash == digest:
             return Outcome(file.name, "unchanged", before.passages)
-        passages = passages_of(read(file.path), file.id, file.name)
+        passages = reads(file)
     except LibraryError as error:
         return Outcome(file.name, "skipped", reason=str(error) + (_KEPT if before else ""))
     writer.remove(file.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import FORMAT, FORMAT_KEY, KEYWORDS, MANIFEST_KEY, raw
 from assistant.types import Passage
 
+_LOG = logging.getLogger(__name__)
 DOCUMENT_FIELD = "document"
 BUFFER_MB = 64.0
 
@@ -145,6 +147,7 @@ class Writer:
         except jvm.failure() as error:
             if not error.classname:
                 raise
+            _LOG.warning("writing %s failed: %s", self._folder, error)
             raise LibraryError(_sentence(self._folder, error)) from error
 
 
@@ -165,5 +168,6 @@ def _sentence(folder: Path, error: Exception) -> str:
     if "LockObtainFailed" in str(error):
         return f"The index in {folder} is being updated elsewhere; try again when that has finished."
     return (
-        f"The index in {folder} can't be written ({error}); check the folder's permissions, or remove it and try again."
+        f"The index in {folder} can't be written; check the folder's permissions, or remove it and try again. The log "
+        "has the details."
     )

@@ -9,6 +9,7 @@ scores there is added to what it scores in `contents`.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from assistant.errors import LibraryError
 from assistant.retrieve import jvm
 from assistant.types import Passage
 
+_LOG = logging.getLogger(__name__)
 FORMAT = "1"
 FORMAT_KEY = "sequitur.format"
 MANIFEST_KEY = "sequitur.manifest"
@@ -203,6 +205,7 @@ def reading(where: Path | str) -> Iterator[None]:
         if not error.classname:
             raise
         kind = str(error.classname).rpartition(".")[2]
+        _LOG.warning("reading %s failed: %s", where, error)
         raise LibraryError(_sentence(kind, where)) from error
 
 
@@ -216,7 +219,7 @@ def _sentence(kind: str, where: Path | str) -> str:
         return no_index_in(where)
     if kind.startswith("IndexFormatToo"):
         return f"The index in {where} is of another version; remove that folder and {AGAIN}."
-    return f"The index in {where} can't be read ({kind}); remove that folder and {AGAIN}."
+    return f"The index in {where} can't be read; remove that folder and {AGAIN}."
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from textwrap import wrap
 
 from assistant.text.sentences import quote, sentences
 
@@ -14,6 +13,8 @@ ENOUGH_WORDS = 70
 MOST_WORDS = 120
 # What runs on for longer than this is no sentence but a table or a blob, and is cut between words.
 SENTENCE_WORDS = 240
+# In a line of more characters no sentences are looked for: it is no prose, and that takes a second for each 150,000.
+LINE_CHARS = 100_000
 # Scripts without spaces have no words to count; this many characters count as one at least.
 WORD_CHARS = 8
 
@@ -76,9 +77,24 @@ def _lines(paragraphs: list[Block]) -> Iterator[Block]:
 
 
 def _sentences(text: str) -> Iterator[str]:
+    if len(text) > LINE_CHARS:
+        yield from _cut(text)
+        return
     for span in sentences(text):
         sentence = quote(text, span)
         if count_words(sentence) <= SENTENCE_WORDS:
             yield sentence
         else:
-            yield from wrap(sentence, SENTENCE_WORDS * WORD_CHARS // 2, break_on_hyphens=False)
+            yield from _cut(sentence)
+
+
+def _cut(text: str) -> Iterator[str]:
+    """The text in pieces as long as a long sentence, cut between words where there are any."""
+    most, start = SENTENCE_WORDS * WORD_CHARS // 2, 0
+    while start < len(text):
+        end = start + most
+        space = text.rfind(" ", start + 1, end + 1) if end < len(text) else -1
+        end = space if space > 0 else end
+        if piece := text[start:end].strip():
+            yield piece
+        start = end

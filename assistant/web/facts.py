@@ -14,6 +14,9 @@ from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
 from assistant.web.view import View
 from ptkb.store import ImportReport
 
+# All facts that a user can have, each of the longest: what is larger is none of ours.
+FILE_BYTES = 4_000_000
+
 
 class Facts:
     """The panel and its handlers.
@@ -72,6 +75,8 @@ class Facts:
     def bring(self, tab: Tab, file: Path) -> Updates:
         """Add the facts of a file, and say how many; what could not be added is named."""
         try:
+            if file.stat().st_size > FILE_BYTES:
+                raise FactError(f"{file.name} is larger than {FILE_BYTES:,} bytes; split it up, and import its parts.")
             text = file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise FactError(f"{file.name} is not a text in UTF-8; save it as such and try again.") from error

@@ -37,7 +37,7 @@ _UNBELIEVED = {b"x-forwarded-host", b"x-gradio-server", b"forwarded"}
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # without any, the button for logging out would come from nowhere
     "X-Frame-Options": "DENY",
 }
 

@@ -40,6 +40,8 @@ from assistant.web.security import Guard, Leavers, is_loopback
 from ptkb.store import Ptkb
 
 MOST_WAITING = 64
+# Gradio's form for logging in shows wrong passwords, but not that nothing is tried for now.
+WAIT_AND_TRY = "After several wrong passwords nothing is tried for a while; wait, and try again."
 
 
 @dataclass
@@ -161,6 +163,7 @@ def guarded(web: WebSettings, local: bool, logins: Logins, programs: Mount) -> d
             "lifespan": outermost(lambda app: protected(app, web, local, logins)),
             "routes": [Mount("/js", Scripts(directory=SCRIPTS)), Route(LOGOUT, log_out, methods=["POST"]), programs],
         },
+        "auth_message": WAIT_AND_TRY,
         "max_file_size": f"{web.upload_mb}mb",
         "share": False,
         "run_history": False,

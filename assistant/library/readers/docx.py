@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 import docx
 from docx.document import Document
 from docx.opc.exceptions import PackageNotFoundError
-from docx.table import Table
-from docx.text.paragraph import Paragraph
+from docx.oxml.table import CT_Tbl, CT_Tc
+from docx.oxml.text.paragraph import CT_P
 
 from assistant.errors import LibraryError
-from assistant.library.readers.shared.text import Piece, row_line, tidy, title_of, under_headings
+from assistant.library.readers.shared.text import Piece, row_line, tidy, title_line, title_of, under_headings
 from assistant.text.chunks import Block
 
 SUFFIXES = (".docx",)
 RECORDS = False
 # Word encrypts a document into an OLE file, which begins so; so does the old .doc.
 _OLE = b"\xd0\xcf\x11\xe0"
-# Its parts are unpacked into memory; a file of a few megabytes could fill it.
+# Its parts are unpacked into memory; a file of a few megabytes could fill it. Text is XML, a thousand pages are 20 MB.
 UNPACKED_BYTES = 200_000_000
+XML_BYTES = 30_000_000
+_XML = (".xml", ".rels")
+COLUMNS_MOST = 1000
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -31,8 +34,9 @@ def read(path: Path) -> Iterator[Block]:
         LibraryError: the file is encrypted, unpacks to too much, or is no Word document.
     """
     document = _open(path)
-    title = tidy(document.core_properties.title or "") or _first_heading(document) or title_of(path)
-    yield from under_headings(_pieces(document), title)
+    pieces = list(_pieces(document))
+    heading = next((piece.text for piece in pieces if piece.is_heading and piece.text), "")
+    yield from under_headings(pieces, tidy(document.core_properties.title or "") or heading or title_of(path))
 
 
 def _open(path: Path) -> Document:
@@ -41,36 +45,49 @@ def _open(path: Path) -> Document:
             raise LibraryError("it is encrypted, or in the format of an old Word; save it as .docx without a password")
     try:
         with ZipFile(path) as parts:
-            size = sum(part.file_size for part in parts.infolist())
-        if size > UNPACKED_BYTES:
-            raise LibraryError(f"it unpacks to more than {UNPACKED_BYTES:,} bytes; split it, or take out its images")
+            sizes = [(part.filename.lower(), part.file_size) for part in parts.infolist()]
+        for what, most in ((("",), UNPACKED_BYTES), (_XML, XML_BYTES)):
+            if sum(size for name, size in sizes if name.endswith(what)) > most:
+                raise LibraryError(f"it unpacks to more than {most:,} bytes; split it, or take out its images")
         return docx.Document(str(path))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
         raise LibraryError("it is not a Word document that can be read") from error
 
 
 def _pieces(document: Document) -> Iterator[Piece]:
-    for item in document.iter_inner_content():
-        if isinstance(item, Table):
-            yield from (Piece(row, False) for row in _rows(item))
+    is_heading = _headings(document)
+    for item in document.element.body.inner_content_elements:
+        if isinstance(item, CT_P):
+            yield Piece(tidy(item.text), is_heading(item))
         else:
-            yield Piece(tidy(item.text), _is_heading(item))
+            yield from (Piece(row, False) for row in _rows(item))
 
 
-def _first_heading(document: Document) -> str:
-    return next((tidy(one.text) for one in document.paragraphs if _is_heading(one) and one.text.strip()), "")
+def _headings(document: Document) -> Callable[[CT_P], bool]:
+    """Whether a paragraph is a heading, by the name of its style; the styles are looked through once."""
+    names = {style.style_id: style.name or "" for style in document.styles}
+    return lambda paragraph: names.get(paragraph.style or "", "").startswith(("Heading", "Title"))
 
 
-def _is_heading(paragraph: Paragraph) -> bool:
-    style = paragraph.style.name if paragraph.style is not None else ""
-    return bool(style) and str(style).startswith(("Heading", "Title"))
+def _rows(table: CT_Tbl) -> Iterator[str]:
+    """The rows as lines, each followed by the tables in its cells.
 
-
-def _rows(table: Table) -> Iterator[str]:
-    for row in table.rows:
-        # A merged cell is given once for each column that it spans; it is the same object.
-        cells = list(dict.fromkeys(row.cells))
-        yield row_line(tidy(cell.text) for cell in cells)
-        # What a cell says is its paragraphs; a table in it follows the row.
-        for inner in (inner for cell in cells for inner in cell.tables):
+    A cell that goes on from the row above says there what it says in the first, or how that begins.
+    """
+    above: dict[int, str] = {}
+    for row in table.tr_lst:
+        said: dict[int, str] = {}
+        column = 0
+        for cell in row.tc_lst:
+            goes_on = cell.vMerge == "continue" and column in above
+            said[column] = title_line(above[column]) if goes_on else tidy(_text(cell))
+            column += min(cell.grid_span, COLUMNS_MOST)
+        yield row_line(said.values())
+        above = said
+        for inner in (inner for cell in row.tc_lst for inner in cell.tbl_lst):
             yield from _rows(inner)
+
+
+def _text(cell: CT_Tc) -> str:
+    """What a cell says: its paragraphs."""
+    return "\n".join(paragraph.text for paragraph in cell.p_lst)

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from codecs import lookup
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from bs4 import BeautifulSoup
-from bs4.dammit import EncodingDetector
-from bs4.element import NavigableString, Tag
+from lxml import etree
 
+from assistant.errors import LibraryError
 from assistant.library.readers.shared.text import WESTERN, Piece, load_text, row_line, tidy, title_of, under_headings
 from assistant.text.chunks import Block
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 RECORDS = False
-UNREAD = ["script", "style", "noscript", "template", "nav", "svg", "button", "select", "textarea", "iframe", "head"]
+UNREAD = frozenset("script style noscript template nav svg button select textarea iframe head".split())
+# A tag that closes nothing is looked for among all that are open: without a bound that takes time by their square.
+DEPTH_MOST = 1000
+FED_CHARS = 2**16
+# What of a page may say which encoding it is in.
+DECLARED_BYTES = 4096
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 CELLS = ("td", "th")
-PIECES = (
-    *HEADINGS,
-    *CELLS,
-    "p",
-    "li",
-    "tr",
-    "pre",
-    "blockquote",
-    "dt",
-    "dd",
-    "figcaption",
-    "div",
-    "section",
-    "article",
-    "body",
-)
+PIECES = frozenset((*HEADINGS, *CELLS, *"p li tr pre blockquote dt dd figcaption div section article body".split()))
 # What is declared is read as browsers read it: as the larger set of characters that pages use under the old name.
 _LARGER = {
     "iso8859-1": WESTERN,
@@ -45,6 +35,7 @@ _LARGER = {
     "shift_jis": "cp932",
 }
 # Other codecs that Python has are none of a page; UTF-8 and UTF-16 are told by the bytes, whatever is declared.
+_DECLARED = re.compile(rb"""(?:charset|encoding)\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _CHARSETS = tuple("cp125 cp866 cp874 cp932 cp949 cp950 iso8859 koi8 mac- gb big5 euc tis".split())
 
 
@@ -52,85 +43,159 @@ def read(path: Path) -> Iterator[Block]:
     """The paragraphs, under the page's title and the heading that they follow.
 
     Raises:
-        LibraryError: the file is binary.
+        LibraryError: the file is binary, or its tags are nested too deeply.
     """
     return blocks(load_text(path, _declared), title_of(path))
 
 
 def blocks(markup: str, title: str) -> Iterator[Block]:
     """The same for HTML text; `title` is used where the page has none of its own."""
-    soup = BeautifulSoup(f"<div>{markup}</div>", "html.parser")
-    named = soup.find("title")
-    own_title = tidy(named.get_text(" ")) if named else ""
-    for unread in soup.find_all(UNREAD):
-        unread.decompose()
-    for line_break in soup.find_all("br"):
-        line_break.replace_with("\n")
-    yield from under_headings(_pieces(soup), own_title or _first_heading(soup) or title)
+    page = _Page()
+    parser = etree.HTMLParser(target=page, encoding="utf-8", huge_tree=True)
+    text = markup.replace("\0", "\ufffd") or " "
+    for start in range(0, len(text), FED_CHARS):  # what a tag raises is heard of at the end of a piece
+        parser.feed(text[start : start + FED_CHARS].encode("utf-8", "replace"))
+    parser.close()
+    yield from under_headings(page.pieces(), page.title or page.first_heading or title)
 
 
 def _declared(data: bytes) -> str:
+    found = _DECLARED.search(data[:DECLARED_BYTES])
     try:
-        name = lookup(EncodingDetector.find_declared_encoding(data, is_html=True) or "").name
+        name = lookup(found[1].decode("ascii", "replace") if found else "").name
     except (LookupError, ValueError):  # no encoding, or no name
         return WESTERN
     return _LARGER.get(name, name if name.startswith(_CHARSETS) else WESTERN)
 
 
-def _first_heading(soup: BeautifulSoup) -> str:
-    """What the first heading says itself; one that was never closed has the rest of the page inside."""
-    first = soup.find("h1")
-    tags = [first, *first.find_all(PIECES)] if first else []
-    return next(filter(None, map(_text, tags)), "")
-
-
-def _pieces(soup: BeautifulSoup) -> Iterator[Piece]:
-    lines = _row_lines(soup)
-    for tag in soup.find_all(PIECES):
-        row = tag if tag.name == "tr" else _around(tag, "tr")
-        if id(row) not in lines:
-            yield Piece(_text(tag), tag.name in HEADINGS)
-        elif tag is row:
-            yield Piece(lines[id(row)], False)
-
-
-def _row_lines(soup: BeautifulSoup) -> dict[int, str]:
-    """The rows that are read as one line, by identity.
+@dataclass(slots=True)
+class _Row:
+    """A table row: what it says as one line, if it is data.
 
     A row with a table, a heading or several paragraphs in one cell lays out the page, and is read as its contents.
     """
-    held: Counter[int] = Counter()
-    for tag in soup.find_all(("table", *PIECES)):
-        if tag.name not in CELLS and (cell := _around(tag, *CELLS)):
-            held[id(cell)] += 2 if tag.name in {"table", *HEADINGS} else bool(_text(tag))
-    rows: dict[int, list[Tag]] = defaultdict(list)
-    for cell in soup.find_all(CELLS):
-        if row := _around(cell, "tr"):
-            rows[id(row)].append(cell)
-    return {
-        row: row_line(_text(cell, (*CELLS, "tr")) for cell in cells)
-        for row, cells in rows.items()
-        if all(held[id(cell)] <= 1 for cell in cells)
-    }
+
+    cells: list[_Cell] = field(default_factory=list)
+
+    @property
+    def is_line(self) -> bool:
+        return bool(self.cells) and all(cell.held <= 1 for cell in self.cells)
+
+    def line(self) -> str:
+        return row_line(tidy("".join(cell.parts)) for cell in self.cells)
 
 
-def _around(tag: Tag, *names: str) -> Tag | None:
-    """The nearest of these that `tag` is in; `find_parent` takes several times as long."""
-    return next((one for one in tag.parents if one.name in names), None)
+@dataclass(slots=True)
+class _Cell:
+    """A cell of a row: its text with that of the pieces inside it, and how many of these it holds."""
+
+    parts: list[str] = field(default_factory=list)
+    held: int = 0
 
 
-def _text(tag: Tag, apart: Collection[str] = PIECES) -> str:
-    """The text of a piece without that of the pieces inside it, which come by themselves."""
-    return tidy("".join(_parts(tag, apart)))
+@dataclass(slots=True)
+class _Tag:
+    """An open or closed tag that is a piece: its own text, without that of the pieces inside, which come by themselves.
+
+    `row` is the one that it is, or is in; `cell` the one that it is in, or is.
+    """
+
+    name: str
+    row: _Row | None
+    cell: _Cell | None
+    around: _Cell | None
+    parts: list[str] = field(default_factory=list)
+    text: str = ""
 
 
-def _parts(tag: Tag, apart: Collection[str]) -> Iterator[str]:
-    for child in tag.children:
-        if isinstance(child, Tag):
-            space = " " if child.name in PIECES else ""
-            yield space
-            if child.name not in apart:
-                yield from _parts(child, apart)
-            yield space
-        elif type(child) is NavigableString:
-            yield child
+class _Page:
+    """Takes a page as the parser reads it, tag by tag: no tag is looked at twice, however they are nested."""
+
+    def __init__(self) -> None:
+        self.title = self.first_heading = ""
+        self._tags: list[_Tag] = []
+        self._open: list[_Tag | None] = []  # of each open tag, the piece that it is
+        self._around: list[_Tag] = []  # the pieces that are open
+        self._unread = 0  # how many of the open tags are not read
+        self._named: list[str] | None = None  # the title's text, while it is open
+        self._heading: tuple[_Tag, int] | None = None  # the first heading, and its place
+
+    def start(self, name: str, _attributes: object) -> None:
+        """A tag opens."""
+        if len(self._open) >= DEPTH_MOST:
+            raise LibraryError(f"its tags are nested more than {DEPTH_MOST:,} deep; save the page anew with a browser")
+        if name == "title" and not self.title:
+            self._named = []
+        self._unread += name in UNREAD
+        piece = None
+        if not self._unread:
+            if name == "br":
+                self.data("\n")
+            elif name == "table" and (cell := self._cell()):
+                cell.held += 2
+            elif name in PIECES:
+                piece = self._begin(name)
+        self._open.append(piece)
+
+    def end(self, name: str) -> None:
+        """A tag closes; the parser closes each that opened."""
+        if name == "title" and self._named is not None:
+            self.title, self._named = tidy(" ".join(self._named)), None
+        self._unread -= name in UNREAD
+        piece = self._open.pop()
+        if piece:
+            self._finish(piece)
+
+    def data(self, text: str) -> None:
+        """Text stands here."""
+        if self._named is not None:
+            self._named.append(text)
+        if self._unread or not self._around:
+            return
+        self._around[-1].parts.append(text)
+        if cell := self._cell():
+            cell.parts.append(text)
+
+    def comment(self, text: str) -> None:
+        """A comment is not read."""
+
+    def close(self) -> None:
+        """The page is over."""
+
+    def pieces(self) -> Iterator[Piece]:
+        """The paragraphs, headings and rows, in the order in which they begin."""
+        for tag in self._tags:
+            if tag.row is None or not tag.row.is_line:
+                yield Piece(tag.text, tag.name in HEADINGS)
+            elif tag.name == "tr":
+                yield Piece(tag.row.line(), False)
+
+    def _cell(self) -> _Cell | None:
+        return self._around[-1].cell if self._around else None
+
+    def _begin(self, name: str) -> _Tag:
+        self.data(" ")
+        row, cell, around = (self._around[-1].row, self._cell(), self._cell()) if self._around else (None, None, None)
+        if name == "tr":
+            row, cell = _Row(), None
+        elif name in CELLS:
+            cell = _Cell()
+            if row:
+                row.cells.append(cell)
+        tag = _Tag(name, row, cell, around)
+        if name == "h1" and self._heading is None:
+            self._heading = tag, len(self._tags)
+        self._tags.append(tag)
+        self._around.append(tag)
+        return tag
+
+    def _finish(self, tag: _Tag) -> None:
+        self._around.pop()
+        tag.text = tidy("".join(tag.parts))
+        tag.parts.clear()
+        if tag.around and tag.name not in CELLS:
+            tag.around.held += 2 if tag.name in HEADINGS else bool(tag.text)
+        self.data(" ")
+        if self._heading and self._heading[0] is tag:
+            # One that was never closed has the rest of the page inside: it says what comes first of that.
+            self.first_heading = next(filter(None, (one.text for one in self._tags[self._heading[1] :])), "")

@@ -9,6 +9,7 @@ import "./sources.js";
 import "./facts.js";
 import "./settings.js";
 import "./notices.js";
+import "./refusals.js";
 import "./copy.js";
 import "./download.js";
 import "./theme.js";

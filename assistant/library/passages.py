@@ -1,0 +1,24 @@
+"""The passages that a document makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from assistant.text.chunks import Block, chunk
+from assistant.types import Passage
+
+
+def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Passage]:
+    """The passages that a document's blocks make.
+
+    A record keeps its id, with #2, #3 ... for what didn't fit into one passage; others are numbered in their document.
+    """
+    passages: list[Passage] = []
+    parts: dict[str, int] = {}
+    for block in chunk(blocks):
+        key = block.id or document
+        parts[key] = n = parts.get(key, 0) + 1
+        own = block.id if n == 1 else f"{block.id}#{n}"
+        where = f"{source}, {block.place}" if block.place else source
+        passages.append(Passage(own if block.id else f"{document}-{n}", block.title, block.text, source=where))
+    return passages
