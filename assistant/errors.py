@@ -37,6 +37,10 @@ class StoreError(SequiturError):
     """A conversation that can't be read or written, or that is not the user's own."""
 
 
+class BusyError(StoreError):
+    """An answer that can't begin while others are being written."""
+
+
 class UtteranceError(SequiturError):
     """A message that can't be answered as it stands (empty, too long)."""
 

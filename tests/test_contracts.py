@@ -182,9 +182,9 @@ class TestDocuments:
         for name in ("b.txt", "a.txt"):
             (tmp_path / name).write_text("The key hangs behind the door. " * 3)
         files = [tmp_path / "b.txt", tmp_path / "a.txt"]
-        assert list(documents.add("ann", files, lambda done, total: told.append((done, total)))) == []
+        assert list(documents.add("ann", files, lambda done, total: told.append((done, total)), Event())) == []
         assert told
-        documents.add("ann", files, lambda done, total: None)
+        documents.add("ann", files, lambda done, total: None, Event())
         assert [one.name for one in documents.list("ann")] == ["a.txt", "b.txt"]
         assert all(one.passages >= 1 for one in documents.list("ann"))
         documents.remove("ann", documents.list("ann")[0].id)
@@ -193,13 +193,15 @@ class TestDocuments:
     def test_what_cannot_be_read_is_told_by_name_and_the_rest_added(self, documents: Documents, tmp_path: Path) -> None:
         (tmp_path / "empty.txt").write_text("")
         (tmp_path / "full.txt").write_text("The key hangs behind the door. " * 3)
-        [problem] = documents.add("ann", [tmp_path / "empty.txt", tmp_path / "full.txt"], lambda done, total: None)
+        [problem] = documents.add(
+            "ann", [tmp_path / "empty.txt", tmp_path / "full.txt"], lambda done, total: None, Event()
+        )
         assert "empty.txt" in problem
         assert [one.name for one in documents.list("ann")] == ["full.txt"]
 
     def test_others_see_and_remove_nothing(self, documents: Documents, tmp_path: Path) -> None:
         (tmp_path / "secret.txt").write_text("The key hangs behind the door. " * 3)
-        documents.add("ann", [tmp_path / "secret.txt"], lambda done, total: None)
+        documents.add("ann", [tmp_path / "secret.txt"], lambda done, total: None, Event())
         assert list(documents.list("bob")) == []
         with pytest.raises(LibraryError):
             documents.remove("bob", documents.list("ann")[0].id)

@@ -194,7 +194,7 @@ def test_what_is_read_apart_is_what_is_read_here(tmp_path: Path) -> None:
 
 
 def test_reading_is_stopped_at_once(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Oats are a cereal. " * 400_000)
+    (tmp_path / "a.txt").write_text("Oats are a cereal.\n\n" * 400_000)
     stop = Event()
     Timer(1.0, stop.set).start()
     began = time.perf_counter()
@@ -205,7 +205,7 @@ def test_reading_is_stopped_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="limits memory as POSIX has it")
 def test_memory_and_time_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.txt").write_text("Oats are a cereal. " * 400_000)
+    (tmp_path / "a.txt").write_text("Oats are a cereal.\n\n" * 400_000)
     monkeypatch.setattr(reading, "SECONDS_PER_MEGABYTE", 0.0)
     monkeypatch.setattr(reading, "SECONDS", 1.0)
     with pytest.raises(LibraryError, match="takes too long to read; split it up"):

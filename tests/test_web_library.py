@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
+from assistant.errors import LibraryError
 from assistant.library.arrivals import Arrivals
-from assistant.protocols import silent
+from assistant.protocols import Progress, silent
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
-from assistant.web.library import Library, OwnDocuments
+from assistant.web.library import Document, Library, OwnDocuments
 from assistant.web.runs import Runs
+from assistant.web.tab import Tab, Updates
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
 
@@ -27,7 +31,7 @@ def test_only_what_was_not_there_yet_counts_as_added(settings: Settings, tmp_pat
         ("The key hangs in the shed.", []),
     ):
         file.write_text(text)
-        assert documents.add("ann", [file], lambda done, total: None) == problems
+        assert documents.add("ann", [file], silent, Event()) == problems
     assert [one.name for one in documents.list("ann")] == ["key.txt"]
 
 
@@ -80,3 +84,39 @@ def test_a_file_that_did_not_arrive_is_told_by_its_name_and_the_others_are_added
     assert "gone.txt: it did not arrive; choose it again." in str(updates["documents"])
     assert str(tmp_path) not in str(updates["documents"])
     assert "Documents: 1 added." in str(updates["notice"])
+
+
+def test_a_users_documents_are_read_one_upload_at_a_time_and_can_be_stopped(tmp_path: Path) -> None:
+    begun, ended = Event(), []
+
+    class Slow:
+        def list(self, _user: str) -> list[Document]:
+            return []
+
+        def add(self, _user: str, files: Sequence[Path], _progress: Progress, stop: Event) -> list[str]:
+            begun.set()
+            ended.append(stop.wait(10))
+            return [f"{file.name}: its reading was stopped" for file in files]
+
+        def remove(self, _user: str, _document: str) -> None:
+            raise AssertionError
+
+    engine = connect("sqlite://")
+    view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
+    library, files = Library(view, Slow(), Arrivals()), [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for file in files:
+        file.write_text("Oats.")
+    told: list[Updates] = []
+    reading = Thread(target=lambda: told.append(library.bring("ann", files[:1], silent)))
+    reading.start()
+    assert begun.wait(10)
+    with pytest.raises(LibraryError, match="still being read; wait for them or stop them first"):
+        library.bring("ann", files[1:], silent)
+    assert 'data-event="halt"' in library.show("ann")["documents"]
+    assert 'data-event="halt"' not in library.show("bob")["documents"]
+    library.halt(Tab("bob"))
+    library.halt(Tab("ann"))
+    reading.join(10)
+    assert ended == [True]
+    assert "a.txt: its reading was stopped" in told[0]["documents"]
+    assert 'data-event="halt"' not in library.show("ann")["documents"]

@@ -11,8 +11,9 @@ from threading import Event
 
 import pytest
 
-from assistant.errors import StoreError, UtteranceError
+from assistant.errors import BusyError, StoreError, UtteranceError
 from assistant.types import Turn
+from assistant.web import runs as module
 from assistant.web.runs import PAUSE, Place, Run, Runs, watch
 from assistant.web.watchers import MOST_TABS, Watchers
 
@@ -143,3 +144,32 @@ def test_of_too_many_tabs_the_one_that_asked_the_longest_ago_is_forgotten() -> N
     assert (first(), second(), again()) == (False, False, True)
     watchers.enter("one more")
     assert not again()
+
+
+def test_two_answers_at_a_time_are_written_for_a_user() -> None:
+    runs, go = Runs(), Event()
+    running = [runs.start("ann", name, lambda _: growing(1, go)) for name in "ab"]
+    with pytest.raises(BusyError, match="Two answers are being written for you already; wait for one of them or stop"):
+        runs.start("ann", "c", lambda _: growing(1))
+    other = runs.start("bob", "c", lambda _: growing(1, go))
+    go.set()
+    for run in (*running, other):
+        run.join(5)
+    runs.start("ann", "c", lambda _: growing(1)).join(5)
+
+
+def test_what_nobody_watches_stops_and_what_somebody_does_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "UNWATCHED", 0.5)
+    monkeypatch.setattr(module, "LOOK", 0.05)
+
+    def long(stop: Event) -> Iterator[Turn]:
+        turn = Turn("?")
+        yield turn
+        yield replace(turn, status="stopped" if stop.wait(2) else "done")
+
+    runs = Runs()
+    left, watched = runs.start("ann", "left", long), runs.start("ann", "watched", long)
+    assert seen(watched)[-1].status == "done"
+    left.join(5)
+    assert left.turn.status == "stopped"
+    assert runs.of("ann", "left") is None

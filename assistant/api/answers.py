@@ -9,7 +9,7 @@ from threading import Event
 from typing import Protocol
 
 from assistant.chat import Chat
-from assistant.errors import StoreError
+from assistant.errors import BusyError
 from assistant.types import Choices, Exchange, Turn
 from assistant.wording.views import headline, waits
 
@@ -33,6 +33,10 @@ class Run(Protocol):
         """Whether `turn` is the last snapshot."""
         ...
 
+    def look(self) -> None:
+        """Note that somebody still waits for it."""
+        ...
+
 
 class Runs(Protocol):
     """All answers being written, as `assistant.web.runs.Runs` has them."""
@@ -41,18 +45,10 @@ class Runs(Protocol):
         """Begin an answer and wait for its first snapshot.
 
         Raises:
-            StoreError: one is being written there already.
+            BusyError: one is being written there already, or as many as a user may have at a time.
             SequiturError: the message can't be answered as it stands.
         """
         ...
-
-    def busy(self, user: str, conversation: str) -> bool:
-        """Whether one is being written there."""
-        ...
-
-
-class BusyError(StoreError):
-    """The user's answer before this one is still being written."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Answers:
         """An answer to the utterance, begun.
 
         Raises:
-            BusyError: the user's answer before this one is still being written.
+            BusyError: the user's answer before this one is still being written, or others are.
             SequiturError: the message can't be answered as it stands.
         """
         return await asyncio.to_thread(self._begin, user, utterance, history)
@@ -76,16 +72,15 @@ class Answers:
         choices = self.choices(user)
         try:
             return self.runs.start(user, PLACE, lambda stop: self.chat.once(user, utterance, history, choices, stop))
-        except StoreError as error:
-            if self.runs.busy(user, PLACE):
-                raise BusyError("Another answer is being written for you; ask again once it is there.") from error
-            raise
+        except BusyError as error:
+            raise BusyError("Another answer is being written for you; ask again once it is there.") from error
 
 
 async def follow(run: Run) -> AsyncGenerator[Turn, None]:
     """The newest snapshot, ten times a second, until the last; whoever leaves before that stops the answer."""
     try:
         while not run.over:
+            run.look()
             yield run.turn
             await asyncio.sleep(PAUSE)
         yield run.turn

@@ -14,11 +14,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from assistant.api.answers import Answers, BusyError, Run, follow, progress
+from assistant.api.answers import Answers, Run, follow, progress
 from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL, Refusal, Shape, models
 from assistant.chat import BROKEN
-from assistant.errors import SequiturError, UtteranceError
+from assistant.errors import BusyError, SequiturError, UtteranceError
 from assistant.types import Turn
 
 _LOG = logging.getLogger(__name__)

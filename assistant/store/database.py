@@ -25,6 +25,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable
@@ -101,7 +102,49 @@ def _sqlite(url: URL) -> Engine:
     arguments = {"timeout": BUSY_SECONDS, "check_same_thread": False}
     engine = create_engine(url, connect_args=arguments, **sharing)
     event.listen(engine, "connect", _keep_foreign_keys)
+    if _is_file(url) and not str(url.database).startswith("file:"):
+        _Place(Path(str(url.database))).watch(engine)
     return engine
+
+
+class _Place:
+    """Where a SQLite file lies, and which it is.
+
+    A file that was moved, deleted or replaced goes on taking what is written to it, on a disk where nobody finds it.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._known: tuple[int, int] | None = None
+
+    def watch(self, engine: Engine) -> None:
+        """Refuse whatever would be written elsewhere, and to make an empty file where the old one was."""
+        event.listen(engine, "do_connect", lambda *_: self._check())
+        event.listen(engine, "connect", lambda *_: self._note())
+        event.listen(engine, "before_cursor_execute", self._write)
+
+    def _note(self) -> None:
+        self._known = self._known or self._now()
+
+    def _now(self) -> tuple[int, int] | None:
+        try:
+            found = self._file.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check(self) -> None:
+        if self._known and self._now() != self._known:
+            raise StoreError(
+                f"The database {self._file} was moved, deleted or replaced while the program ran, so nothing can be "
+                "saved; put it back, or start the program again."
+            )
+
+    def _write(
+        self, _connection: Any, _cursor: Any, _text: Any, _given: Any, context: DefaultExecutionContext, _many: Any
+    ) -> None:
+        if context.isinsert or context.isupdate or context.isdelete:
+            self._check()
 
 
 def _is_file(url: URL) -> bool:
@@ -121,7 +164,9 @@ def _make_folder(file: Path) -> None:
 
 def _keep_foreign_keys(connection: sqlite3.Connection, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA synchronous=NORMAL")
+    # What was acknowledged outlives a loss of power; with NORMAL, the last writes before it would be gone. A write takes
+    # 9.5 ms so, 1 ms otherwise (medians of 300 on a virtual disk), and a turn makes a few.
+    connection.execute("PRAGMA synchronous=FULL")
 
 
 def _write_ahead(engine: Engine) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import Protocol
 
 import gradio as gr
@@ -42,8 +44,11 @@ class Documents(Protocol):
         """The user's documents, by name."""
         ...
 
-    def add(self, user: str, files: Sequence[Path], progress: Progress) -> Sequence[str]:
-        """Index files. Returns a sentence for each that was not added, with the reason; the others are."""
+    def add(self, user: str, files: Sequence[Path], progress: Progress, stop: Event) -> Sequence[str]:
+        """Index files. Returns a sentence for each that was not added, with the reason; the others are.
+
+        Once `stop` is set, no more of them are read.
+        """
         ...
 
     def remove(self, user: str, document: str) -> None:
@@ -64,11 +69,11 @@ class OwnDocuments:
 
         return [Document(one.id, one.name, one.passages) for one in list_documents(self._own(user), self._settings)]
 
-    def add(self, user: str, files: Sequence[Path], progress: Progress) -> Sequence[str]:
+    def add(self, user: str, files: Sequence[Path], progress: Progress, stop: Event) -> Sequence[str]:
         """As the Protocol has it."""
         from assistant.library.index import add_documents  # noqa: PLC0415
 
-        outcomes = add_documents(self._own(user), files, self._settings, progress, uploaded=True)
+        outcomes = add_documents(self._own(user), files, self._settings, progress, uploaded=True, stop=stop)
         self._changed(user)
         left = [one for one in outcomes if one.status in {"skipped", "unchanged"}]
         return [f"{one.name}: {one.reason or UNCHANGED}" for one in left]
@@ -95,6 +100,7 @@ class Library:
 
     def __init__(self, view: View, documents: Documents, arrivals: Arrivals) -> None:
         self._view, self._documents, self._arrivals = view, documents, arrivals
+        self._readings: dict[str, Event] = {}  # of each user whose documents are being read, what stops that
         self._upload = gr.File(
             label="Add documents",
             file_count="multiple",
@@ -112,14 +118,17 @@ class Library:
         """Listen."""
         pieces = self._view.pieces
         on(pieces.documents, "drop", self.drop, [pieces.documents], pieces.notice)
+        on(pieces.documents, "halt", self.halt, [], pieces.notice)
 
         def show(request: gr.Request) -> Updates:
             return told(lambda: self.show(user_of(request)), pieces.notice)
 
-        def bring(files: list[str] | None, request: gr.Request, progress: gr.Progress) -> Updates:
-            tell = _teller(progress)
+        def bring(files: list[str] | None, request: gr.Request, progress: gr.Progress) -> Iterator[Updates]:
+            user, tell = user_of(request), _teller(progress)
             given = [Path(file) for file in files or []]
-            return {self._upload: None, **guarded(lambda: self.bring(user_of(request), given, tell), pieces.notice)}
+            yield told(lambda: self.show(user, reading=True), pieces.notice)
+            outcome = guarded(lambda: self.bring(user, given, tell), pieces.notice)
+            yield {self._upload: None, **told(lambda: self.show(user), pieces.notice), **outcome}
 
         show.__annotations__ = {"request": gr.Request}
         bring.__annotations__ = {"files": list[str], "request": gr.Request, "progress": gr.Progress}
@@ -130,20 +139,43 @@ class Library:
             bring, self._upload, outputs, **{**QUIET, "show_progress": "full", "show_progress_on": self._upload}
         )
 
-    def show(self, user: str, problems: Sequence[str] = ()) -> Updates:
-        """The user's documents, and what went wrong with the last ones."""
-        html = render.render("documents", documents=self._documents.list(user), problems=problems)
+    def show(self, user: str, problems: Sequence[str] = (), reading: bool = False) -> Updates:
+        """The user's documents, what went wrong with the last ones, and whether others are being read."""
+        reading = reading or user in self._readings
+        html = render.render("documents", documents=self._documents.list(user), problems=problems, reading=reading)
         return {self._view.pieces.documents: html}
 
     def bring(self, user: str, files: Sequence[Path], progress: Progress) -> Updates:
-        """Add files, say how many are new, and why each that was not added wasn't. The uploaded copies are deleted."""
-        with self._arrivals.of(user, progress) as tell, TemporaryDirectory() as folder:
+        """Add files, say how many are new, and why each that was not added wasn't. The uploaded copies are deleted.
+
+        Raises:
+            LibraryError: other documents of this user are still being read.
+        """
+        with self._reading(user) as stop, self._arrivals.of(user, progress) as tell, TemporaryDirectory() as folder:
             own, problems = _taken(files, Path(folder))
             before = {document.id for document in self._documents.list(user)}
-            problems += self._documents.add(user, own, tell) if own else []
+            problems += self._documents.add(user, own, tell, stop) if own else []
         new = sum(document.id not in before for document in self._documents.list(user))
         note = _note(new, len(files) - len(problems) - new)
         return {**self.show(user, problems), **(self._view.note(note) if note else {})}
+
+    def halt(self, tab: Tab) -> Updates:
+        """Stop the reading of the user's documents; those that were read already are added."""
+        stop = self._readings.get(tab.user)
+        if stop:
+            stop.set()
+        return {}
+
+    @contextmanager
+    def _reading(self, user: str) -> Iterator[Event]:
+        """The one reading of this user's documents that there is at a time; the event stops it."""
+        stop = Event()
+        if self._readings.setdefault(user, stop) is not stop:
+            raise LibraryError("Your documents before these are still being read; wait for them or stop them first.")
+        try:
+            yield stop
+        finally:
+            del self._readings[user]
 
     def drop(self, tab: Tab) -> Updates:
         """Take a document out."""

@@ -111,7 +111,7 @@ def _pieces() -> Pieces:
         notice=live("notice"),
         sources=live("sources", value=render.render("sources", turn=None)),
         facts=live("facts", "store", "edit", "switch", "drop", "export", "open"),
-        documents=live("documents", "drop"),
+        documents=live("documents", "drop", "halt"),
         download=live("download"),
     )
 

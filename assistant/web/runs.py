@@ -10,9 +10,10 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
+from time import monotonic
 
 from assistant.chat import BROKEN
-from assistant.errors import SequiturError, StoreError
+from assistant.errors import BusyError, SequiturError
 from assistant.llm.memory import give_back
 from assistant.types import Turn
 
@@ -20,6 +21,10 @@ PAUSE = 0.1  # seconds between updates of a page
 
 Answering = Callable[[Event], Iterator[Turn]]
 _LOG = logging.getLogger(__name__)
+MOST_OF_USER = 2  # answers that are written for a user at a time
+UNWATCHED = 60.0  # seconds for which nobody watched, after which an answer stops
+LOOK = 5.0  # seconds between looks at which these are
+TOO_MANY = "Two answers are being written for you already; wait for one of them or stop it first."
 BUSY = "An answer is being written in this conversation; wait for it or stop it first."
 
 
@@ -49,6 +54,7 @@ class Run:
         self.place = place
         self.stop = stop
         self._turns = turns
+        self._seen = monotonic()
         self._thread = Thread(target=self._consume, name=f"turn-{self.turn.id}", daemon=True)
 
     @property
@@ -65,6 +71,15 @@ class Run:
         """Go on in the background; `after` is called at the end, whatever happens."""
         self._after = after
         self._thread.start()
+
+    def look(self) -> None:
+        """Note that somebody watches it now."""
+        self._seen = monotonic()
+
+    @property
+    def unwatched(self) -> float:
+        """For how many seconds nobody has watched it."""
+        return monotonic() - self._seen
 
     def join(self, seconds: float | None = None) -> None:
         """Wait for the end, for so many seconds at most."""
@@ -89,17 +104,22 @@ class Run:
 
 
 class Runs:
-    """All answers being written, at most one a conversation. Safe to use from several threads."""
+    """All answers being written, at most one a conversation and two a user. Safe to use from several threads.
+
+    One that nobody has watched for a minute stops, as if its user had stopped it: the model is there for others.
+    """
 
     def __init__(self) -> None:
         self._runs: dict[tuple[str, str], Run | None] = {}  # None: one that is about to begin
         self._lock = Lock()
+        self._closed = Event()
+        self._sweeper: Thread | None = None
 
     def start(self, user: str, conversation: str, answering: Answering, place: Place = END) -> Run:
         """Begin an answer and wait for its first snapshot.
 
         Raises:
-            StoreError: one is being written in this conversation already.
+            BusyError: one is being written in this conversation already, or two for this user.
             SequiturError: the message can't be answered as it stands.
         """
         self._reserve(user, conversation)
@@ -117,8 +137,13 @@ class Runs:
     def _reserve(self, user: str, conversation: str) -> None:
         with self._lock:
             if (user, conversation) in self._runs:
-                raise StoreError(BUSY)
+                raise BusyError(BUSY)
+            if sum(whose == user for whose, _ in self._runs) >= MOST_OF_USER:
+                raise BusyError(TOO_MANY)
             self._runs[user, conversation] = None
+            if self._sweeper is None:
+                self._sweeper = Thread(target=self._sweep, name="unwatched", daemon=True)
+                self._sweeper.start()
 
     def of(self, user: str, conversation: str) -> Run | None:
         """What is being written in a conversation."""
@@ -138,12 +163,20 @@ class Runs:
 
     def close(self, seconds: float = 5.0) -> None:
         """Stop everything and wait until it is saved."""
+        self._closed.set()
         with self._lock:
             runs = [run for run in self._runs.values() if run]
         for run in runs:
             run.stop.set()
         for run in runs:
             run.join(seconds)
+
+    def _sweep(self) -> None:
+        while not self._closed.wait(LOOK):
+            with self._lock:
+                left = [run for run in self._runs.values() if run and run.unwatched > UNWATCHED]
+            for run in left:
+                run.stop.set()
 
     def _forget(self, user: str, conversation: str) -> None:
         with self._lock:
@@ -154,6 +187,7 @@ async def watch(run: Run) -> AsyncIterator[Turn]:
     """The snapshots of a run, at most ten a second, until it is over; the last one always comes."""
     seen = None
     while True:
+        run.look()
         over, turn = run.over, run.turn
         if turn is not seen:
             seen = turn

@@ -389,7 +389,7 @@ class Shelf:
     def list(self, user: str) -> list[Document]:
         return sorted(self.kept.get(user, {}).values(), key=lambda document: document.name)
 
-    def add(self, user: str, files: Sequence[Path], progress: Progress) -> list[str]:
+    def add(self, user: str, files: Sequence[Path], progress: Progress, stop: Event) -> list[str]:
         problems = []
         for n, file in enumerate(files):
             progress(n, len(files))
