@@ -10,7 +10,7 @@ import pytest
 
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation.answers import Answers, Experiment, prepare, settings_of
-from assistant.evaluation.setting import Setting
+from assistant.evaluation.scores import Setting
 from assistant.protocols import Parts
 from assistant.types import Passage
 from tests.scripted import FixedRetriever, ScriptedLLM

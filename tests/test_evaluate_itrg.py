@@ -13,8 +13,8 @@ import pytest
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import ranking
 from assistant.evaluation.answers import Experiment, claim, method, prepare, settings_of
+from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import Finder, check_loops
-from assistant.evaluation.setting import Setting
 from assistant.evaluation.shots import Demonstrator, demonstrating, draw
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import answer_recall

@@ -10,8 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.experiment import Limit, Sample, perform, spread
+from assistant.commands.experiment import perform, spread
 from assistant.errors import DataError
+from assistant.experiment.options import Limit, Sample
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task
 

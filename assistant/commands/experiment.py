@@ -1,22 +1,20 @@
-"""What commands share that measure or train on data: their options, the parts they load, and the one runner."""
+"""What commands share that measure or train on data: how options are spread, parts loaded, and rows made."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
-
-import typer
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk
-from assistant.experiment.datasets import Question, read_questions, sample
+from assistant.experiment.options import AsJson
 from assistant.experiment.runs import Run
 from assistant.experiment.task import Item, Task, With
 from assistant.library.corpus import corpus_retriever
@@ -25,28 +23,6 @@ from assistant.protocols import Embedder, Parts, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
 from assistant.types import Passage
-
-T = TypeVar("T")
-
-Corpus = Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
-Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
-Seed = Annotated[int, typer.Option(help="Decides the sample, the places of gold passages, and what is sampled.")]
-Skip = Annotated[int, typer.Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
-Jobs = Annotated[
-    int, typer.Option(min=1, help="Rows made side by side, in one batch of the model (llm.slots at most).")
-]
-Out = Annotated[Path, typer.Option("--out", help="The folder for rows and results; a run that is there goes on.")]
-Thresholds = Annotated[
-    list[float] | None,
-    typer.Option(
-        "--threshold",
-        help="Confidences under which a set counts as unanswerable: the best is taken, each half of the questions that"
-        " of the other; may be repeated.",
-        show_default="0.5 to 0.9",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
 @dataclass(frozen=True)
@@ -64,31 +40,16 @@ class Usual:
         return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The options that choose what is measured."""
-
-    limit: Limit = None
-    seed: Seed = 0
-
-    def of(self, items: Sequence[T], skip: int = 0) -> list[T]:
-        """The sample; all in their own order where no limit is given."""
-        return sample(items, self.limit, self.seed, skip) if self.limit or skip else list(items)
-
-    def questions(self, file: Path, skip: int = 0) -> dict[str, Question]:
-        """The sample of a file of questions, by their ids."""
-        return {one.id: one for one in sample(read_questions(file), self.limit, self.seed, skip)}
-
-
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the fields of a dataclass, wherever a parameter is one, as options of its own."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
 
     @wraps(command)
-    def spreading(**given: object) -> None:
+    def spreading(**given: Any) -> None:
         for name, kind in groups.items():
-            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind) if one.name in given})
+            values = {one.name: given.pop(one.name) for one in fields(kind) if one.name in given}
+            given[name] = kind(**{one: _as_declared(value) for one, value in values.items() if value is not None})
         command(**given)
 
     options = [one for name, at in signature(command).parameters.items() for one in _options(at, hints[name])]
@@ -97,13 +58,23 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     return spreading
 
 
+def _as_declared(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
     if not is_dataclass(kind):
         yield parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY)
         return
     hints = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
-        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        hint, default = hints[one.name], Parameter.empty if one.default is MISSING else one.default
+        if get_origin(hint) is not Annotated:
+            continue  # nothing that a person chooses
+        plain, *said = get_args(hint)
+        if get_origin(plain) is tuple:
+            hint, default = Annotated[list[get_args(plain)[0]] | None, *said], None  # type: ignore[misc]
+        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def filled(task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> Run[Any]:

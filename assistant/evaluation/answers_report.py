@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from assistant.evaluation.setting import Setting
+from assistant.evaluation.scores import Setting
 from assistant.experiment.grid import grid, measured
 from assistant.experiment.task import Summary
 

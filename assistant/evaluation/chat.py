@@ -18,11 +18,11 @@ from statistics import median
 
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
-from assistant.experiment.datasets import Question, fingerprint
+from assistant.experiment.datasets import Question
 from assistant.experiment.grid import PERCENT, table
 from assistant.experiment.measures import answer_recall, counted, paired_difference
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.ikat.play import finished, searching
 from assistant.protocols import Parts
 from assistant.settings import Settings
@@ -82,13 +82,9 @@ class Chat(Task[Question, Parts]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {
-            "corpus": self.corpus.name,
-            "questions": fingerprint(self.questions),
-            "model": model_of(self.settings),
-            "settings": self.settings.model_dump(mode="json", include=_DECIDING),
-            **{name: getattr(self.choices, name) for name in ("loop", "strategy", "k", "retriever")},
-        }
+        settings = self.settings.model_dump(mode="json", include=_DECIDING)
+        decided = {**decided_by(self, "questions"), **decided_by(self.choices, "loop", "strategy", "k", "retriever")}
+        return {**decided, "corpus": self.corpus.name, "model": model_of(self.settings), "settings": settings}
 
     def row(self, item: Question, given: Parts) -> Row:
         """See `Task`.

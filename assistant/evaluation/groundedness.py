@@ -23,11 +23,11 @@ from pydantic import BaseModel
 from sklearn.metrics import cohen_kappa_score
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import Question, fingerprint, read_models, sample
+from assistant.experiment.datasets import Question, read_some, sample
 from assistant.experiment.grid import grid, measured
 from assistant.experiment.measures import mean, ratio
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.grounding.claims import is_claim
 from assistant.ikat.play import finished, searching
 from assistant.judges.support.llm import ByLLM
@@ -76,14 +76,9 @@ class Groundedness(Task[Question, Parts]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {
-            "questions": fingerprint(self.questions),
-            "searched": self.choices.library,
-            "model": self.model,
-            "digest": self.digest,
-            "threshold": self.threshold,
-            **{name: getattr(self.choices, name) for name in ("loop", "loops", "strategy", "k", "retriever")},
-        }
+        decided = decided_by(self, "questions", "model", "digest", "threshold")
+        chosen = decided_by(self.choices, "loop", "loops", "strategy", "k", "retriever")
+        return {**decided, **chosen, "searched": self.choices.library}
 
     def row(self, item: Question, given: Parts) -> Row:
         """See `Task`.
@@ -183,10 +178,8 @@ def read_labels(path: Path) -> list[Label]:
     Raises:
         DataError: a line is broken or lacks a field; or there are none.
     """
-    labels = read_models(path, Label, "no label of {id, sentence, supporting: [passage id]}")
-    if not labels:
-        raise DataError(f"There are no labels in {path}; give a line for each sentence that was read.")
-    return labels
+    no_such = "no label of {id, sentence, supporting: [passage id]}"
+    return read_some(path, Label, no_such, "labels", "a line for each sentence that was read")
 
 
 def agreement(labels: Sequence[Label], rows: Rows, threshold: float) -> Summary:

@@ -20,11 +20,11 @@ from sacrebleu.metrics.bleu import BLEU
 
 from assistant.errors import DataError
 from assistant.evaluation.ranking import Qrels, scores
-from assistant.experiment.datasets import fingerprint, records, sample
+from assistant.experiment.datasets import records, sample
 from assistant.experiment.grid import measures_grid
 from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.protocols import Parts, Retriever
 from assistant.retrieve.search import sought
 from assistant.steps import rewrite
@@ -91,7 +91,7 @@ class Rewriting(Task[FollowUp, Parts]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {"dialogues": fingerprint(self.dialogues), "model": self.model}
+        return decided_by(self, "dialogues", "model")
 
     def row(self, item: FollowUp, given: Parts) -> Row:
         """See `Task`."""

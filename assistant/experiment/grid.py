@@ -8,6 +8,7 @@ from typing import Any
 # How `table` writes a share, its interval and of how many it is, and the interval of a measure.
 PERCENT = ("{value:.0%}", "{low:.0%} to {high:.0%}", "{n}")
 INTERVAL = "{low:.3f} to {high:.3f}"
+SIGNED = "{low:+.3f} to {high:+.3f}"
 
 
 def grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from assistant.experiment.datasets import fingerprint
 from assistant.experiment.runs import Row, Run
 from assistant.protocols import Progress
 
@@ -16,6 +18,21 @@ Item = TypeVar("Item")
 With = TypeVar("With")
 Rows = Mapping[Any, Row]
 Summary = dict[str, Any]
+
+
+def decided_by(asked: Any, *names: str) -> Row:
+    """Fields of what is asked, for a claim: a file by its content, so that a run knows whether it is the same."""
+    values = {name: getattr(asked, name) for name in names}
+    return {name: fingerprint(one) if isinstance(one, Path) else one for name, one in values.items()}
+
+
+def unusual(asked: Any, *names: str) -> Row:
+    """Those fields that are not at their default: runs from before they could be chosen go on."""
+    return {
+        one.name: found
+        for one in fields(asked)
+        if one.name in names and (found := getattr(asked, one.name)) != one.default
+    }
 
 
 class Task(ABC, Generic[Item, With]):
