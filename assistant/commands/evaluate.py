@@ -45,7 +45,6 @@ from assistant.commands.experiment import (
 )
 from assistant.errors import DataError
 from assistant.evaluation import answers as answering
-from assistant.evaluation import answers_report, scores
 from assistant.evaluation import groundedness as grounding
 from assistant.evaluation import intents as asking
 from assistant.evaluation import memory as remembering
@@ -55,6 +54,7 @@ from assistant.evaluation import ranking as finding
 from assistant.evaluation import relevance as estimating
 from assistant.evaluation import rewriting as rewording
 from assistant.evaluation import scenarios as living
+from assistant.evaluation import scores
 from assistant.evaluation import suitability as suiting
 from assistant.evaluation import support as supporting
 from assistant.evaluation.chat import Chat
@@ -67,6 +67,7 @@ from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Gold, read_corpus, read_qrels
 from assistant.experiment.gather import side_by_side
 from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Out, Questions, Rounds, Sample, Shown, Split
+from assistant.experiment.report import markdown
 from assistant.experiment.runs import rows_of
 from assistant.judges.addresses import Addresses
 from assistant.judges.relevance import load as estimators
@@ -162,7 +163,7 @@ def pool(
 ) -> None:
     """Sum up runs of `evaluate answers` on other questions of the same data as if they were one."""
     blocks = scores.summaries(scores.pool(files), seed)
-    show({"settings": blocks}, answers_report.settings_tables(blocks), as_json)
+    show({"settings": blocks}, markdown({"settings": blocks}), as_json)
 
 
 @command
@@ -265,7 +266,7 @@ def support(
     asked = _support(judge, usual.knobs())
     with bar("Pairs") as progress:
         found = supporting.measure(rows, supporting.by_judge(asked), asked.threshold, lambda n: progress(n, len(rows)))
-    show({"judge": judge, **found}, supporting.table(found), usual.as_json)
+    show({"judge": judge, **found}, markdown(found), usual.as_json)
 
 
 def _support(name: str, knobs: Settings) -> SupportJudge:
@@ -298,7 +299,7 @@ def suitability(
         trained = judge_of(Path(judge), embedder_of(usual.knobs()))
         asked, threshold = suiting.by_judge(trained), trained.threshold
     found = suiting.measure(rows, asked, threshold)
-    show({"judge": judge, **found}, suiting.table(found), usual.as_json)
+    show({"judge": judge, **found}, markdown(found), usual.as_json)
 
 
 @command
@@ -318,7 +319,7 @@ def intents(
     looked_up = partial(_answered, library, knobs) if library else None
     found = asking.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
     summary = {"split": split, **found}
-    show(summary, "\n".join(f"{name}: {value}" for name, value in summary.items()), as_json)
+    show(summary, markdown(summary), as_json)
 
 
 def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
@@ -570,7 +571,7 @@ def _finish(summary: dict[str, Any], rows: Sequence[Mapping[str, Any]], into: Pa
             (into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             (into / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
-    show(summary, knowing.table(summary), as_json)
+    show(summary, markdown(summary), as_json)
 
 
 # --- how passages are found --------------------------------------------------------------------------------------

@@ -20,14 +20,13 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import Annotated, Any
 
 from pandas import DataFrame
 from typer import Option
 
 from assistant.errors import DataError, SettingsError, UtteranceError
-from assistant.evaluation import answers_report as report
-from assistant.evaluation import scores
+from assistant.evaluation import plots, scores
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
@@ -39,6 +38,7 @@ from assistant.experiment.gather import side_by_side
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.experiment.options import Corpus as CorpusFile
 from assistant.experiment.options import Iterations, OneLoop, Questions, Sample
+from assistant.experiment.report import markdown
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
 from assistant.flow.timing import charged, timed
@@ -51,6 +51,12 @@ from assistant.strategies.shared.strategy import Strategy, in_full, strategy_nam
 from assistant.types import Choices, Iteration, Passage, Turn
 
 CLOSED_BOOK = "closed_book"
+_READING = (
+    "Measures are shares, with 95 % bootstrap intervals over questions; gold found is the share of questions with a"
+    " gold passage among those shown last. Empty and failed answers count as wrong. Strategies ran one after another on"
+    " one loaded model, so with few questions the seconds of later ones are too low: prompts that the model has just"
+    " read are not read again."
+)
 Key = tuple[str, int, str, int, int, str]
 
 
@@ -339,14 +345,14 @@ class Answers(Task[Ask, Parts]):
 
     def table(self, summary: Summary) -> str:
         """The strategies at the first setting."""
-        return report.table(summary["strategies"])
+        return markdown({name: summary[name] for name in ("strategies", "differences")})
 
-    def write(self, run: Run[Key], summary: Summary, command: str) -> str:
-        """Write scores.csv and plots, too; the report has all tables."""
-        table = super().write(run, summary, command)
+    def details(self, summary: Summary, run: Run[Any]) -> str:
+        """The plots, and what to think of while reading; scores.csv is written, too."""
         run.write("scores.csv", scores.as_csv(self.scores(run.rows)))
-        run.write("report.md", report.markdown(summary, report.plots(summary, run.folder), command))
-        return table
+        weak = "The gold passages are weak (found by the answer's string), so this is no benchmark score."
+        drawn = [f"![{one.stem.replace('_', ' ')}]({one.name})" for one in plots.answers(summary, run.folder)]
+        return "\n\n".join([_READING, *([weak] if summary["weak_gold"] else []), *drawn])
 
 
 def row_of(question: Question, turn: Turn) -> Row:

@@ -19,7 +19,6 @@ from statistics import median
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question
-from assistant.experiment.grid import PERCENT, table
 from assistant.experiment.measures import answer_recall, counted, paired_difference
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task, decided_by
@@ -30,7 +29,6 @@ from assistant.text.markers import read
 from assistant.types import Choices, Turn
 
 # The settings that decide a reply; the others say where things lie and how the page looks.
-_CHANGE = "{value:+.1%} ({low:+.1%} to {high:+.1%})"
 _DECIDING = {"turn", "relevance", "retrieve", "facts"}
 
 
@@ -113,19 +111,6 @@ class Chat(Task[Question, Parts]):
             "measures": {one.name: _shared(one, mine, theirs, self.seed) for one in MEASURES if any(map(one.of, mine))},
             **{name: median(row[name] for row in mine) for name in ("seconds", "prompt_tokens", "completion_tokens")},
         }
-
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        heads = ["measure", "share", "95 % interval", "questions"]
-        columns = dict(zip(heads, ("{name}", *PERCENT), strict=True))
-        rows = [{"name": name, **one} for name, one in summary["measures"].items()]
-        if any("difference" in row for row in rows):
-            columns["beside the other run"] = "{change}"
-            rows = [
-                {**row, "change": _CHANGE.format(**row["difference"]) if "difference" in row else ""} for row in rows
-            ]
-        medians = "Medians: {seconds:.1f} s a turn, {prompt_tokens:.0f} tokens read, {completion_tokens:.0f} written."
-        return f"{table(rows, columns)}\n\n{medians.format(**summary)}"
 
 
 def row_of(question: Question, turn: Turn) -> Row:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from assistant.experiment.grid import table
 from assistant.experiment.measures import counted
 from assistant.experiment.task import Summary
 
@@ -37,9 +36,3 @@ def by_kind(passed: Iterable[tuple[str, bool]]) -> Summary:
         "overall": counted([one for _, one in found]),
         "kinds": {kind: counted([one for of, one in found if of == kind]) for kind in kinds},
     }
-
-
-def kinds_table(kinds: Summary, overall: Summary, columns: dict[str, str]) -> str:
-    """A line for each kind, and one for all."""
-    rows = [{"kind": kind, **one} for kind, one in {**kinds, "**all**": overall}.items()]
-    return table(rows, {"kind": "{kind}", **columns})

@@ -15,9 +15,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assistant.evaluation.marks import Pattern, by_kind, has, kinds_table
+from assistant.evaluation.marks import Pattern, by_kind, has
 from assistant.experiment.datasets import of_split, read_models
-from assistant.experiment.grid import table
+from assistant.experiment.report import grid
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.protocols import Parts
@@ -77,12 +77,8 @@ class Personal(Task[Pair, Parts]):
         found = by_kind((pair.kind, rows[name]["right"]) for name, pair in self.items.items())
         return {"accuracy": found["overall"].pop("value"), **found.pop("overall"), **found}
 
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        columns = {"right": "{value:.2f}", "95 % interval": "{low:.2f} to {high:.2f}", "questions": "{n}"}
-        return kinds_table(summary["kinds"], {**summary, "value": summary["accuracy"]}, columns)
-
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Every rewrite beside its question."""
-        rows = [{**run.rows[one], "right": "yes" if run.rows[one]["right"] else "no"} for one in self.items]
-        return table(rows, {"question": "{question}", "rewritten": "{rewrite}", "right": "{right}"})
+        rows = [run.rows[one] for one in self.items]
+        said = [[row["question"], row["rewrite"], "yes" if row["right"] else "no"] for row in rows]
+        return grid(["question", "rewritten", "right"], said)

@@ -17,11 +17,8 @@ from ir_measures import RR, P, R, SetF, SetP, SetR, nDCG
 from assistant.errors import DataError
 from assistant.evaluation.ranking import scores
 from assistant.experiment.datasets import read_qrels
-from assistant.experiment.grid import INTERVAL
-from assistant.experiment.grid import table as table_of
 from assistant.experiment.measures import differences, means
 from assistant.experiment.options import Sample
-from assistant.experiment.task import Summary
 from assistant.ikat import topics
 from assistant.protocols import Embedder
 from assistant.settings import FactSettings
@@ -32,13 +29,6 @@ Qrels = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]
 RANKING = (nDCG @ 3, P @ 3, R @ 3, RR)
 SETS = (SetP, SetR, SetF)
-# As papers call the measures of a set.
-_NAMES = {"SetP": "P", "SetR": "R", "SetF": "F1"}
-_MEASURED = {"measure": "{name}", "value": "{value:.3f}", "95 % interval": INTERVAL}
-_COMPARED = {
-    "baseline": "{baseline[value]:.3f}",
-    "difference, paired": "{difference[value]:+.3f} ({difference[low]:+.3f} to {difference[high]:+.3f})",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +117,6 @@ def taken(turns: Sequence[Asked], some: Sample) -> list[Asked]:
         raise DataError("No turn of the topics has a label; give the qrels that belong to them.")
     kept = {turn.id for turn in some.drawn(turns)}
     return [turn for turn in turns if turn.id in kept]
-
-
-def table(summary: Summary) -> str:
-    """The measures, beside the baseline where there is one, and those of the unseen turns apart."""
-    compared = [key for key in ("baseline", "difference") if key in summary]
-    rows = [
-        {"name": _NAMES.get(name, name), **found, **{key: summary[key][name] for key in compared}}
-        for name, found in summary["measures"].items()
-    ]
-    told = ", ".join(f"{name} {value}" for name, value in summary.items() if not isinstance(value, dict))
-    tables = [table_of(rows, {**_MEASURED, **(_COMPARED if compared else {})}), told]
-    if unseen := summary.get("unseen"):
-        tables += ["Turns without a label that settings were chosen on:", table(unseen)]
-    return "\n\n".join(tables)
 
 
 def _asked(topic: topics.Topic) -> Iterator[Asked]:

@@ -19,7 +19,6 @@ from typer import Option
 from assistant.errors import DataError
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.experiment.datasets import read_corpus, read_qrels, read_queries
-from assistant.experiment.grid import measures_grid
 from assistant.experiment.measures import differences, means
 from assistant.experiment.options import Corpus, Iterations, Rounds, Sample
 from assistant.experiment.runs import Row
@@ -151,14 +150,6 @@ class Ranking(Task[Key, Finder]):
             "queries": len(queries),
             "remarks": dict(self.topics.remarks),
         }
-
-    def table(self, summary: Summary) -> str:
-        """Loops, a line each, then what they differ by from the first."""
-        tables = [measures_grid("loop", summary["loops"])]
-        if summary["differences"]:
-            differing = measures_grid("loop", summary["differences"], "+.3f")
-            tables += [f"Paired differences to {summary['base']}:", differing]
-        return "\n\n".join(tables)
 
 
 def scores(

@@ -24,7 +24,7 @@ from sklearn.metrics import precision_recall_fscore_support
 from typer import Option
 
 from assistant.errors import DataError, UtteranceError
-from assistant.evaluation import relevance_report as report
+from assistant.evaluation import plots
 from assistant.evaluation.thresholds import THRESHOLDS, check_odds, told_by_halves
 from assistant.experiment.datasets import Corpus, Question, read_corpus, read_questions, usable
 from assistant.experiment.measures import differences, means, unknown_scores
@@ -188,15 +188,11 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
             "left_out": dict(material.left_out),
         }
 
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        return report.table(summary)
-
     def details(self, summary: Summary, run: Run[str]) -> str:
         """The reliability diagram; with a `method`, a calibration for other questions is written, too."""
         if self.method:
             self.fitted(self.material.questions, run.rows, self.method).save(run.folder / "calibration.json")
-        return f"![reliability]({report.draw(summary, run.folder).name})"
+        return f"![reliability]({plots.reliability(summary, run.folder).name})"
 
     def fitted(self, questions: Sequence[Question], rows: Rows, method: Method) -> Calibration:
         """A calibration fitted on all passages of these questions, to be used on others.

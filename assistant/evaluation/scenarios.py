@@ -31,9 +31,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from assistant import turn as flow
 from assistant.chat import Source
 from assistant.errors import DataError, FactError, SequiturError
-from assistant.evaluation.marks import Pattern, by_kind, has, kinds_table
+from assistant.evaluation.marks import Pattern, by_kind, has
 from assistant.experiment.datasets import read_some
-from assistant.experiment.grid import PERCENT
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.library.index import add_documents
@@ -151,12 +150,6 @@ class Scenarios(Task[Scenario, Source]):
             **by_kind((one.kind, rows[name]["passed"]) for name, one in self.items.items()),
             "seconds": {"median": median(seconds), "slowest": max(seconds)},
         }
-
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        columns = dict(zip(("passed", "95 % interval", "scenarios"), PERCENT, strict=True))
-        told = "Seconds a turn: median {median:.1f}, slowest {slowest:.1f}.".format(**summary["seconds"])
-        return f"{kinds_table(summary['kinds'], summary['overall'], columns)}\n\n{told}"
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Every reply in full beside its verdict."""

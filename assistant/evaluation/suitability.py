@@ -18,8 +18,6 @@ from pydantic.dataclasses import dataclass
 
 from assistant.errors import DataError
 from assistant.experiment.datasets import parsed, read_corpus, records
-from assistant.experiment.grid import number
-from assistant.experiment.grid import table as table_of
 from assistant.experiment.measures import told_apart
 from assistant.experiment.task import Summary
 from assistant.prompting.render import render
@@ -100,18 +98,6 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> Summary:
         "threshold": threshold,
         "kinds": {kind: told(some, *_SHARES) for kind, some in of_kind.items()},
     }
-
-
-def table(summary: Summary) -> str:
-    """The summary in Markdown."""
-    rows = [
-        {**row, "pairs": f"{name} ({row['pairs']})", **{one: number(row[one]) for one in _SHARES}}
-        for name, row in {"all": summary, **summary["kinds"]}.items()
-    ]
-    columns = {"pairs": "{pairs}", "of them clashing": "{clashing}"}
-    columns |= {one.replace("_", " "): f"{{{one}}}" for one in _SHARES}
-    told = "AUC {auc}, {ms:.1f} ms a pair, at the threshold {threshold:g}."
-    return f"{table_of(rows, columns)}\n\n{told.format(**{**summary, 'auc': number(summary['auc']) or 'unknown'})}"
 
 
 def _quoted(place: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> str | None:

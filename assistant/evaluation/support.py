@@ -21,7 +21,6 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from assistant.experiment.datasets import read_some
-from assistant.experiment.grid import grid
 from assistant.experiment.measures import told_apart
 from assistant.experiment.task import Summary
 from assistant.protocols import SupportJudge
@@ -111,14 +110,6 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callabl
         "right": _right(pairs, [score >= threshold for score in found]),
         "ms": ms,
     }
-
-
-def table(summary: Summary) -> str:
-    """The summary in Markdown."""
-    named = {name: summary[name] for name in ("auc", "balanced_accuracy", "precision", "recall")}
-    shares = ", ".join(f"{name.replace('_', ' ')} {one:.3f}" for name, one in named.items() if one is not None)
-    told = "{pairs} pairs: {shares}, {ms:.1f} ms a pair, at the threshold {threshold:g}."
-    return f"{grid(['pairs', 'right'], summary['right'].items())}\n\n{told.format(shares=shares, **summary)}"
 
 
 def _right(pairs: Sequence[Pair], said: Sequence[bool]) -> dict[str, str]:

@@ -26,7 +26,6 @@ from assistant.evaluation.baselines import closed_book
 from assistant.evaluation.thresholds import THRESHOLDS, check_odds, told_by_halves
 from assistant.experiment.cache import REPLIES, Memo
 from assistant.experiment.datasets import Question
-from assistant.experiment.grid import INTERVAL, SIGNED, grid, table
 from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.options import Corpus, Questions, Sample, Thresholds
 from assistant.experiment.runs import Row, Run
@@ -160,35 +159,11 @@ class Weighing(Task[Question, Parts]):
             "under_threshold": _under_threshold(mine, hits[FULL], experiment),
         }
 
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        heads = ["method", "EM", "95 % interval", "against post-fusion", "95 % interval"]
-        methods = [
-            [name, f"{found['value']:.3f}", INTERVAL.format(**found), *_against(summary["differences"].get(name))]
-            for name, found in summary["methods"].items()
-        ]
-        low = summary["under_threshold"]
-        sets = [
-            {"name": name, **low[name], "abstaining": low[f"{name}_abstaining"]["right"]}
-            for name in ("answerable", "unanswerable")
-        ]
-        columns = {"sets": "{name}", "number": "{sets}", "right": "{right:.3f}"}
-        mixed = (
-            "Mixed: EM {mixed[value]:.3f} (closed book alone {closed_book[value]:.3f}); {mixed_gain} gained,"
-            " {mixed_loss} lost."
-        )
-        halves = table(sets, {**columns, "right where abstaining": "{abstaining:.3f}"})
-        return "\n\n".join([grid(heads, methods), halves, mixed.format(**low)])
-
 
 def _answer(step: Step, turn: Turn, parts: Parts) -> str:
     """What the step answers, "" where that is unknown."""
     *_, turn = step(turn, parts, Event())
     return turn.answer.text.strip() if turn.answer and not turn.answer.unknown else ""
-
-
-def _against(found: Mapping[str, float] | None) -> list[str]:
-    return [f"{found['value']:+.3f}", SIGNED.format(**found)] if found else ["", ""]
 
 
 def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Experiment) -> Summary:
