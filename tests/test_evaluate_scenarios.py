@@ -213,7 +213,7 @@ def test_shares_have_wilson_intervals_and_answers_stand_in_full(tmp_path: Path) 
     }  # fmt: skip
     assert summary["kinds"]["talk"]["value"] == 0
     assert (summary["overall"]["value"], summary["overall"]["n"]) == (0.6, 5)
-    assert "| library | 75% | 30% to 95% | 4 |" in task.table(summary)
+    assert "| library | 0.750 [0.301, 0.954] of 4 |" in task.table(summary)
     assert "> Lentils.\n> \n> Beans." in task.details(summary, run)
     assert "### 4: FAILED" in task.details(summary, run)
 

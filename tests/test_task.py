@@ -73,6 +73,6 @@ def test_the_options_of_a_group_are_the_commands_own() -> None:
     assert CliRunner().invoke(app, words).exit_code == 0
     assert CliRunner().invoke(app, [*words, "--limit", "0"]).exit_code == 2
     command(name="y")
-    assert seen == [("x", Sample(2, 3), 1), ("y", Sample(), None)]
-    assert Sample(2, 3).of("abc") == Sample(2, 3).of("abc") != Sample(2, 4).of("abc")
+    assert seen == [("x", Sample(limit=2, seed=3), 1), ("y", Sample(), None)]
+    assert Sample(limit=2, seed=3).of("abc") == Sample(limit=2, seed=3).of("abc") != Sample(limit=2, seed=4).of("abc")
     assert Sample().of("abc") == ["a", "b", "c"]

@@ -6,7 +6,7 @@ What an evaluation asks for by its options stands with the evaluation; here its 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import cache, partial
@@ -14,31 +14,28 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
 from assistant import turn as flow
 from assistant.commands.bars import bar
 from assistant.commands.common import (
-    DataDir,
     Searched,
-    SettingsFile,
     by_words_only,
     load_llm,
     ready,
-    settings_of,
     talk,
     usual_choices,
-    writing,
 )
 from assistant.commands.experiment import (
+    Basic,
     Nothing,
     Usual,
+    Written,
     embedder_of,
     filled,
     indexed,
-    perform,
     show,
     spread,
     with_models,
@@ -96,7 +93,6 @@ EVEN = 0.5
 Estimates = Annotated[
     str, Option("--estimator", help="'shipped', 'llm', 'cosine', or a cross-encoder or T5: a folder or a hub id.")
 ]
-Folder = Annotated[Path | None, Option("--out", help="A folder for rows and results.", show_default=False)]
 
 
 class GoldPlace(StrEnum):
@@ -152,7 +148,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
         experiment, strategies=names, settings=settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
     )
     task = answering.Answers(experiment, answering.prepare(experiment), model_of(knobs))
-    perform(task, into, lambda: _asking(knobs, experiment.corpus), as_json=usual.as_json, jobs=jobs)
+    usual.perform(task, into, lambda: _asking(knobs, experiment.corpus), jobs)
 
 
 @command
@@ -185,7 +181,7 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
         corpus, questions, (), one, loop, retriever=_how(knobs), limit=some.limit, seed=some.seed, skip=some.skip
     )
     task = Ways(experiment, answering.prepare(experiment), model_of(knobs))
-    perform(task, into, lambda: _asking(knobs, corpus), as_json=usual.as_json)
+    usual.perform(task, into, lambda: _asking(knobs, corpus))
 
 
 @command
@@ -211,7 +207,7 @@ def ranking(
         loaded = cache(lambda: side_by_side(with_models(knobs, found), jobs))
         return Finder(knobs, found, loaded, experiment.rounds, experiment.iterations)
 
-    perform(task, into, finder, as_json=usual.as_json, jobs=jobs)
+    usual.perform(task, into, finder, jobs)
 
 
 @command
@@ -238,7 +234,7 @@ def rewriting(
     missing = sum(not one.human for one in every)
     task = rewording.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
     given = partial(with_models, knobs, retriever or Nothing())
-    perform(task, into, lambda: side_by_side(given(), jobs), as_json=usual.as_json, jobs=jobs)
+    usual.perform(task, into, lambda: side_by_side(given(), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------
@@ -310,16 +306,14 @@ def intents(
     library: Annotated[
         str | None, Option(help="Look up in this library what seems talk, as a turn does; without it, no search.")
     ] = None,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    basic: Basic,
 ) -> None:
     """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
-    knobs, rows = settings_of(settings, data_dir), asking.read_messages(messages, split)
+    knobs, rows = basic.knobs(), asking.read_messages(messages, split)
     looked_up = partial(_answered, library, knobs) if library else None
     found = asking.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
     summary = {"split": split, **found}
-    show(summary, markdown(summary), as_json)
+    show(summary, markdown(summary), basic.as_json)
 
 
 def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
@@ -365,7 +359,7 @@ def relevance(
     # without --out a run goes on when the same is asked again
     digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
     folder = into or knobs.data_dir / "runs" / f"relevance-{digest[:16]}"
-    perform(task, folder, lambda: (judge, indexed(experiment.corpus, knobs)), as_json=usual.as_json)
+    usual.perform(task, folder, lambda: (judge, indexed(experiment.corpus, knobs)))
 
 
 @command
@@ -389,7 +383,7 @@ def re_rag(
     with bar("Estimator") as progress:
         judge = estimators.load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
     task = Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
-    perform(task, into, lambda: Parts(knobs, llm, embedder, retriever), as_json=usual.as_json)
+    usual.perform(task, into, lambda: Parts(knobs, llm, embedder, retriever))
 
 
 # --- turns as people have them -----------------------------------------------------------------------------------
@@ -424,7 +418,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
     task = grounding.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)
-    perform(task, into, lambda: with_models(knobs, _searched(knobs, corpus)), as_json=usual.as_json)
+    usual.perform(task, into, lambda: with_models(knobs, _searched(knobs, corpus)))
 
 
 def _searched(knobs: Settings, corpus: Path | None) -> Retriever:
@@ -448,7 +442,7 @@ def chat(
     asked, knobs = some.asked(questions), by_words_only(usual.knobs())
     choices = _checked(usual_choices(knobs))
     task = Chat(corpus, questions, asked, choices, knobs, some.seed, rows_of(beside) if beside else None)
-    perform(task, into, lambda: with_models(knobs, indexed(corpus, knobs)), as_json=usual.as_json)
+    usual.perform(task, into, lambda: with_models(knobs, indexed(corpus, knobs)))
 
 
 @command
@@ -466,7 +460,7 @@ def scenarios(
     every, knobs = living.read_scenarios(file), usual.knobs()
     chosen = {one: every[one] for one in some.of(list(every))}
     task = living.Scenarios(file, chosen, _checked(usual_choices(knobs)), model_of(knobs), into)
-    perform(task, into, lambda: ready(knobs), as_json=usual.as_json)
+    usual.perform(task, into, lambda: ready(knobs))
 
 
 @command
@@ -506,7 +500,7 @@ def _checked(choices: Choices) -> Choices:
 
 
 @command
-def ptkb(  # noqa: PLR0913 - the experiment's knobs
+def ptkb(
     *,
     topics: Annotated[Path, Option(help="Topics of TREC iKAT, the JSON file of any year.")],
     qrels: Annotated[
@@ -521,23 +515,20 @@ def ptkb(  # noqa: PLR0913 - the experiment's knobs
         ),
     ] = None,
     some: Sample,
-    into: Folder = None,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    to: Written,
 ) -> None:
     """Measure which facts are found relevant, against people's labels, and beside a baseline.
 
     The baseline is the mean of a fact's cosines to the utterance and to the whole history.
     """
-    _refuse_run(into)
+    to.check()
     everyone = knowing.read_topics(topics)
     labelled, labels = knowing.judged(everyone, qrels)
     known = {turn.id for turn in knowing.judged(everyone, seen)[0]} if seen else set[str]()
-    turns, knobs = knowing.taken(labelled, some), settings_of(settings, data_dir)
+    turns, knobs = knowing.taken(labelled, some), to.knobs()
     embedder = embedder_of(knobs)
     summary, rows = knowing.measure(turns, labels, embedder, knobs.facts, some.seed, known)
-    _finish({"embedder": embedder.name, **summary}, rows, into, as_json)
+    to.finish({"embedder": embedder.name, **summary}, rows)
 
 
 @command
@@ -545,33 +536,14 @@ def memory(
     *,
     dialogues: Annotated[Path, Option(help="Dialogues with personas, a .jsonl[.gz] file.")],
     some: Sample,
-    into: Folder = None,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    to: Written,
 ) -> None:
     """Measure what is offered for remembering, against the personas of the speakers."""
-    _refuse_run(into)
-    everyone, embedder = remembering.read_speakers(dialogues), embedder_of(settings_of(settings, data_dir))
+    to.check()
+    everyone, embedder = remembering.read_speakers(dialogues), embedder_of(to.knobs())
     with bar("Dialogues") as progress:
         summary, rows = remembering.measure(some.drawn(everyone), everyone, embedder, some.seed, progress)
-    _finish({"embedder": embedder.name, **summary}, rows, into, as_json)
-
-
-def _refuse_run(into: Path | None) -> None:
-    """The rows of these measures are written anew each time; those of a run may have taken hours."""
-    if into and (into / "run.json").exists():
-        raise DataError(f"{into} holds a run, whose rows would be lost; choose another folder for --out.")
-
-
-def _finish(summary: dict[str, Any], rows: Sequence[Mapping[str, Any]], into: Path | None, as_json: bool) -> None:
-    if into:
-        with writing(into):
-            into.mkdir(parents=True, exist_ok=True)
-            (into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            (into / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
-    show(summary, markdown(summary), as_json)
+    to.finish({"embedder": embedder.name, **summary}, rows)
 
 
 # --- how passages are found --------------------------------------------------------------------------------------

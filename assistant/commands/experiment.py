@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from typer import Option
+
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk, writing
+from assistant.errors import DataError
 from assistant.experiment.options import AsJson
-from assistant.experiment.runs import Run
-from assistant.experiment.task import Item, Task, With
+from assistant.experiment.report import markdown
+from assistant.experiment.runs import ASKED, ROWS, Row, Run
+from assistant.experiment.task import Item, Summary, Task, With
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
 from assistant.protocols import Embedder, Parts, Retriever
@@ -26,18 +30,58 @@ from assistant.types import Passage
 
 
 @dataclass(frozen=True)
-class Usual:
-    """The options of every measurement that asks a language model."""
+class Basic:
+    """The options of every measurement."""
 
-    model: Model = None
-    backend: Backend = None
     as_json: AsJson = False
     settings: SettingsFile = None
     data_dir: DataDir = None
 
     def knobs(self, **more: str | None) -> Settings:
         """The settings, with what the command line says on top."""
+        return settings_of(self.settings, self.data_dir, **more)
+
+
+@dataclass(frozen=True)
+class Usual(Basic):
+    """The options of every measurement that asks a language model."""
+
+    model: Model = None
+    backend: Backend = None
+
+    def knobs(self, **more: str | None) -> Settings:
+        """See `Basic`."""
         return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
+
+    def perform(self, task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> None:
+        """See `perform`."""
+        perform(task, into, load, as_json=self.as_json, jobs=jobs)
+
+
+@dataclass(frozen=True)
+class Written(Basic):
+    """The options of a measurement that takes no time to speak of: its rows are written anew each time."""
+
+    into: Annotated[Path | None, Option("--out", help="A folder for rows and results.", show_default=False)] = None
+
+    def check(self) -> None:
+        """Refuse the folder of a run, whose rows may have taken hours.
+
+        Raises:
+            DataError: it is one.
+        """
+        if self.into and (self.into / ASKED).exists():
+            raise DataError(f"{self.into} holds a run, whose rows would be lost; choose another folder for --out.")
+
+    def finish(self, summary: Summary, rows: Sequence[Row]) -> None:
+        """Write rows and summary, where they are wanted, and tell the summary."""
+        if self.into:
+            with writing(self.into):
+                self.into.mkdir(parents=True, exist_ok=True)
+                (self.into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                (self.into / ROWS).write_text("".join(lines), encoding="utf-8")
+        show(summary, markdown(summary), self.as_json)
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

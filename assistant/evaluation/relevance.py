@@ -261,7 +261,9 @@ def _rankings(experiment: Experiment, material: Material, found: DataFrame) -> S
     asked = [n for n, question in enumerate(material.questions) if not question.unanswerable]
     if not asked:
         return {"bm25": {}, "turn": {}, "intervals": {}, "differences": {}}
-    first = found[found["relevant"]].groupby("question")[list(_PLACES)].min().reindex(asked, fill_value=inf)
+    first = (
+        found[found["relevant"]].groupby("question")[list(_PLACES)].min().astype(float).reindex(asked, fill_value=inf)
+    )
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
     before, after, turn = ({f"R@{n}": list((first[at] < n).astype(float)) for n in cutoffs} for at in _PLACES)
     estimates = means(after, experiment.seed)
@@ -296,7 +298,7 @@ def _left_out(shown: DataFrame) -> list[dict[str, float]]:
 
 def _unanswerable(sets: DataFrame, experiment: Experiment) -> Summary:
     """How well sets without an answer are told: as they were retrieved, and each with and without its gold."""
-    plain = sets.assign(question=range(len(sets)), weight=1.0).drop(columns="without")
+    plain = sets.rename_axis(None).assign(question=range(len(sets)), weight=1.0).drop(columns="without")
     both = plain[sets["without"].notna()]
     withheld = both.assign(confidence=sets["without"].dropna(), unanswerable=True, weight=experiment.share)
     twice = concat([both.assign(weight=1 - experiment.share), withheld]).sort_values("question", kind="stable")

@@ -11,11 +11,11 @@ def markdown(summary: Mapping[Any, Any]) -> str:
 
     A measure (`{"value", "low", "high", "n"}`) is a cell: its value, the ends of its interval, of how many it is.
     """
-    single = [f"{_words(name)} {_cell(found)}" for name, found in summary.items() if _is_cell(found)]
+    single = [f"{name} {_cell(found)}" for name, found in summary.items() if _is_cell(found)]
     parts = [", ".join(single)] if single else []
     for name, found in summary.items():
         if found and not _is_cell(found):
-            parts += _tables(_words(name), found)
+            parts += _tables(name, found)
     return "\n\n".join(parts)
 
 
@@ -28,7 +28,7 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _tables(name: str, found: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
     rows = found if isinstance(found, Mapping) else dict(enumerate(found, 1))
     if all(_is_cell(of) for of in rows.values()):
-        return [grid([name, ""], [[_words(of), _cell(found)] for of, found in rows.items()])]
+        return [grid([name, ""], [[str(of), _cell(found)] for of, found in rows.items()])]
     if any(not isinstance(of, Mapping) for of in rows.values()):
         return [f"**{name}**", markdown(rows)]
     deeper = [
@@ -36,11 +36,11 @@ def _tables(name: str, found: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
         for row, of in rows.items()
         for column, found in of.items()
         if found and not _is_cell(found)
-        for table in _tables(f"{name} {_words(row)}: {_words(column)}", found)
+        for table in _tables(f"{name} {row}: {column}", found)
     ]
     columns = list(dict.fromkeys(column for of in rows.values() for column, found in of.items() if _is_cell(found)))
-    cells = [[_words(row), *(_cell(of.get(column)) for column in columns)] for row, of in rows.items()]
-    return [grid([name, *map(_words, columns)], cells), *deeper]
+    cells = [[str(row), *(_cell(of.get(column)) for column in columns)] for row, of in rows.items()]
+    return [grid([name, *columns], cells), *deeper]
 
 
 def _is_cell(found: Any) -> bool:
@@ -56,7 +56,3 @@ def _cell(found: Any) -> str:
     if isinstance(found, list):
         return ", ".join(map(_cell, found))
     return "" if found is None else f"{found:.3f}" if isinstance(found, float) else str(found)
-
-
-def _words(name: object) -> str:
-    return str(name).replace("_", " ") if str(name).islower() else str(name)
