@@ -33,9 +33,6 @@ class Doubling(Task[int, int]):
     def summarise(self, rows: Rows) -> Summary:
         return {"total": sum(rows[one]["product"] for one in self.items), "left_out": {"zeros": 3}}
 
-    def table(self, summary: Summary) -> str:
-        return f"Total: {summary['total']}"
-
     def details(self, summary: Summary, run: Run[str]) -> str:
         return f"{len(run.rows)} rows\n"
 
@@ -48,7 +45,8 @@ def test_what_is_missing_is_made_and_all_is_summed_up(tmp_path: Path, capsys: py
     assert json.loads((tmp_path / "out" / "summary.json").read_text()) == json.loads(told.out)
     report = (tmp_path / "out" / "report.md").read_text()
     assert report.startswith("    python -m assistant")
-    assert report.endswith("\n\nTotal: 6\n\n2 rows\n")
+    assert "total 6\n\n| left_out |" in report
+    assert report.endswith("\n\n2 rows\n")
 
 
 def test_a_run_goes_on_and_loads_nothing_where_no_row_is_missing(tmp_path: Path) -> None:
