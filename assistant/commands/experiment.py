@@ -88,15 +88,17 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the fields of a dataclass, wherever a parameter is one, as options of its own."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters = signature(command).parameters
 
     @wraps(command)
     def spreading(**given: Any) -> None:
         for name, kind in groups.items():
-            values = {one.name: given.pop(one.name) for one in fields(kind) if one.name in given}
+            own = [one.name for one in _options(parameters[name], kind)]
+            values = {one: given.pop(one) for one in own if one in given}
             given[name] = kind(**{one: _as_declared(value) for one, value in values.items() if value is not None})
         command(**given)
 
-    options = [one for name, at in signature(command).parameters.items() for one in _options(at, hints[name])]
+    options = [one for name, at in parameters.items() for one in _options(at, hints[name])]
     spreading.__signature__ = Signature(options)  # type: ignore[attr-defined]
     spreading.__annotations__ = {one.name: one.annotation for one in options}
     return spreading
