@@ -27,9 +27,10 @@ import typer
 
 from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, settings_of
-from assistant.commands.experiment import Corpus, Out, Questions, Seed, command_line, tell
+from assistant.commands.experiment import command_line, tell
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
+from assistant.experiment.options import Corpus, Out, Questions, Seed
 from assistant.experiment.runs import Run
 from assistant.library.corpus import load_corpus
 from assistant.library.writer import writing

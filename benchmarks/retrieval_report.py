@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from assistant.experiment.grid import grid
+from assistant.experiment.report import grid
 from assistant.experiment.runs import Row, Run
 
 WIKIPEDIA = 21_015_324

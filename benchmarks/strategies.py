@@ -30,9 +30,10 @@ from assistant.commands.common import (
     talk,
     writing,
 )
-from assistant.commands.experiment import Corpus, Questions, Seed, indexed, with_models
+from assistant.commands.experiment import indexed, with_models
 from assistant.evaluation.answers import Experiment, Material, Passages, prepare
-from assistant.evaluation.setting import Setting
+from assistant.evaluation.scores import Setting
+from assistant.experiment.options import Corpus, Questions, Seed
 from assistant.protocols import Parts
 from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import Choices, Turn

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from assistant.errors import DataError
 from assistant.evaluation.answers import Experiment, prepare
-from assistant.evaluation.setting import Setting
+from assistant.evaluation.scores import Setting
 from assistant.protocols import Parts, Retriever
 from benchmarks.commands import app
 from benchmarks.strategies import Cost, measure, ratios

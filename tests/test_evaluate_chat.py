@@ -82,7 +82,7 @@ def test_two_runs_are_compared_question_by_question(questions: Path, parts: Part
     summary = beside.summarise(good.rows)
     change = summary["measures"]["gold answer in the reply"]["difference"]
     assert (change["value"], change["low"], change["high"]) == (1, 1, 1)
-    assert "| +100.0% (+100.0% to +100.0%) |" in beside.table(summary)
+    assert "| 1.000 [1.000, 1.000] |" in beside.table(summary)
     with pytest.raises(DataError, match="has no question 'q1'"):
         replace(task, beside={}).summarise(good.rows)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.commands import evaluate_judges
+from assistant.commands import evaluate
 from assistant.errors import DataError
 from tests.scripted import WORDS
 
@@ -16,7 +16,7 @@ MESSAGE = {"text": "What is the capital of Norway?", "intent": "question", "spli
 
 @pytest.fixture(autouse=True)
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate_judges, "load_embedder", lambda *_: WORDS)
+    monkeypatch.setattr(evaluate, "load_embedder", lambda *_: WORDS)
 
 
 def written(folder: Path, *rows: dict[str, object]) -> Path:
@@ -26,7 +26,7 @@ def written(folder: Path, *rows: dict[str, object]) -> Path:
 
 
 def test_intents_of_a_split_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate_judges.intents(messages=written(tmp_path, MESSAGE, {**MESSAGE, "split": "dev"}), as_json=True)
+    evaluate.intents(messages=written(tmp_path, MESSAGE, {**MESSAGE, "split": "dev"}), as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert (told["messages"], told["questions"], told["accuracy"]) == (1, 1, 1.0)
 
@@ -35,9 +35,9 @@ def test_intents_of_a_split_are_measured(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_message_that_lacks_something_is_named(tmp_path: Path, key: str) -> None:
     lacking = {name: value for name, value in MESSAGE.items() if name != key}
     with pytest.raises(DataError, match=f"rows.jsonl, line 2, is not a labelled message: '{key}': Field required"):
-        evaluate_judges.intents(messages=written(tmp_path, MESSAGE, lacking))
+        evaluate.intents(messages=written(tmp_path, MESSAGE, lacking))
 
 
 def test_a_split_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no lines of the split 'tset' in .*; give dev, test, or empty for both"):
-        evaluate_judges.intents(messages=written(tmp_path, MESSAGE), split="tset")
+        evaluate.intents(messages=written(tmp_path, MESSAGE), split="tset")

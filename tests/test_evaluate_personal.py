@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.commands import evaluate_turns
+from assistant.commands import evaluate
 from assistant.commands.experiment import Nothing
 from assistant.errors import DataError
 from assistant.evaluation.personal import Pair, Personal, read_pairs
@@ -75,13 +75,13 @@ def test_the_command_prints_the_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SEQUITUR_FACTS__REWRITE", "-1")
-    monkeypatch.setattr(evaluate_turns, "embedder_of", lambda *_: WORDS)
-    monkeypatch.setattr(evaluate_turns, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
+    monkeypatch.setattr(evaluate, "embedder_of", lambda *_: WORDS)
+    monkeypatch.setattr(evaluate, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
     path = written(tmp_path, {**LIVES, "split": "dev"}, {**LIVES, "split": "test"})
-    evaluate_turns.personal(pairs=path, split="test", as_json=True)
+    evaluate.personal(pairs=path, split="test", as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert (told["accuracy"], told["n"]) == (1.0, 1)
-    evaluate_turns.personal(pairs=path)
+    evaluate.personal(pairs=path)
     assert "How large is Norway?" in " ".join(capsys.readouterr().out.split())
 
 

@@ -13,7 +13,7 @@ import typer
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from assistant.commands import evaluate_ptkb
+from assistant.commands import evaluate
 from assistant.errors import DataError
 from assistant.evaluation import memory, ptkb
 from assistant.experiment.runs import Run
@@ -148,11 +148,11 @@ def test_qrels_of_other_topics_are_refused(file: Path, tmp_path: Path, line: str
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     app = typer.Typer()
-    app.command()(evaluate_ptkb.ptkb)
-    app.command()(evaluate_ptkb.memory)
+    app.command()(evaluate.ptkb)
+    app.command()(evaluate.memory)
 
     def run(embedder: Embedder, *arguments: str) -> dict[str, Any]:
-        monkeypatch.setattr(evaluate_ptkb, "embedder_of", lambda settings: embedder)
+        monkeypatch.setattr(evaluate, "embedder_of", lambda settings: embedder)
         done = CliRunner().invoke(app, [*arguments, "--json"], catch_exceptions=False)
         found: dict[str, Any] = json.loads(done.stdout)
         return found

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from assistant.__main__ import app
-from assistant.commands import evaluate_turns
+from assistant.commands import evaluate
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.scenarios import Scenario, Scenarios, read_scenarios, verdict
 from assistant.experiment.runs import Run
@@ -213,7 +213,7 @@ def test_shares_have_wilson_intervals_and_answers_stand_in_full(tmp_path: Path) 
     }  # fmt: skip
     assert summary["kinds"]["talk"]["value"] == 0
     assert (summary["overall"]["value"], summary["overall"]["n"]) == (0.6, 5)
-    assert "| library | 75% | 30% to 95% | 4 |" in task.table(summary)
+    assert "| library | 0.750 [0.301, 0.954] of 4 |" in task.table(summary)
     assert "> Lentils.\n> \n> Beans." in task.details(summary, run)
     assert "### 4: FAILED" in task.details(summary, run)
 
@@ -226,7 +226,7 @@ def test_the_command_writes_rows_summary_and_report(
         data_dir=tmp_path, hub=False, relevance=RelevanceSettings(estimator="none"),
         turn=TurnSettings(strategy="concat", loop="retrieve_then_generate"),
     )  # fmt: skip
-    monkeypatch.setattr(evaluate_turns, "ready", lambda knobs: source)
+    monkeypatch.setattr(evaluate, "ready", lambda knobs: source)
     monkeypatch.setattr("assistant.commands.experiment.settings_of", lambda *_, **__: usual)
     path = lines(tmp_path / "s.jsonl", ROW)
     given = ["evaluate", "scenarios", "--scenarios", str(path), "--out", str(tmp_path / "out"), "--json"]

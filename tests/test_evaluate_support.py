@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from assistant.__main__ import app
-from assistant.commands import evaluate_judges
+from assistant.commands import evaluate
 from assistant.errors import DataError
 from assistant.evaluation.support import Pair, measure, read_pairs
 from tests.scripted import WORDS, ScriptedLLM
@@ -86,8 +86,8 @@ def test_the_language_model_is_asked_yes_or_no(
     path = lines(tmp_path / "p.jsonl", PAIR, PAIR, {**PAIR, "label": "not_supported"})
     scores = (0.9, 0.9, 0.6, 0.1)  # the first pair is asked twice, the first time to warm up
     llm = ScriptedLLM(choices=[{"yes": score, "no": 1 - score} for score in scores])
-    monkeypatch.setattr(evaluate_judges, "load_llm", lambda *_: llm)
-    monkeypatch.setattr(evaluate_judges, "load_embedder", lambda *_: WORDS)
+    monkeypatch.setattr(evaluate, "load_llm", lambda *_: llm)
+    monkeypatch.setattr(evaluate, "load_embedder", lambda *_: WORDS)
     result = CliRunner().invoke(app, ["evaluate", "support", "--pairs", str(path), "--judge", judge, *given])
     assert result.exit_code == 0, result.output
     assert llm.choices == []

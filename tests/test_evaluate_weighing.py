@@ -9,12 +9,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.evaluate_judges import re_rag as command
+from assistant.commands.evaluate import re_rag as command
 from assistant.errors import DataError
 from assistant.evaluation.weighing import METHODS, Experiment, Weighing, prepare
 from assistant.experiment.datasets import Question
 from assistant.protocols import Parts, silent
-from assistant.types import Passage, Relevance
+from assistant.types import Completion, Passage, Relevance
 from tests.fixtures_models import sharing_models
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
 from tests.test_evaluation_data import lines
@@ -71,7 +71,7 @@ def test_each_part_of_it_does_what_it_says(files, settings, tmp_path) -> None:
     assert low["answerable"] == {"sets": 1, "right": 1}
     assert low["unanswerable"]["sets"] == 0
     assert low["mixed"]["value"] == 1
-    assert "| re_rag | 1.000 |" in task.table(summary)
+    assert "| re_rag | 1.000 [" in task.table(summary)
     assert set(found) == set(METHODS)
 
 
@@ -89,26 +89,58 @@ def test_a_question_too_long_for_the_model_counts_as_wrong_and_the_run_goes_on(f
     assert {one["value"] for one in summary["methods"].values()} == {0}
 
 
-def test_likelihoods_count_and_unknown_answers_do_not(files, settings, tmp_path) -> None:
-    _, run, task = ran(files, settings, tmp_path / "out", ["Lima", "unknown", "Quito", "Quito", ""])
-    row = run.rows["a"]
-    row["scores"] = [0.0, 5.0, 0.0, -9.0]
-    row["logs"] = [log(0.9), log(0.9), log(0.2), log(0.2)]
+class Measured(ScriptedLLM):
+    """Tells how likely each of its replies is: "Lima 0.9" is "Lima" with a probability of 0.9."""
+
+    def complete(self, batch, options, stop):
+        said = [one.text.rsplit(" ", 1) for one in super().complete(batch, options, stop)]
+        return [Completion(text, logprobs=(log(float(probability)),)) for text, probability in said]
+
+
+@pytest.mark.parametrize(
+    ("replies", "confidences", "expected"),
+    [
+        # two that say Quito are outweighed by one that is surer of Lima, until one of them is as sure as that
+        (["Lima 0.9", "unknown 0.9", "Quito 0.2", "Quito 0.2"], [0.5, 0.99, 0.5, 0.01], {"re_rag": 1}),
+        (["Lima 0.9", "unknown 0.9", "Quito 0.95", "Quito 0.2"], [0.5, 0.99, 0.5, 0.01], {"re_rag": 0}),
+        # likelihoods alone know nothing of relevance
+        (
+            ["Lima 0.9", "unknown 0.9", "Quito 0.4", "Quito 0.4"],
+            [0.01, 0.5, 0.99, 0.5],
+            {"likelihood only": 1, "re_rag": 0},
+        ),
+    ],
+)
+def test_likelihoods_count_and_unknown_answers_do_not(
+    files, settings, tmp_path, replies, confidences, expected
+) -> None:
+    experiment = Experiment(*files, depth=4, k=3)
+    sure = Sure({f"p{n}": one for n, one in enumerate(confidences)})
+    task = Weighing(experiment, prepare(experiment), "m", "m", sure)
+    run, said = (
+        task.open(tmp_path / "out"),
+        dict(zip(("Text 0.", "Text 1.", "Text 2.", "Text 3."), replies, strict=True)),
+    )
+
+    def reply(messages) -> str:
+        return next((one for text, one in said.items() if text in messages[-1].content), "Oslo 1")
+
+    given = Parts(settings, Measured([reply] * 5), WORDS, FixedRetriever(PASSAGES))
+    task.fill(run, given, silent)
     found = task.summarise(run.rows)["methods"]
-    assert found["re_rag"]["value"] == 1
-    row["logs"][2] = log(0.95)
-    assert task.summarise(run.rows)["methods"]["re_rag"]["value"] == 0
-    # likelihoods alone know nothing of relevance
-    row["scores"] = [-9.0, 0.0, 9.0, 0.0]
-    row["logs"] = [log(0.9), log(0.9), log(0.4), log(0.4)]
-    found = task.summarise(run.rows)["methods"]
-    assert (found["likelihood only"]["value"], found["re_rag"]["value"]) == (1, 0)
+    assert {name: found[name]["value"] for name in expected} == expected
 
 
 def test_abstaining_and_the_models_own_answers(files, settings, tmp_path) -> None:
     _, run, task = ran(files, settings, tmp_path / "out", ["Quito", "Quito", "Quito", "Quito", "Lima"])
     unsure = {**run.rows["a"], "scores": [-3.0] * 4, "gold_at": []}
-    sure = {**run.rows["a"], "scores": [3.0] * 4, "answers": ["Lima"] * 4, "own": "Quito", "gold_at": [0]}
+    sure = {
+        **run.rows["a"],
+        "scores": [3.0] * 4,
+        "answers": dict.fromkeys(METHODS, "Lima"),
+        "own": "Quito",
+        "gold_at": [0],
+    }
     questions = {}
     for n in range(4):
         row = {**(unsure if n < 2 else sure), "id": f"q{n}"}

@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 
 from assistant.commands import train_quality
 from assistant.errors import DataError, ModelError
-from assistant.evaluation.quality import FEWEST, measure, read_examples, report, train, unseen
+from assistant.evaluation.quality import FEWEST, measure, read_examples, train, unseen
+from assistant.experiment.report import markdown
 from assistant.judges.quality import LABELS, Classifier, fit
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "quality" / "passage_quality.jsonl.gz"
@@ -153,7 +154,7 @@ def test_the_measures_can_be_counted_by_hand(tmp_path: Path) -> None:
         "right": 1.0,
         "said": {"reliable": 0, "unreliable": 3, "junk": 0},
     }
-    assert "| up to 40 words | 6 |" in report(summary)
+    assert "| short | 6 |" in markdown(summary)
 
 
 def test_a_source_is_judged_by_a_model_that_never_saw_it(tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_the_command_writes_the_model_and_its_report(tmp_path: Path) -> None:
     result = typed("--data", write(tmp_path, records()), "--out", into, "--json")
     assert json.loads(result.stdout)["macro_f1"] == 1
     assert json.loads((tmp_path / "quality.json").read_text())["texts"] == 9
-    assert "macro-F1 1.000" in (tmp_path / "quality.md").read_text()
+    assert "macro_f1 1.000" in (tmp_path / "quality.md").read_text()
     assert Classifier.load(into).judge(["free loans: click here now"])[0].label == "junk"
 
 

@@ -353,7 +353,7 @@ def test_the_estimator_can_tell_what_is_unknown(parts: Parts) -> None:
 def test_the_estimator_is_compared_as_a_way_to_tell(parts: Parts, tmp_path) -> None:
     from assistant.evaluation import uncertainty
     from assistant.evaluation.answers import Experiment, prepare
-    from assistant.evaluation.setting import Setting
+    from assistant.evaluation.scores import Setting
     from tests.test_evaluation_data import lines
 
     corpus = lines(tmp_path / "c.jsonl", *({"id": f"p{n}", "contents": "x"} for n in (1, 2, 3)))

@@ -105,9 +105,9 @@ def test_runs_are_pooled_on_the_command_line(scored: Scored, tmp_path: Path) -> 
     scored("rest.csv", skip=1)
     command = ["evaluate", "pool", str(tmp_path / "first.csv"), str(tmp_path / "rest.csv")]
     said = CliRunner().invoke(app, command).output
-    assert said.count("## k = ") == 2
-    assert "| concat | 75.0 [" in said
-    assert "documents that hold an answer" in said
+    assert said.count(": strategies |") == 2
+    assert "| concat | 0.750 [" in said
+    assert "| recall |" in said
     summary = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
     assert [block["questions"] for block in summary["settings"]] == [4, 4]
 

@@ -249,4 +249,4 @@ def test_the_command(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert {"auc", "precision", "recall", "false_alarms", "ms"} <= set(found)
     shown = CliRunner().invoke(app, ["evaluate", "suitability", "--pairs", str(path)])
-    assert "AUC" in shown.stdout
+    assert "auc " in shown.stdout

@@ -10,8 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.experiment import Limit, Sample, perform, spread
+from assistant.commands.experiment import perform, spread
 from assistant.errors import DataError
+from assistant.experiment.options import Limit, Sample
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task
 
@@ -32,9 +33,6 @@ class Doubling(Task[int, int]):
     def summarise(self, rows: Rows) -> Summary:
         return {"total": sum(rows[one]["product"] for one in self.items), "left_out": {"zeros": 3}}
 
-    def table(self, summary: Summary) -> str:
-        return f"Total: {summary['total']}"
-
     def details(self, summary: Summary, run: Run[str]) -> str:
         return f"{len(run.rows)} rows\n"
 
@@ -47,7 +45,8 @@ def test_what_is_missing_is_made_and_all_is_summed_up(tmp_path: Path, capsys: py
     assert json.loads((tmp_path / "out" / "summary.json").read_text()) == json.loads(told.out)
     report = (tmp_path / "out" / "report.md").read_text()
     assert report.startswith("    python -m assistant")
-    assert report.endswith("\n\nTotal: 6\n\n2 rows\n")
+    assert "total 6\n\n| left_out |" in report
+    assert report.endswith("\n\n2 rows\n")
 
 
 def test_a_run_goes_on_and_loads_nothing_where_no_row_is_missing(tmp_path: Path) -> None:
@@ -72,6 +71,6 @@ def test_the_options_of_a_group_are_the_commands_own() -> None:
     assert CliRunner().invoke(app, words).exit_code == 0
     assert CliRunner().invoke(app, [*words, "--limit", "0"]).exit_code == 2
     command(name="y")
-    assert seen == [("x", Sample(2, 3), 1), ("y", Sample(), None)]
-    assert Sample(2, 3).of("abc") == Sample(2, 3).of("abc") != Sample(2, 4).of("abc")
+    assert seen == [("x", Sample(limit=2, seed=3), 1), ("y", Sample(), None)]
+    assert Sample(limit=2, seed=3).of("abc") == Sample(limit=2, seed=3).of("abc") != Sample(limit=2, seed=4).of("abc")
     assert Sample().of("abc") == ["a", "b", "c"]

@@ -7,7 +7,7 @@ import pytest
 
 from assistant.errors import ChoiceError, DataError
 from assistant.evaluation.answers import Experiment, prepare
-from assistant.evaluation.setting import Setting
+from assistant.evaluation.scores import Setting
 from assistant.evaluation.uncertainty import Ways, at_threshold
 from assistant.judges.uncertainty import WAYS, Asked, confidences, unknown
 from assistant.protocols import Parts, silent

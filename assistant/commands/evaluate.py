@@ -1,42 +1,98 @@
-"""`evaluate`: measures on real data, each run in a folder of its own that a killed run goes on in."""
+"""`evaluate`: measures on real data, each run in a folder of its own that a killed run goes on in.
+
+What an evaluation asks for by its options stands with the evaluation; here its parts are loaded, and the runner called.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
 from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Option, Typer
 
-from assistant.commands import evaluate_judges, evaluate_ptkb, evaluate_turns
+from assistant import turn as flow
 from assistant.commands.bars import bar
-from assistant.commands.common import Searched, talk
+from assistant.commands.common import (
+    Searched,
+    by_words_only,
+    load_llm,
+    ready,
+    talk,
+    usual_choices,
+)
 from assistant.commands.experiment import (
-    AsJson,
-    Corpus,
-    Jobs,
+    Basic,
     Nothing,
-    Out,
-    Questions,
-    Sample,
-    Skip,
     Usual,
+    Written,
+    embedder_of,
+    filled,
     indexed,
-    perform,
     show,
     spread,
     with_models,
 )
 from assistant.errors import DataError
+from assistant.evaluation import answers as answering
+from assistant.evaluation import groundedness as grounding
+from assistant.evaluation import intents as asking
+from assistant.evaluation import memory as remembering
+from assistant.evaluation import personal as personally
+from assistant.evaluation import ptkb as knowing
+from assistant.evaluation import ranking as finding
+from assistant.evaluation import relevance as estimating
+from assistant.evaluation import rewriting as rewording
+from assistant.evaluation import scenarios as living
+from assistant.evaluation import scores
+from assistant.evaluation import suitability as suiting
+from assistant.evaluation import support as supporting
+from assistant.evaluation.chat import Chat
+from assistant.evaluation.searching import Finder
+from assistant.evaluation.uncertainty import Ways
+from assistant.evaluation.weighing import Experiment as Weighed
+from assistant.evaluation.weighing import Weighing
+from assistant.evaluation.weighing import prepare as weighed
 from assistant.experiment.conditions import model_of
+from assistant.experiment.datasets import Gold, read_corpus, read_qrels
+from assistant.experiment.gather import side_by_side
+from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Out, Questions, Rounds, Sample, Shown, Split
+from assistant.experiment.report import markdown
+from assistant.experiment.runs import rows_of
+from assistant.judges.addresses import Addresses
+from assistant.judges.relevance import load as estimators
+from assistant.judges.relevance.calibration import Calibration, Method
+from assistant.judges.suitability.judge import judge_of
+from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
+from assistant.judges.support.llm import ByLLM
+from assistant.judges.support.trained import SHIPPED as SUPPORT
+from assistant.judges.support.trained import Support
 from assistant.judges.uncertainty import told
-from assistant.parts import load_encoder
-from assistant.protocols import Retriever
+from assistant.library.corpus import corpus_folder
+from assistant.library.shelves import open_library
+from assistant.library.vectors import dense_retriever
+from assistant.parts import load_embedder, load_encoder
+from assistant.protocols import Parts, Retriever, SupportJudge, silent
 from assistant.retrieve import retrievers
 from assistant.settings import RetrieveSettings, Settings
+from assistant.steps.intent import library_answers
+from assistant.types import Choices
 
-app = typer.Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
+app = Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
+
+SHIPPED, BY_LLM, ADDRESSES = "shipped", "llm", "addresses"
+# Where the language model says yes more likely than no.
+EVEN = 0.5
+Estimates = Annotated[
+    str, Option("--estimator", help="'shipped', 'llm', 'cosine', or a cross-encoder or T5: a folder or a hub id.")
+]
 
 
 class GoldPlace(StrEnum):
@@ -48,18 +104,9 @@ class GoldPlace(StrEnum):
     LAST = "last"
 
 
-OneLoop = Annotated[
-    str,
-    typer.Option(
-        help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', 'ranked' (by relevance), or"
-        " a loop."
-    ),
-]
-Iterations = Annotated[int, typer.Option(min=1, max=5, help="The T of ITRG's loops; they never end early here.")]
-Place = Annotated[
-    list[GoldPlace] | None,
-    typer.Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
-]
+def command(run: Callable[..., None]) -> Callable[..., None]:
+    """A command of this group, with the options of all its parts."""
+    return app.command()(spread(run))
 
 
 @app.callback()
@@ -67,92 +114,55 @@ def _group() -> None:
     """Measure answers, rankings and rewriting on real data."""
 
 
-@app.command()
-@spread
+# --- answers and rankings ----------------------------------------------------------------------------------------
+
+
+@command
 def answers(  # noqa: PLR0913 - the experiment's knobs
     *,
-    corpus: Corpus,
-    questions: Questions,
+    experiment: answering.Experiment,
     into: Out,
     strategy: Annotated[
         list[str],
-        typer.Option(
+        Option(
             help="A strategy to measure, or LOOP/STRATEGY, or a baseline (closed_book, chain_of_thought,"
             " retrieve_then_read); may be repeated."
         ),
     ],
-    more: Annotated[list[str] | None, typer.Argument(metavar="STRATEGY", help="More strategies.")] = None,
+    more: Annotated[list[str] | None, Argument(metavar="STRATEGY", help="More strategies.")] = None,
     retriever: Searched = None,
-    loop: OneLoop = "question",
-    k: Annotated[
-        list[int] | None, typer.Option("--k", min=1, help="Passages shown; may be repeated.", show_default="5")
-    ] = None,
-    gold: Place = None,
-    samples: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.", show_default="1"
-        ),
-    ] = None,
-    shots: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--shots",
-            min=0,
-            max=10,
-            help="Questions with answers shown first, from outside the sample; may be repeated.",
-            show_default="0",
-        ),
-    ] = None,
-    iterations: Iterations = 3,
-    filter_known: Annotated[
-        bool, typer.Option("--filter-known", help="Leave out what the model answers without passages.")
-    ] = False,
-    replies: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where the model's replies are kept, and found again; runs of one model and backend may share it.",
-            show_default="in the folder of --out",
-        ),
+    varied: answering.Varied,
+    gold: Annotated[
+        list[GoldPlace] | None,
+        Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
     ] = None,
     jobs: Jobs = 1,
-    some: Sample,
-    skip: Skip = 0,
     usual: Usual,
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
-    from assistant.evaluation import answers as measured  # noqa: PLC0415
-
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
-    varied = measured.settings_of(
-        k or [5], [place.value for place in gold or [GoldPlace.NONE]], samples or [1], shots or [0]
-    )
     knobs = usual.knobs(retriever=retriever)
-    experiment = measured.Experiment(
-        corpus, questions, names, varied, loop, some.limit, some.seed, skip, filter_known, iterations,
-        _searched(knobs), told(knobs.turn), replies,
-    )  # fmt: skip
-    task = measured.Answers(experiment, measured.prepare(experiment), model_of(knobs))
-    perform(task, into, lambda: with_models(knobs, _retriever(knobs, corpus)), as_json=usual.as_json, jobs=jobs)
+    places: list[Gold] = [place.value for place in gold or [GoldPlace.NONE]]
+    settings = answering.settings_of(varied.k, places, varied.samples, varied.shots)
+    experiment = replace(
+        experiment, strategies=names, settings=settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
+    )
+    task = answering.Answers(experiment, answering.prepare(experiment), model_of(knobs))
+    usual.perform(task, into, lambda: _asking(knobs, experiment.corpus), jobs)
 
 
-@app.command()
-@spread
+@command
 def pool(
-    files: Annotated[list[Path], typer.Argument(metavar="SCORES", help="The scores.csv of runs on other questions.")],
-    seed: Annotated[int, typer.Option(help="Decides the bootstrap's samples.")] = 0,
+    files: Annotated[list[Path], Argument(metavar="SCORES", help="The scores.csv of runs on other questions.")],
+    seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Sum up runs of `evaluate answers` on other questions of the same data as if they were one."""
-    from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
-    from assistant.evaluation import scores  # noqa: PLC0415 - as above
-
     blocks = scores.summaries(scores.pool(files), seed)
-    show({"settings": blocks}, report.settings_tables(blocks), as_json)
+    show({"settings": blocks}, markdown({"settings": blocks}), as_json)
 
 
-@app.command()
-@spread
+@command
 def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
@@ -160,115 +170,387 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     into: Out,
     retriever: Searched = None,
     loop: OneLoop = "question",
-    k: Annotated[int, typer.Option("--k", min=1, help="Passages shown.")] = 5,
-    gold: Annotated[GoldPlace, typer.Option("--gold", help="Where the gold passage is put.")] = GoldPlace.NONE,
+    k: Shown = 5,
+    gold: Annotated[GoldPlace, Option("--gold", help="Where the gold passage is put.")] = GoldPlace.NONE,
     some: Sample,
-    skip: Skip = 0,
     usual: Usual,
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
-    from assistant.evaluation import answers as measured  # noqa: PLC0415
-    from assistant.evaluation.uncertainty import Ways  # noqa: PLC0415
-
-    one = measured.settings_of([k], [gold.value], [1])
-    knobs = usual.knobs(retriever=retriever)
-    experiment = measured.Experiment(
-        corpus, questions, (), one, loop, some.limit, some.seed, skip, retriever=_searched(knobs)
+    one, knobs = answering.settings_of([k], [gold.value], [1]), usual.knobs(retriever=retriever)
+    experiment = answering.Experiment(
+        corpus, questions, (), one, loop, retriever=_how(knobs), limit=some.limit, seed=some.seed, skip=some.skip
     )
-    task = Ways(experiment, measured.prepare(experiment), model_of(knobs))
-    perform(task, into, lambda: with_models(knobs, _retriever(knobs, corpus)), as_json=usual.as_json)
+    task = Ways(experiment, answering.prepare(experiment), model_of(knobs))
+    usual.perform(task, into, lambda: _asking(knobs, corpus))
 
 
-@app.command()
-@spread
-def ranking(  # noqa: PLR0913 - the experiment's knobs
+@command
+def ranking(
     *,
-    corpus: Corpus,
-    queries: Annotated[Path, typer.Option(help="Queries: a .jsonl[.gz] file of {id, text}, or of questions.")],
-    qrels: Annotated[Path, typer.Option(help="Judgements: TREC's four columns, or a question file with gold ids.")],
+    experiment: finding.Experiment,
     into: Out,
-    loop: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="'question', 'draft', 'generate', or a loop; may be repeated, the first is compared to.",
-            show_default="question",
-        ),
-    ] = None,
-    loops: Annotated[int, typer.Option(min=1, max=5, help="The X of Generate-Retrieve-Generate.")] = 1,
-    iterations: Iterations = 3,
-    depth: Annotated[int, typer.Option(min=1, max=1000, help="Passages ranked for a query.")] = 100,
     retriever: Searched = None,
-    query_field: Annotated[str, typer.Option(help="The key of the query's text.", show_default="text")] = "",
     stop_words: Annotated[
-        bool, typer.Option("--without-stop-words", help="Leave common words out of what is searched for.")
+        bool, Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
     jobs: Jobs = 1,
-    some: Sample,
     usual: Usual,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
-    from assistant.evaluation import ranking as measured  # noqa: PLC0415
-    from assistant.evaluation.searching import Finder  # noqa: PLC0415
-    from assistant.experiment.gather import side_by_side  # noqa: PLC0415
-
     knobs = usual.knobs(retriever=retriever)
-    searched = _searched(knobs) + (", without stop words" if stop_words else "")
-    experiment = measured.Experiment(
-        corpus, queries, qrels, tuple(loop or ["question"]), query_field, depth, loops, some.limit, some.seed,
-        iterations, searched,
-    )  # fmt: skip
-    task = measured.Ranking(experiment, measured.prepare(experiment), model_of(knobs))
+    experiment = replace(experiment, retriever=_how(knobs) + (", without stop words" if stop_words else ""))
+    task = finding.Ranking(experiment, finding.prepare(experiment), model_of(knobs))
 
     def finder() -> Finder:
-        found = _retriever(knobs, corpus)
-        searcher = measured.WithoutStopWords(found) if stop_words else found
-        return Finder(
-            knobs, searcher, cache(lambda: side_by_side(with_models(knobs, searcher), jobs)), loops, iterations
-        )
+        found = _retriever(knobs, experiment.corpus)
+        found = finding.WithoutStopWords(found) if stop_words else found
+        loaded = cache(lambda: side_by_side(with_models(knobs, found), jobs))
+        return Finder(knobs, found, loaded, experiment.rounds, experiment.iterations)
 
-    perform(task, into, finder, as_json=usual.as_json, jobs=jobs)
+    usual.perform(task, into, finder, jobs)
 
 
-@app.command()
-@spread
-def rewriting(  # noqa: PLR0913 - the experiment's knobs
+@command
+def rewriting(
     *,
-    dialogues: Annotated[Path, typer.Option(help="CANARD's dialogues or iKAT's topics, a .jsonl[.gz] file.")],
+    dialogues: Annotated[Path, Option(help="CANARD's dialogues or iKAT's topics, a .jsonl[.gz] file.")],
     into: Out,
-    corpus: Annotated[
-        Path | None, typer.Option(help="Passages to search with the rewrites.", show_default=False)
-    ] = None,
-    qrels: Annotated[
-        Path | None, typer.Option(help="Which passage belongs to a follow-up.", show_default=False)
-    ] = None,
+    corpus: Annotated[Path | None, Option(help="Passages to search with the rewrites.", show_default=False)] = None,
+    qrels: Annotated[Path | None, Option(help="Which passage belongs to a follow-up.", show_default=False)] = None,
     jobs: Jobs = 1,
     some: Sample,
-    skip: Skip = 0,
     usual: Usual,
 ) -> None:
     """Compare our rewrites to people's by ROUGE-1, BLEU and exact match, and by what they find."""
-    from assistant.evaluation import rewriting as measured  # noqa: PLC0415
-    from assistant.experiment.datasets import read_corpus, read_qrels  # noqa: PLC0415
-    from assistant.experiment.gather import side_by_side  # noqa: PLC0415
-
     if (corpus is None) != (qrels is None):
         raise DataError("Retrieval needs both --corpus and --qrels; give both or neither.")
     judged = read_qrels(qrels) if qrels else None
     if corpus:
         read_corpus(corpus, set())
-    every = measured.read_follow_ups(dialogues)
-    chosen = measured.choose(every, some.limit, some.seed, judged, skip)
+    every = rewording.read_follow_ups(dialogues)
+    chosen = rewording.choose(every, some.limit, some.seed, judged, some.skip)
     knobs = usual.knobs()
     retriever = _retriever(knobs, corpus) if corpus else None
     missing = sum(not one.human for one in every)
-    task = measured.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
-    perform(
-        task,
-        into,
-        lambda: side_by_side(with_models(knobs, retriever or Nothing()), jobs),
-        as_json=usual.as_json,
-        jobs=jobs,
-    )
+    task = rewording.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
+    given = partial(with_models, knobs, retriever or Nothing())
+    usual.perform(task, into, lambda: side_by_side(given(), jobs), jobs)
+
+
+# --- judges of pairs and messages --------------------------------------------------------------------------------
+
+
+@command
+def support(
+    *,
+    pairs: Annotated[
+        Path, Option(help="A .jsonl[.gz] file of {question, claim, title, evidence, label}, the first optional.")
+    ],
+    judge: Annotated[
+        str,
+        Option(
+            help="'shipped', the folder of a trained judge, 'llm': the language model's yes or no, or 'addresses': "
+            "whether it finds that the claim answers the question as the evidence tells."
+        ),
+    ] = SHIPPED,
+    split: Split = "",
+    some: Sample,
+    usual: Usual,
+) -> None:
+    """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
+    rows = some.of(supporting.read_pairs(pairs, split))
+    asked = _support(judge, usual.knobs())
+    with bar("Pairs") as progress:
+        found = supporting.measure(rows, supporting.by_judge(asked), asked.threshold, lambda n: progress(n, len(rows)))
+    show({"judge": judge, **found}, markdown(found), usual.as_json)
+
+
+def _support(name: str, knobs: Settings) -> SupportJudge:
+    if name == BY_LLM:
+        return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
+    if name == ADDRESSES:
+        return Addresses(load_llm(knobs, silent), Support(SUPPORT), knobs.turn.addresses_threshold)
+    return Support(SUPPORT if name == SHIPPED else Path(name))
+
+
+@command
+def suitability(
+    *,
+    pairs: Annotated[Path, Option(help="Pairs: a .jsonl[.gz] file of {fact, text, clash}.")],
+    judge: Annotated[
+        str, Option(help="The folder of a trained judge, or 'llm': the language model's own yes or no.")
+    ] = str(SUITABILITY),
+    corpus: Annotated[
+        list[Path] | None, Option(help="Passages that pairs point into; may be given again.", show_default=False)
+    ] = None,
+    some: Sample,
+    usual: Usual,
+) -> None:
+    """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
+    rows = some.of(suiting.read_pairs(pairs, corpus or ()))
+    if judge == BY_LLM:
+        with bar("Language model") as progress:
+            asked, threshold = suiting.by_llm(load_llm(usual.knobs(), progress)), EVEN
+    else:
+        trained = judge_of(Path(judge), embedder_of(usual.knobs()))
+        asked, threshold = suiting.by_judge(trained), trained.threshold
+    found = suiting.measure(rows, asked, threshold)
+    show({"judge": judge, **found}, markdown(found), usual.as_json)
+
+
+@command
+def intents(
+    *,
+    messages: Annotated[Path, Option(help="JSONL of {text, intent, split}.")],
+    split: Annotated[str, Option(help="dev, test, or empty for both.")] = "test",
+    library: Annotated[
+        str | None, Option(help="Look up in this library what seems talk, as a turn does; without it, no search.")
+    ] = None,
+    basic: Basic,
+) -> None:
+    """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
+    knobs, rows = basic.knobs(), asking.read_messages(messages, split)
+    looked_up = partial(_answered, library, knobs) if library else None
+    found = asking.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
+    summary = {"split": split, **found}
+    show(summary, markdown(summary), basic.as_json)
+
+
+def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
+    estimator = estimators.load_calibrated(SHIPPED, None, partial(load_llm, knobs, silent), knobs, silent)
+    retriever = open_library(library, knobs)
+    return [library_answers(text, retriever, estimator, knobs.relevance, Event()) for text in texts]
+
+
+# --- the relevance estimator -------------------------------------------------------------------------------------
+
+
+@command
+def relevance(
+    *,
+    experiment: estimating.Experiment,
+    estimator: Estimates = SHIPPED,
+    calibration: Annotated[
+        Path | None, Option(help="A calibration to apply, made by --calibrate.", show_default=False)
+    ] = None,
+    calibrate: Annotated[
+        Method | None,
+        Option(help="Calibrate each half on the other; all of it is written as calibration.json to --out."),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        Option(
+            "--out", help="The folder for rows and results; a run that is there goes on.", show_default="data folder"
+        ),
+    ] = None,
+    usual: Usual,
+) -> None:
+    """Measure a relevance estimator: R@1 to R@20, F1 of 'unanswerable', calibration error."""
+    if calibration and calibrate:
+        raise BadParameter("give --calibration or --calibrate, not both")
+    if calibration:
+        Calibration.load(calibration)
+    material = estimating.prepare(experiment)
+    knobs = by_words_only(usual.knobs())
+    with bar("Estimator") as progress:
+        judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
+    curve = Calibration.load(calibration, judge.name) if calibration else None
+    task = estimating.Estimates(experiment, material, judge.name, model_of(knobs), curve, calibrate)
+    # without --out a run goes on when the same is asked again
+    digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
+    folder = into or knobs.data_dir / "runs" / f"relevance-{digest[:16]}"
+    usual.perform(task, folder, lambda: (judge, indexed(experiment.corpus, knobs)))
+
+
+@command
+def re_rag(
+    *,
+    experiment: Weighed,
+    into: Out,
+    estimator: Estimates = SHIPPED,
+    calibration: Annotated[
+        Path | None, Option(help="A calibration to apply.", show_default="the one beside the model")
+    ] = None,
+    usual: Usual,
+) -> None:
+    """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
+    knobs = by_words_only(usual.knobs())
+    experiment = replace(experiment, uncertainty=told(knobs.turn))
+    chosen = weighed(experiment)
+    retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
+    with bar("Language model") as progress:
+        llm = load_llm(knobs, progress)
+    with bar("Estimator") as progress:
+        judge = estimators.load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
+    task = Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
+    usual.perform(task, into, lambda: Parts(knobs, llm, embedder, retriever))
+
+
+# --- turns as people have them -----------------------------------------------------------------------------------
+
+
+@command
+def groundedness(  # noqa: PLR0913 - the experiment's knobs
+    *,
+    questions: Questions,
+    into: Out,
+    corpus: Annotated[
+        Path | None, Option(help="Passages to answer from: a .jsonl[.gz] file.", show_default="the library")
+    ] = None,
+    library: Annotated[str | None, Option(help="The library to answer from.", show_default=False)] = None,
+    loop: Annotated[str | None, Option(help="How passages are found.")] = None,
+    loops: Rounds = 1,
+    strategy: Annotated[str | None, Option(help="How they are answered from.")] = None,
+    k: Annotated[int | None, Option("--k", min=1, max=20, help="Passages shown to the model.")] = None,
+    read: Annotated[int, Option(min=0, help="Write so many sentences to reading.jsonl, for a person to label.")] = 0,
+    labels: Annotated[
+        Path | None, Option(help="What a person found: compare the check with it.", show_default=False)
+    ] = None,
+    some: Sample,
+    usual: Usual,
+) -> None:
+    """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
+    asked, found = some.asked(questions), grounding.read_labels(labels) if labels else []
+    knobs = by_words_only(usual.knobs(library=library))
+    loop, below = loop or knobs.turn.loop, knobs.relevance.below_for("factoid")
+    strategy, searched = strategy or knobs.turn.strategy, str(corpus) if corpus else knobs.library
+    choices = _checked(Choices(strategy, loop, k or knobs.retrieve.k_for(loop), searched, loops=loops, below=below))
+    digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
+    threshold, model = knobs.turn.support_threshold, model_of(knobs)
+    task = grounding.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)
+    usual.perform(task, into, lambda: with_models(knobs, _searched(knobs, corpus)))
+
+
+def _searched(knobs: Settings, corpus: Path | None) -> Retriever:
+    return indexed(corpus, knobs) if corpus else open_library(knobs.library, knobs)
+
+
+@command
+def chat(
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    into: Out,
+    beside: Annotated[
+        Path | None,
+        Option(help="The folder of another run on the same questions, to compare with.", show_default=False),
+    ] = None,
+    some: Sample,
+    usual: Usual,
+) -> None:
+    """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
+    asked, knobs = some.asked(questions), by_words_only(usual.knobs())
+    choices = _checked(usual_choices(knobs))
+    task = Chat(corpus, questions, asked, choices, knobs, some.seed, rows_of(beside) if beside else None)
+    usual.perform(task, into, lambda: with_models(knobs, indexed(corpus, knobs)))
+
+
+@command
+def scenarios(
+    *,
+    file: Annotated[
+        Path,
+        Option("--scenarios", help="A .jsonl[.gz] file of {id, kind, facts, history, documents, ask, expect, …}."),
+    ],
+    into: Out,
+    some: Sample,
+    usual: Usual,
+) -> None:
+    """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
+    every, knobs = living.read_scenarios(file), usual.knobs()
+    chosen = {one: every[one] for one in some.of(list(every))}
+    task = living.Scenarios(file, chosen, _checked(usual_choices(knobs)), model_of(knobs), into)
+    usual.perform(task, into, lambda: ready(knobs))
+
+
+@command
+def personal(
+    *,
+    pairs: Annotated[Path, Option(help="A .jsonl[.gz] file of {facts, question, must, history, split}.")],
+    split: Split = "",
+    into: Annotated[
+        Path | None, Option("--out", help="A folder that keeps every rewrite; a run that is there goes on.")
+    ] = None,
+    some: Sample,
+    usual: Usual,
+) -> None:
+    """How often does the rewritten question say what the facts tell ("my country": Germany)? The share, by kind."""
+    chosen, knobs = some.of(personally.read_pairs(pairs, split)), usual.knobs()
+    task = personally.Personal(pairs, {pair.id: pair for pair in chosen}, model_of(knobs))
+    with TemporaryDirectory() as passing:
+        run = filled(task, into or Path(passing), lambda: _without_passages(knobs))
+    summary = task.summarise(run.rows)
+    show(summary, f"{task.table(summary)}\n\n{task.details(summary, run)}", as_json=usual.as_json)
+
+
+def _without_passages(knobs: Settings) -> Parts:
+    """What a question is written anew with."""
+    embedder = embedder_of(knobs)
+    with bar("Language model") as progress:
+        return Parts(knobs, load_llm(knobs, progress), embedder, Nothing())
+
+
+def _checked(choices: Choices) -> Choices:
+    """The choices, after a turn has been asked with them: what it can't do is told before anything is loaded."""
+    flow.check(choices)
+    return choices
+
+
+# --- facts -------------------------------------------------------------------------------------------------------
+
+
+@command
+def ptkb(
+    *,
+    topics: Annotated[Path, Option(help="Topics of TREC iKAT, the JSON file of any year.")],
+    qrels: Annotated[
+        Path | None,
+        Option(help="Judgements: 'turn 0 fact relevance' lines.", show_default="the topics' ptkb_provenance"),
+    ] = None,
+    seen: Annotated[
+        Path | None,
+        Option(
+            help="Judgements that settings were chosen on: turns without any are measured apart, too.",
+            show_default=False,
+        ),
+    ] = None,
+    some: Sample,
+    to: Written,
+) -> None:
+    """Measure which facts are found relevant, against people's labels, and beside a baseline.
+
+    The baseline is the mean of a fact's cosines to the utterance and to the whole history.
+    """
+    to.check()
+    everyone = knowing.read_topics(topics)
+    labelled, labels = knowing.judged(everyone, qrels)
+    known = {turn.id for turn in knowing.judged(everyone, seen)[0]} if seen else set[str]()
+    turns, knobs = knowing.taken(labelled, some), to.knobs()
+    embedder = embedder_of(knobs)
+    summary, rows = knowing.measure(turns, labels, embedder, knobs.facts, some.seed, known)
+    to.finish({"embedder": embedder.name, **summary}, rows)
+
+
+@command
+def memory(
+    *,
+    dialogues: Annotated[Path, Option(help="Dialogues with personas, a .jsonl[.gz] file.")],
+    some: Sample,
+    to: Written,
+) -> None:
+    """Measure what is offered for remembering, against the personas of the speakers."""
+    to.check()
+    everyone, embedder = remembering.read_speakers(dialogues), embedder_of(to.knobs())
+    with bar("Dialogues") as progress:
+        summary, rows = remembering.measure(some.drawn(everyone), everyone, embedder, some.seed, progress)
+    to.finish({"embedder": embedder.name, **summary}, rows)
+
+
+# --- how passages are found --------------------------------------------------------------------------------------
+
+
+def _asking(knobs: Settings, corpus: Path) -> Parts:
+    return with_models(knobs, _retriever(knobs, corpus))
 
 
 def _retriever(knobs: Settings, corpus: Path) -> Retriever:
@@ -288,9 +570,6 @@ class _Indexes:
 
     def meaning(self) -> Retriever:
         """See `retrievers.Indexes`."""
-        from assistant.library.corpus import corpus_folder  # noqa: PLC0415
-        from assistant.library.vectors import dense_retriever  # noqa: PLC0415
-
         name = f"corpus-{corpus_folder(self._corpus, self.settings).name}"
         with bar("Encoder") as progress:
             encoder = load_encoder(self.settings, progress)
@@ -302,18 +581,10 @@ class _Indexes:
         return meaning
 
 
-def _searched(knobs: Settings) -> str:
+def _how(knobs: Settings) -> str:
     """How passages are found, for a run to say: other vectors or weights give other rows."""
     chosen, usual = knobs.retrieve, RetrieveSettings()
     name = chosen.retriever
     weights = "" if (chosen.k1, chosen.b) == (usual.k1, usual.b) else f" (k1 {chosen.k1:g}, b {chosen.b:g})"
     encoders = f"{chosen.encoder or knobs.embedder.model} {chosen.question_encoder}".strip()
     return f"{name}{weights} ({encoders})" if retrievers.named(name).ENCODES else name + weights
-
-
-for command in (evaluate_judges.support, evaluate_judges.intents, evaluate_ptkb.ptkb, evaluate_ptkb.memory):
-    app.command()(command)
-for command in (evaluate_judges.relevance, evaluate_judges.re_rag, evaluate_judges.suitability):
-    app.command()(command)
-for command in (evaluate_turns.groundedness, evaluate_turns.chat, evaluate_turns.scenarios, evaluate_turns.personal):
-    app.command()(command)

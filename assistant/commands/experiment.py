@@ -1,4 +1,4 @@
-"""What commands share that measure or train on data: their options, the parts they load, and the one runner."""
+"""What commands share that measure or train on data: how options are spread, parts loaded, and rows made."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-import typer
+from typer import Option
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk
-from assistant.experiment.datasets import Question, read_questions, sample
-from assistant.experiment.runs import Run
-from assistant.experiment.task import Item, Task, With
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk, writing
+from assistant.errors import DataError
+from assistant.experiment.options import AsJson
+from assistant.experiment.report import markdown
+from assistant.experiment.runs import ASKED, ROWS, Row, Run
+from assistant.experiment.task import Item, Summary, Task, With
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
 from assistant.protocols import Embedder, Parts, Retriever
@@ -26,75 +28,84 @@ from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
 from assistant.types import Passage
 
-T = TypeVar("T")
-
-Corpus = Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
-Questions = Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Take a sample of this size.", show_default="all")]
-Seed = Annotated[int, typer.Option(help="Decides the sample, the places of gold passages, and what is sampled.")]
-Skip = Annotated[int, typer.Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
-Jobs = Annotated[
-    int, typer.Option(min=1, help="Rows made side by side, in one batch of the model (llm.slots at most).")
-]
-Out = Annotated[Path, typer.Option("--out", help="The folder for rows and results; a run that is there goes on.")]
-Thresholds = Annotated[
-    list[float] | None,
-    typer.Option(
-        "--threshold",
-        help="Confidences under which a set counts as unanswerable: the best is taken, each half of the questions that"
-        " of the other; may be repeated.",
-        show_default="0.5 to 0.9",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
-
 
 @dataclass(frozen=True)
-class Usual:
-    """The options of every measurement that asks a language model."""
+class Basic:
+    """The options of every measurement."""
 
-    model: Model = None
-    backend: Backend = None
     as_json: AsJson = False
     settings: SettingsFile = None
     data_dir: DataDir = None
 
     def knobs(self, **more: str | None) -> Settings:
         """The settings, with what the command line says on top."""
-        return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
+        return settings_of(self.settings, self.data_dir, **more)
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The options that choose what is measured."""
+class Usual(Basic):
+    """The options of every measurement that asks a language model."""
 
-    limit: Limit = None
-    seed: Seed = 0
+    model: Model = None
+    backend: Backend = None
 
-    def of(self, items: Sequence[T], skip: int = 0) -> list[T]:
-        """The sample; all in their own order where no limit is given."""
-        return sample(items, self.limit, self.seed, skip) if self.limit or skip else list(items)
+    def knobs(self, **more: str | None) -> Settings:
+        """See `Basic`."""
+        return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
 
-    def questions(self, file: Path, skip: int = 0) -> dict[str, Question]:
-        """The sample of a file of questions, by their ids."""
-        return {one.id: one for one in sample(read_questions(file), self.limit, self.seed, skip)}
+    def perform(self, task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> None:
+        """See `perform`."""
+        perform(task, into, load, as_json=self.as_json, jobs=jobs)
+
+
+@dataclass(frozen=True)
+class Written(Basic):
+    """The options of a measurement that takes no time to speak of: its rows are written anew each time."""
+
+    into: Annotated[Path | None, Option("--out", help="A folder for rows and results.", show_default=False)] = None
+
+    def check(self) -> None:
+        """Refuse the folder of a run, whose rows may have taken hours.
+
+        Raises:
+            DataError: it is one.
+        """
+        if self.into and (self.into / ASKED).exists():
+            raise DataError(f"{self.into} holds a run, whose rows would be lost; choose another folder for --out.")
+
+    def finish(self, summary: Summary, rows: Sequence[Row]) -> None:
+        """Write rows and summary, where they are wanted, and tell the summary."""
+        if self.into:
+            with writing(self.into):
+                self.into.mkdir(parents=True, exist_ok=True)
+                (self.into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+                (self.into / ROWS).write_text("".join(lines), encoding="utf-8")
+        show(summary, markdown(summary), self.as_json)
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the fields of a dataclass, wherever a parameter is one, as options of its own."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters = signature(command).parameters
 
     @wraps(command)
-    def spreading(**given: object) -> None:
+    def spreading(**given: Any) -> None:
         for name, kind in groups.items():
-            given[name] = kind(**{one.name: given.pop(one.name) for one in fields(kind) if one.name in given})
+            own = [one.name for one in _options(parameters[name], kind)]
+            values = {one: given.pop(one) for one in own if one in given}
+            given[name] = kind(**{one: _as_declared(value) for one, value in values.items() if value is not None})
         command(**given)
 
-    options = [one for name, at in signature(command).parameters.items() for one in _options(at, hints[name])]
+    options = [one for name, at in parameters.items() for one in _options(at, hints[name])]
     spreading.__signature__ = Signature(options)  # type: ignore[attr-defined]
     spreading.__annotations__ = {one.name: one.annotation for one in options}
     return spreading
+
+
+def _as_declared(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
@@ -103,7 +114,13 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         return
     hints = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
-        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        hint, default = hints[one.name], Parameter.empty if one.default is MISSING else one.default
+        if get_origin(hint) is not Annotated:
+            continue  # nothing that a person chooses
+        plain, *said = get_args(hint)
+        if get_origin(plain) is tuple:
+            hint, default = Annotated[list[get_args(plain)[0]] | None, *said], None  # type: ignore[misc]
+        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def filled(task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> Run[Any]:

@@ -10,9 +10,10 @@ import typer
 
 from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, by_words_only, settings_of, talk
-from assistant.commands.experiment import Corpus, Limit, Questions, Seed, Skip, indexed
+from assistant.commands.experiment import indexed
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_questions, sample
+from assistant.experiment.options import Corpus, Limit, Questions, Seed, Skip
 from assistant.parts import load_embedder
 
 

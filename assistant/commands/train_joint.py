@@ -12,9 +12,10 @@ from rich.table import Table
 
 from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, by_words_only, out, settings_of, talk
-from assistant.commands.experiment import AsJson, Corpus, Limit, Questions, Seed, Skip, indexed
+from assistant.commands.experiment import indexed
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_corpus, read_questions, sample
+from assistant.experiment.options import AsJson, Corpus, Limit, Questions, Seed, Skip
 
 
 def joint(  # noqa: PLR0913 - the training's knobs

@@ -11,6 +11,7 @@ import typer
 from assistant.commands.bars import bar
 from assistant.commands.common import out, talk
 from assistant.errors import DataError
+from assistant.experiment.report import markdown
 
 
 def quality(
@@ -37,7 +38,7 @@ def quality(
     if unseen:
         with bar("Sources") as progress:
             summary["unseen"] = measured.unseen(examples, progress)
-    tables = measured.report(summary)
+    tables = markdown(summary)
     beside = into.with_suffix(".md")
     _write(into.with_suffix(".json"), json.dumps(summary, indent=2) + "\n")
     _write(beside, tables + "\n")

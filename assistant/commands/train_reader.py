@@ -10,7 +10,7 @@ import typer
 
 from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
-from assistant.commands.experiment import AsJson, Seed
+from assistant.experiment.options import AsJson, Seed
 from assistant.judges.suitability.knowledge import SHIPPED
 from assistant.judges.support.trained import SHIPPED as SUPPORT
 

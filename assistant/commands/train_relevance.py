@@ -23,10 +23,11 @@ from assistant.commands.common import (
     settings_of,
     talk,
 )
-from assistant.commands.experiment import AsJson, Limit, Seed, Skip, indexed
+from assistant.commands.experiment import indexed
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question, fingerprint, read_corpus, read_questions, sample
+from assistant.experiment.options import AsJson, Limit, Seed, Skip
 from assistant.settings import Settings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
-from assistant.commands.experiment import AsJson, Seed
+from assistant.experiment.options import AsJson, Seed
 
 
 def support(  # noqa: PLR0913 - the training's knobs

@@ -14,36 +14,33 @@ holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import Annotated, Any
+
+from pandas import DataFrame
+from typer import Option
 
 from assistant.errors import DataError, SettingsError, UtteranceError
+from assistant.evaluation import plots, scores
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
+from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.evaluation.setting import Setting
 from assistant.evaluation.shots import demonstrating, draw
-from assistant.experiment.cache import Memo
+from assistant.experiment.cache import REPLIES, Memo
 from assistant.experiment.conditions import llm_of, model_of
-from assistant.experiment.datasets import (
-    Corpus,
-    Gold,
-    Question,
-    fingerprint,
-    place_gold,
-    read_corpus,
-    read_questions,
-    sample,
-)
+from assistant.experiment.datasets import Corpus, Gold, Question, place_gold, read_corpus, read_questions, usable
 from assistant.experiment.gather import side_by_side
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
+from assistant.experiment.options import Corpus as CorpusFile
+from assistant.experiment.options import Iterations, OneLoop, Questions, Sample
+from assistant.experiment.report import markdown
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
 from assistant.flow.timing import charged, timed
 from assistant.judges.uncertainty import UNKNOWN, WORD
 from assistant.llm.meter import Meter
@@ -53,35 +50,64 @@ from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.strategy import Strategy, in_full, strategy_named
 from assistant.types import Choices, Iteration, Passage, Turn
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 CLOSED_BOOK = "closed_book"
-REPLIES = "replies.sqlite"
+_READING = (
+    "Measures are shares, with 95 % bootstrap intervals over questions; gold found is the share of questions with a"
+    " gold passage among those shown last. Empty and failed answers count as wrong. Strategies ran one after another on"
+    " one loaded model, so with few questions the seconds of later ones are too low: prompts that the model has just"
+    " read are not read again."
+)
 Key = tuple[str, int, str, int, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+@dataclass(frozen=True)
+class Varied:
+    """The options whose combinations are a run's settings, beside where the gold passage is put."""
+
+    k: Annotated[tuple[int, ...], Option("--k", min=1, help="Passages shown; may be repeated.", show_default="5")] = (
+        5,
+    )
+    samples: Annotated[
+        tuple[int, ...],
+        Option("--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.", show_default="1"),
+    ] = (1,)
+    shots: Annotated[
+        tuple[int, ...],
+        Option(
+            "--shots",
+            min=0,
+            max=10,
+            help="Questions with answers shown first, from outside the sample; may be repeated.",
+            show_default="0",
+        ),
+    ] = (0,)
+
+
+@dataclass(frozen=True)
+class Experiment(Sample):
     """What is to be measured, on what. `uncertainty` is how "unknown" is told, with its threshold where it has one.
 
-    `replies` is where the model's replies are kept, by default in the run's folder; several runs of one model, with
-    the same backend and weights, may share them.
+    Runs of one model, with the same backend and weights, may share their `replies`.
     """
 
-    corpus: Path
-    questions: Path
-    strategies: tuple[str, ...]
+    corpus: CorpusFile
+    questions: Questions
+    strategies: tuple[str, ...] = ()
     settings: tuple[Setting, ...] = (Setting(),)
-    loop: str = "question"
-    limit: int | None = None
-    seed: int = 0
-    skip: int = 0
-    filter_known: bool = False
-    iterations: int = ITERATIONS
+    loop: OneLoop = "question"
+    iterations: Iterations = ITERATIONS
+    filter_known: Annotated[
+        bool, Option("--filter-known", help="Leave out what the model answers without passages.")
+    ] = False
+    replies: Annotated[
+        Path | None,
+        Option(
+            help="Where the model's replies are kept, and found again; runs of one model and backend may share it.",
+            show_default="in the folder of --out",
+        ),
+    ] = None
     retriever: str = BM25
     uncertainty: str = WORD
-    replies: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,81 +147,52 @@ def prepare(experiment: Experiment) -> Material:
     methods = [method(name, experiment.loop) for name in experiment.strategies]
     for _, strategy in methods:
         _strategy(strategy)
-    _check_shots(experiment, [strategy for _, strategy in methods])
+    shots = max(setting.shots for setting in experiment.settings)
+    if shots and (thoughtful := [strategy for _, strategy in methods if strategy in THINKING]):
+        raise SettingsError(
+            f"Demonstrations are answers without a thought, and '{thoughtful[0]}' thinks first; "
+            "ask it without --shots, in a run of its own."
+        )
     check_loops([experiment.loop, *(loop for loop, _ in methods)])
     everything = read_questions(experiment.questions)
     corpus = read_corpus(experiment.corpus, {gold for question in everything for gold in question.gold})
-    _check(experiment, everything, corpus)
-    return _material(experiment, everything, corpus)
+    placed = any(setting.placement != "none" for setting in experiment.settings)
+    _check(experiment, everything, corpus, placed)
+    chosen = experiment.drawn(everything)
+    asked, left_out = usable(experiment.questions, chosen, partial(_why_not, corpus=corpus, placed=placed), "asked")
+    return Material(asked, corpus, left_out, draw(everything, chosen, shots, experiment.seed) if shots else ())
 
 
 def claim(experiment: Experiment, model: str) -> Row:
     """What decides the rows of an experiment, apart from what their keys say."""
-    # named only where it is not the usual, so that runs from before it could be chosen go on
-    unusual: Row = {} if experiment.iterations == ITERATIONS else {"iterations": experiment.iterations}
-    if experiment.retriever != BM25:
-        unusual["retriever"] = experiment.retriever
-    if experiment.uncertainty != WORD:
-        unusual["uncertainty"] = experiment.uncertainty
-    return {
-        "corpus": fingerprint(experiment.corpus),
-        "questions": fingerprint(experiment.questions),
-        "model": model,
-        "seed": experiment.seed,
-        "skip": experiment.skip,
-        "loop": experiment.loop,
-        **unusual,
-    }
+    decided = decided_by(experiment, "corpus", "questions", "seed", "skip", "loop")
+    return {**decided, "model": model, **unusual(experiment, "iterations", "retriever", "uncertainty")}
 
 
 def _strategy(name: str) -> Strategy:
     return Strategy(BASELINES[name]) if name in BASELINES else strategy_named(name)
 
 
-def _check(experiment: Experiment, questions: Sequence[Question], corpus: Corpus) -> None:
+def _check(experiment: Experiment, questions: Sequence[Question], corpus: Corpus, placed: bool) -> None:
     most = max(setting.k for setting in experiment.settings)
     if most > corpus.size:
         raise DataError(f"k is {most}, but {experiment.corpus} has only {corpus.size} passages; choose a smaller k.")
     named = any(question.gold for question in questions)
-    if _places(experiment) and not (named and corpus.wanted):
+    if placed and not (named and corpus.wanted):
         why = "no passage of the corpus" if named else "no gold passages at all"
         raise DataError(f"The questions name {why} as gold; use --gold none, or the corpus that belongs to them.")
 
 
-def _check_shots(experiment: Experiment, strategies: Sequence[str]) -> None:
-    thoughtful = [strategy for strategy in strategies if strategy in THINKING]
-    if thoughtful and any(setting.shots for setting in experiment.settings):
-        raise SettingsError(
-            f"Demonstrations are answers without a thought, and '{thoughtful[0]}' thinks first; "
-            "ask it without --shots, in a run of its own."
-        )
-
-
-def _places(experiment: Experiment) -> bool:
-    return any(setting.placement != "none" for setting in experiment.settings)
-
-
-def _material(experiment: Experiment, everything: Sequence[Question], corpus: Corpus) -> Material:
-    chosen = sample(everything, experiment.limit, experiment.seed, experiment.skip)
-    reasons = {question.id: _why_not(question, corpus, _places(experiment)) for question in chosen}
-    asked = tuple(question for question in chosen if not reasons[question.id])
-    if not asked:
-        raise DataError(f"None of the {len(chosen)} questions chosen from {experiment.questions} can be asked.")
-    shots = max(setting.shots for setting in experiment.settings)
-    shown = draw(everything, chosen, shots, experiment.seed) if shots else ()
-    return Material(asked, corpus, dict(Counter(filter(None, reasons.values()))), shown)
-
-
-def _why_not(question: Question, corpus: Corpus, gold_needed: bool) -> str:
+def _why_not(question: Question, corpus: Corpus, placed: bool) -> str:
     if not question.answers and not question.unanswerable:
         return "questions without accepted answers"
-    if gold_needed and question.gold and not any(gold in corpus.wanted for gold in question.gold):
+    if placed and question.gold and corpus.wanted.keys().isdisjoint(question.gold):
         return "questions with gold passages that the corpus lacks"
     return ""
 
 
 class Passages:
-    """The passages that each question is asked with; what was retrieved for a question is kept."""
+    """The passages that each question is asked with."""
 
     def __init__(
         self,
@@ -205,23 +202,16 @@ class Passages:
         stop: Event | None = None,
         saved: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self._experiment = experiment
-        self._corpus = corpus
-        iterations = experiment.iterations
-        self._finder = Finder(
-            parts.settings, parts.retriever, lambda: parts, iterations=iterations, stop=stop, saved=saved
-        )
-        self._found: dict[tuple[str, int, str], tuple[Passage, ...]] = {}
+        self._experiment, self._corpus, loops = experiment, corpus, {"iterations": experiment.iterations}
+        self._finder = Finder(parts.settings, parts.retriever, lambda: parts, stop=stop, saved=saved, **loops)
 
     def of(self, setting: Setting, question: Question, loop: str | None = None) -> tuple[Passage, ...]:
         """The top k with the gold passage where the setting wants it, the same at every call."""
         if not setting.k:
             return ()
-        key = loop or self._experiment.loop, setting.k, question.id
-        if key not in self._found:
-            self._found[key] = self._finder.find(key[0], question.text, setting.k, setting.k)
+        found = self._finder.find(loop or self._experiment.loop, question.text, setting.k, setting.k)
         gold = [self._corpus.wanted[one] for one in question.gold if one in self._corpus.wanted]
-        return place_gold(self._found[key], gold, setting.placement, f"{self._experiment.seed} {question.id}")
+        return place_gold(found, gold, setting.placement, f"{self._experiment.seed} {question.id}")
 
     def turn(self, setting: Setting, question: Question, loop: str) -> Turn:
         """The turn as the loop leaves it, with its cost and these passages."""
@@ -336,8 +326,6 @@ class Answers(Task[Ask, Parts]):
         between 0 and 1; `differences` are paired, strategy minus `base`. `recall` is, for each iteration of a loop that
         writes documents, the share of documents that hold an answer.
         """
-        from assistant.evaluation import scores  # noqa: PLC0415 - pandas
-
         material = self.material
         blocks = scores.summaries(self.scores(rows), self._experiment.seed)
         return {
@@ -353,25 +341,18 @@ class Answers(Task[Ask, Parts]):
 
     def scores(self, rows: Rows) -> DataFrame:
         """What the rows scored; see `assistant.evaluation.scores`."""
-        from assistant.evaluation import scores  # noqa: PLC0415 - pandas
-
         return scores.of_rows(self.claim(), [rows[key] for key in self.items])
 
     def table(self, summary: Summary) -> str:
         """The strategies at the first setting."""
-        from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
+        return markdown({name: summary[name] for name in ("strategies", "differences")})
 
-        return report.table(summary["strategies"])
-
-    def write(self, run: Run[Key], summary: Summary, command: str) -> str:
-        """Write scores.csv and plots, too; the report has all tables."""
-        from assistant.evaluation import answers_report as report  # noqa: PLC0415 - matplotlib
-        from assistant.evaluation import scores  # noqa: PLC0415 - pandas
-
-        table = super().write(run, summary, command)
+    def details(self, summary: Summary, run: Run[Any]) -> str:
+        """The plots, and what to think of while reading; scores.csv is written, too."""
         run.write("scores.csv", scores.as_csv(self.scores(run.rows)))
-        run.write("report.md", report.markdown(summary, report.plots(summary, run.folder), command))
-        return table
+        weak = "The gold passages are weak (found by the answer's string), so this is no benchmark score."
+        drawn = [f"![{one.stem.replace('_', ' ')}]({one.name})" for one in plots.answers(summary, run.folder)]
+        return "\n\n".join([_READING, *([weak] if summary["weak_gold"] else []), *drawn])
 
 
 def row_of(question: Question, turn: Turn) -> Row:

@@ -18,11 +18,10 @@ from statistics import median
 
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
-from assistant.experiment.datasets import Question, fingerprint
-from assistant.experiment.grid import PERCENT, table
+from assistant.experiment.datasets import Question
 from assistant.experiment.measures import answer_recall, counted, paired_difference
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.ikat.play import finished, searching
 from assistant.protocols import Parts
 from assistant.settings import Settings
@@ -30,7 +29,6 @@ from assistant.text.markers import read
 from assistant.types import Choices, Turn
 
 # The settings that decide a reply; the others say where things lie and how the page looks.
-_CHANGE = "{value:+.1%} ({low:+.1%} to {high:+.1%})"
 _DECIDING = {"turn", "relevance", "retrieve", "facts"}
 
 
@@ -82,13 +80,9 @@ class Chat(Task[Question, Parts]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {
-            "corpus": self.corpus.name,
-            "questions": fingerprint(self.questions),
-            "model": model_of(self.settings),
-            "settings": self.settings.model_dump(mode="json", include=_DECIDING),
-            **{name: getattr(self.choices, name) for name in ("loop", "strategy", "k", "retriever")},
-        }
+        settings = self.settings.model_dump(mode="json", include=_DECIDING)
+        decided = {**decided_by(self, "questions"), **decided_by(self.choices, "loop", "strategy", "k", "retriever")}
+        return {**decided, "corpus": self.corpus.name, "model": model_of(self.settings), "settings": settings}
 
     def row(self, item: Question, given: Parts) -> Row:
         """See `Task`.
@@ -117,19 +111,6 @@ class Chat(Task[Question, Parts]):
             "measures": {one.name: _shared(one, mine, theirs, self.seed) for one in MEASURES if any(map(one.of, mine))},
             **{name: median(row[name] for row in mine) for name in ("seconds", "prompt_tokens", "completion_tokens")},
         }
-
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        heads = ["measure", "share", "95 % interval", "questions"]
-        columns = dict(zip(heads, ("{name}", *PERCENT), strict=True))
-        rows = [{"name": name, **one} for name, one in summary["measures"].items()]
-        if any("difference" in row for row in rows):
-            columns["beside the other run"] = "{change}"
-            rows = [
-                {**row, "change": _CHANGE.format(**row["difference"]) if "difference" in row else ""} for row in rows
-            ]
-        medians = "Medians: {seconds:.1f} s a turn, {prompt_tokens:.0f} tokens read, {completion_tokens:.0f} written."
-        return f"{table(rows, columns)}\n\n{medians.format(**summary)}"
 
 
 def row_of(question: Question, turn: Turn) -> Row:

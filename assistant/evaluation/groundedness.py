@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+from pandas import DataFrame
 from pydantic import BaseModel
 from sklearn.metrics import cohen_kappa_score
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import Question, fingerprint, read_models, sample
-from assistant.experiment.grid import grid, measured
+from assistant.experiment.datasets import Question, read_some, sample
 from assistant.experiment.measures import mean, ratio
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.grounding.claims import is_claim
 from assistant.ikat.play import finished, searching
 from assistant.judges.support.llm import ByLLM
@@ -76,14 +77,9 @@ class Groundedness(Task[Question, Parts]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {
-            "questions": fingerprint(self.questions),
-            "searched": self.choices.library,
-            "model": self.model,
-            "digest": self.digest,
-            "threshold": self.threshold,
-            **{name: getattr(self.choices, name) for name in ("loop", "loops", "strategy", "k", "retriever")},
-        }
+        decided = decided_by(self, "questions", "model", "digest", "threshold")
+        chosen = decided_by(self.choices, "loop", "loops", "strategy", "k", "retriever")
+        return {**decided, **chosen, "searched": self.choices.library}
 
     def row(self, item: Question, given: Parts) -> Row:
         """See `Task`.
@@ -114,38 +110,26 @@ class Groundedness(Task[Question, Parts]):
         meta talk: summaries of passages that talk about the passage; only where passages are summarised.
         """
         mine = [rows[one] for one in self.items]
-        counts = [_counts(row, self.threshold) for row in mine if not row["unknown"]]
-        if not counts:
+        counts = DataFrame([_counts(row, self.threshold) for row in mine if not row["unknown"]])
+        if counts.empty:
             raise DataError(
                 "None of the questions was answered, so there is nothing to measure; ask what the library holds."
             )
-        columns = {name: [one[name] for one in counts] for name in counts[0]}
         measures = {
             "answered": mean([float(not row["unknown"]) for row in mine], self.seed),
-            **{name: ratio(columns[part], columns[whole], self.seed) for name, part, whole in _SHARES},
+            **{name: ratio(counts[part], counts[whole], self.seed) for name, part, whole in _SHARES},
         }
         if self.digest not in {"relevant", "extractive"}:
             digests = [[is_meta_talk(text) for text in row["digests"].values()] for row in mine]
             measures["meta talk"] = ratio(map(sum, digests), map(len, digests), self.seed)
-        agreed = {"agreement": agreement(self.labels, rows, self.threshold)} if self.labels else {}
         return {
             "questions": len(mine),
-            **{name: sum(columns[name]) for name in ("claims", "citations")},
+            **{name: int(counts[name].sum()) for name in ("claims", "citations")},
             "threshold": self.threshold,
             "measures": {name: asdict(value) for name, value in measures.items()},
             "seconds": sum(row["seconds"] for row in mine) / len(mine),
-            **agreed,
+            **({"agreement": agreement(self.labels, rows, self.threshold)} if self.labels else {}),
         }
-
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        measures = summary["measures"]
-        tables = [grid(["", *measures], [["", *map(measured, measures.values())]])]
-        if "agreement" in summary:
-            of = summary["agreement"]
-            rows = [[what, *map(_count, found.values())] for what, found in of.items()]
-            tables.append(grid(["against a person's reading", *of["sentences"]], rows))
-        return "\n\n".join(tables)
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Writes reading.jsonl, where it is wanted."""
@@ -183,10 +167,8 @@ def read_labels(path: Path) -> list[Label]:
     Raises:
         DataError: a line is broken or lacks a field; or there are none.
     """
-    labels = read_models(path, Label, "no label of {id, sentence, supporting: [passage id]}")
-    if not labels:
-        raise DataError(f"There are no labels in {path}; give a line for each sentence that was read.")
-    return labels
+    no_such = "no label of {id, sentence, supporting: [passage id]}"
+    return read_some(path, Label, no_such, "labels", "a line for each sentence that was read")
 
 
 def agreement(labels: Sequence[Label], rows: Rows, threshold: float) -> Summary:
@@ -196,31 +178,29 @@ def agreement(labels: Sequence[Label], rows: Rows, threshold: float) -> Summary:
         DataError: a label is of a sentence that the run does not have.
     """
     claims = {one["id"]: one for row in rows.values() for one in _claims(row)}
-    said, read, cited_said, cited_read = [], [], [], []
+    sentences, citations = list[tuple[bool, bool]](), list[tuple[bool, bool]]()
     for label in labels:
         claim = claims.get(label.id)
         if claim is None or claim["text"] != label.sentence:
             raise DataError(
                 f"The label '{label.id}' is of a sentence that this run does not have; label this run's own."
             )
-        said.append(_is_supported(claim, threshold))
-        read.append(bool(label.supporting))
-        cited_said += [claim["asked"][one] >= threshold for one in claim["cited"]]
-        cited_read += [one in label.supporting for one in claim["cited"]]
-    return {"sentences": _compared(said, read), "citations": _compared(cited_said, cited_read)}
+        sentences.append((_is_supported(claim, threshold), bool(label.supporting)))
+        citations += [(claim["asked"][one] >= threshold, one in label.supporting) for one in claim["cited"]]
+    return {"sentences": _compared(sentences), "citations": _compared(citations)}
 
 
-def _compared(said: Sequence[bool], read: Sequence[bool]) -> Summary:
-    pairs = list(zip(said, read, strict=True))
-    kappa = float(cohen_kappa_score(said, read)) if len({*said, *read}) > 1 else None
+def _compared(pairs: Sequence[tuple[bool, bool]]) -> Summary:
+    """How often the check (first) says what a person (second) read."""
+    counts, (said, read) = Counter(pairs), zip(*pairs, strict=True) if pairs else ((), ())
     return {
         "read": len(pairs),
         "supported by reading": sum(read),
         "supported by the check": sum(said),
-        "agree": sum(one == other for one, other in pairs),
-        "supported by the check alone": sum(one and not other for one, other in pairs),
-        "supported by reading alone": sum(other and not one for one, other in pairs),
-        "kappa": kappa,
+        "agree": counts[True, True] + counts[False, False],
+        "supported by the check alone": counts[True, False],
+        "supported by reading alone": counts[False, True],
+        "kappa": float(cohen_kappa_score(said, read)) if len({*said, *read}) > 1 else None,
     }
 
 
@@ -270,7 +250,3 @@ def _counts(row: Row, threshold: float) -> dict[str, int]:
 def _claims(row: Row) -> Iterator[Row]:
     for n, claim in enumerate(row["claims"]):
         yield {"id": f"{row['id']}/{n}", **claim}
-
-
-def _count(found: float | None) -> str:
-    return "" if found is None else f"{found:.2f}" if isinstance(found, float) else str(found)

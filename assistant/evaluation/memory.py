@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import read_models
+from assistant.experiment.datasets import read_some
 from assistant.experiment.measures import means
 from assistant.protocols import Embedder, Progress
 from assistant.types import Fact, now
@@ -52,11 +52,9 @@ def read_speakers(path: Path) -> list[Speaker]:
     Raises:
         DataError: a line is broken, or lacks personas or turns; or there are no dialogues.
     """
-    dialogues = read_models(path, Dialogue, "no dialogue of {persona_1, persona_2, turns}")
-    found = [speaker for n, one in enumerate(dialogues, 1) for speaker in _speakers(one, f"line {n}")]
-    if not found:
-        raise DataError(f"There are no dialogues in {path}; give a file of {{id, persona_1, persona_2, turns}} lines.")
-    return found
+    no_such, give = "no dialogue of {persona_1, persona_2, turns}", "a file of {id, persona_1, persona_2, turns} lines"
+    dialogues = read_some(path, Dialogue, no_such, "dialogues", give)
+    return [speaker for n, one in enumerate(dialogues, 1) for speaker in _speakers(one, f"line {n}")]
 
 
 def remembered(speaker: Speaker, embedder: Embedder) -> list[dict[str, Any]]:

@@ -15,13 +15,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assistant.errors import DataError
-from assistant.evaluation.marks import Pattern, has
-from assistant.experiment.datasets import fingerprint, read_models
-from assistant.experiment.grid import table
-from assistant.experiment.measures import counted
+from assistant.evaluation.marks import Pattern, by_kind, has
+from assistant.experiment.datasets import of_split, read_models
+from assistant.experiment.report import grid
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.protocols import Parts
 from assistant.steps import facts, rewrite
 from assistant.types import Exchange, Fact, Turn, now
@@ -49,10 +47,7 @@ def read_pairs(path: Path, split: str = "") -> list[Pair]:
     """
     every = read_models(path, Pair, "no pair of facts and question")
     named = [one.model_copy(update={"id": one.id or f"p{n}"}) for n, one in enumerate(every, 1)]
-    found = [one for one in named if split in {"", one.split}]
-    if not found:
-        raise DataError(f"There are no pairs{f' of the split {split!r}' if split else ''} in {path}.")
-    return found
+    return of_split(named, split, path, "pairs", "lines of {facts, question, must}")
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class Personal(Task[Pair, Parts]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {"pairs": fingerprint(self.pairs), "model": self.model}
+        return decided_by(self, "pairs", "model")
 
     def row(self, item: Pair, given: Parts) -> Row:
         """See `Task`."""
@@ -79,29 +74,11 @@ class Personal(Task[Pair, Parts]):
 
     def summarise(self, rows: Rows) -> Summary:
         """The share of right rewrites, over all and by kind, with Wilson's 95 % intervals."""
-        right = {name: bool(rows[name]["right"]) for name in self.items}
-        kinds = dict.fromkeys(pair.kind for pair in self.items.values() if pair.kind)
-        found = counted(list(right.values()))
-        return {
-            "accuracy": found.pop("value"),
-            **found,
-            "kinds": {
-                kind: counted([right[n] for n, pair in self.items.items() if pair.kind == kind]) for kind in kinds
-            },
-        }
-
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        kinds = {**summary["kinds"], "all": {**summary, "value": summary["accuracy"]}}
-        columns = {
-            "kind": "{kind}",
-            "right": "{value:.2f}",
-            "95 % interval": "{low:.2f} to {high:.2f}",
-            "questions": "{n}",
-        }
-        return table([{**one, "kind": kind} for kind, one in kinds.items()], columns)
+        found = by_kind((pair.kind, rows[name]["right"]) for name, pair in self.items.items())
+        return {"accuracy": found["overall"].pop("value"), **found.pop("overall"), **found}
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Every rewrite beside its question."""
-        rows = [{**run.rows[one], "right": "yes" if run.rows[one]["right"] else "no"} for one in self.items]
-        return table(rows, {"question": "{question}", "rewritten": "{rewrite}", "right": "{right}"})
+        rows = [run.rows[one] for one in self.items]
+        said = [[row["question"], row["rewrite"], "yes" if row["right"] else "no"] for row in rows]
+        return grid(["question", "rewritten", "right"], said)

@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 from ir_measures import RR, P, R, SetF, SetP, SetR, nDCG
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import read_qrels, sample
+from assistant.evaluation.ranking import scores
+from assistant.experiment.datasets import read_qrels
 from assistant.experiment.measures import differences, means
+from assistant.experiment.options import Sample
 from assistant.ikat import topics
 from assistant.protocols import Embedder
 from assistant.settings import FactSettings
@@ -106,7 +107,7 @@ def by_history(turn: Asked, embedder: Embedder, knobs: FactSettings) -> tuple[Ra
     return ranked_by((vectors @ to.T).mean(axis=1), turn.facts, knobs.threshold, knobs.most)
 
 
-def taken(turns: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
+def taken(turns: Sequence[Asked], some: Sample) -> list[Asked]:
     """A sample of the turns, in the topics' order.
 
     Raises:
@@ -114,7 +115,7 @@ def taken(turns: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
     """
     if not turns:
         raise DataError("No turn of the topics has a label; give the qrels that belong to them.")
-    kept = {turn.id for turn in sample(turns, limit, seed)}
+    kept = {turn.id for turn in some.drawn(turns)}
     return [turn for turn in turns if turn.id in kept]
 
 
@@ -137,26 +138,18 @@ def _check(file: str, qrels: Qrels, known: Mapping[str, set[str]]) -> None:
 
 
 def _measured(qrels: Qrels, ranked: Mapping[str, Sequence[RankedFact]]) -> Scores:
-    """Every measure's value by turn: of the ranking, and of the set that is used."""
-    chosen = {turn: qrels[turn] for turn in ranked}
-    everything = {turn: {fact.id: fact.relevance for fact in facts} for turn, facts in ranked.items()}
-    used = {turn: {fact.id: fact.relevance for fact in facts if fact.used} for turn, facts in ranked.items()}
-    return {**_values(RANKING, chosen, everything), **_values(SETS, chosen, used)}
+    """Every measure's value by turn: of the ranking, and of the set that is used; nothing given counts as 0."""
+    everything = {turn: [fact.id for fact in facts] for turn, facts in ranked.items()}
+    used = {turn: [fact.id for fact in facts if fact.used] for turn, facts in ranked.items()}
+    found = {**scores(everything, qrels, RANKING), **scores(used, qrels, SETS)}
+    return {name: dict(zip(ranked, values, strict=True)) for name, values in found.items()}
 
 
 def _summary(turns: Sequence[str], ours: Scores, theirs: Scores, seed: int) -> dict[str, Any]:
-    mine, baseline = ({name: [of[turn] for turn in turns] for name, of in scores.items()} for scores in (ours, theirs))
+    mine, baseline = ({name: [of[turn] for turn in turns] for name, of in of_all.items()} for of_all in (ours, theirs))
     return {
         "turns": len(turns),
         "measures": means(mine, seed),
         "baseline": means(baseline, seed),
         "difference": differences(mine, baseline, seed),
     }
-
-
-def _values(measures: Sequence[Any], qrels: Qrels, run: Scores) -> Scores:
-    """Values by measure and turn; a turn for which nothing was given counts as 0."""
-    values: Scores = {str(measure): dict.fromkeys(qrels, 0.0) for measure in measures}
-    for metric in ir_measures.iter_calc(measures, qrels, run):
-        values[str(metric.measure)][metric.query_id] = metric.value
-    return values

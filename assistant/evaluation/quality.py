@@ -8,18 +8,17 @@ and a source can be left out of training to see how the model does on one that i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pandas import DataFrame
 from pydantic import BaseModel, Field
-from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
+from sklearn.metrics import classification_report, confusion_matrix
 
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_models
-from assistant.experiment.grid import grid, table
 from assistant.experiment.measures import mean
 from assistant.experiment.task import Summary
 from assistant.judges.quality import LABELS, Classifier, Label, fit
@@ -65,27 +64,20 @@ def train(examples: Sequence[Example]) -> Classifier:
     Raises:
         DataError: a label has no text.
     """
-    used = [example for example in examples if not example.held_out]
-    return fit([example.text for example in used], [example.label for example in used])
+    return _fitted([example for example in examples if not example.held_out])
 
 
 def measure(model: Classifier, examples: Sequence[Example], seed: int = 0) -> Summary:
     """Macro-F1, each label's measures and the confusion matrix of the held-out texts, and the same by length."""
-    tested = [example for example in examples if example.held_out]
-    said = [judgement.label for judgement in model.judge([example.text for example in tested])]
-    bands = {name: [at for at, one in enumerate(tested) if _band(one.text) == name] for name in BANDS}
-    right = [float(example.label == label) for example, label in zip(tested, said, strict=True)]
+    tested = _judged(model, [example for example in examples if example.held_out])
+    bands = {name: tested[tested["band"] == name] for name in BANDS}
     return {
         "trained_on": len(examples) - len(tested),
         "terms": len(model.terms),
-        **_scores(tested, said),
-        "accuracy": asdict(mean(right, seed)),
-        "by_length": {
-            name: _scores([tested[at] for at in places], [said[at] for at in places])
-            for name, places in bands.items()
-            if places
-        },
-        "by_source": _by_source(tested, said),
+        **_scores(tested),
+        "accuracy": asdict(mean(list((tested["is"] == tested["said"]).astype(float)), seed)),
+        "by_length": {name: _scores(of) for name, of in bands.items() if len(of)},
+        "by_source": _by_source(tested),
     }
 
 
@@ -96,72 +88,50 @@ def unseen(examples: Sequence[Example], progress: Progress) -> dict[str, Summary
     """
     counts = Counter(example.source for example in examples)
     large = [source for source, count in counts.most_common() if count >= FEWEST]
-    results = {}
+    results: dict[str, Summary] = {}
     for done, source in enumerate(large):
         progress(done, len(large))
         rest = [one for one in examples if one.source != source and not one.held_out]
         if {one.label for one in rest} == set(LABELS):
-            model = fit([one.text for one in rest], [one.label for one in rest])
-            left = [one for one in examples if one.source == source]
-            results.update(_by_source(left, [found.label for found in model.judge([one.text for one in left])]))
+            results |= _by_source(_judged(_fitted(rest), [one for one in examples if one.source == source]))
     progress(len(large), len(large))
     return results
 
 
-def report(summary: Summary) -> str:
-    """The summary as Markdown tables."""
-    told = (
-        "Trained on {trained_on:,} texts, {terms:,} terms; tested on {texts:,}: macro-F1 {macro_f1:.3f},"
-        " accuracy {accuracy[value]:.3f} ({accuracy[low]:.3f} to {accuracy[high]:.3f})."
-    )
-    each: dict[str, str] = {name: f"{{{name}}}" for name in LABELS}
-    bands = {"length": "{name}", "texts": "{texts}", "macro-F1": "{macro_f1:.3f}"}
-    bands |= {f"F1 {label}": f"{{{label}}}" for label in LABELS}
-    sources = {"is": "{label}", "texts": "{texts}", "right": "{right:.3f}", **each}
-    lengths = {"all": summary, **{_NAMED[name]: of for name, of in summary["by_length"].items()}}
-    confusion = zip(LABELS, summary["confusion"], strict=True)
-    tables = [
-        told.format(**summary),
-        table([{"name": name, **of, **_f1s(of["labels"])} for name, of in lengths.items()], bands),
-        grid(["is, and was taken for", *LABELS], [(label, *map(str, row)) for label, row in confusion]),
-        *(
-            table(
-                [{"name": name, **of, **of["said"]} for name, of in summary[key].items()], {head: "{name}", **sources}
-            )
-            for key, head in (("by_source", "source"), ("unseen", "source that was left out of training"))
-            if key in summary
-        ),
-    ]
-    return "\n\n".join(tables)
+def _fitted(examples: Sequence[Example]) -> Classifier:
+    return fit([example.text for example in examples], [example.label for example in examples])
 
 
-def _f1s(labels: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
-    return {name: "{f1:.3f} ({texts})".format(**labels[name]) if name in labels else "-" for name in LABELS}
+def _judged(model: Classifier, examples: Sequence[Example]) -> DataFrame:
+    """What the texts are and are taken for, with their sources and bands of length."""
+    said = [judgement.label for judgement in model.judge([example.text for example in examples])]
+    lengths = [len(example.text.split()) for example in examples]
+    bands = [next(name for name, most in BANDS.items() if length <= most) for length in lengths]
+    sources, labels = [example.source for example in examples], [example.label for example in examples]
+    return DataFrame({"source": sources, "is": labels, "said": said, "band": bands})
 
 
-def _band(text: str) -> str:
-    length = len(text.split())
-    return next(name for name, most in BANDS.items() if length <= most)
-
-
-def _scores(tested: Sequence[Example], said: Sequence[Label]) -> Summary:
+def _scores(found: DataFrame) -> Summary:
     """Macro-F1 is over the labels that the texts have: a band may lack one."""
-    true = [example.label for example in tested]
+    true, said = list(found["is"]), list(found["said"])
     present = [label for label in LABELS if label in true]
-    each = precision_recall_fscore_support(true, said, labels=present, zero_division=0)
+    each = classification_report(true, said, labels=present, output_dict=True, zero_division=0)
+    names = {"precision": "precision", "recall": "recall", "f1": "f1-score"}
     return {
-        "texts": len(tested),
-        "macro_f1": float(f1_score(true, said, labels=present, average="macro", zero_division=0)),
+        "texts": len(found),
+        "macro_f1": float(each["macro avg"]["f1-score"]),
         "labels": {
-            label: {"precision": float(p), "recall": float(r), "f1": float(f), "texts": int(n)}
-            for label, p, r, f, n in zip(present, *each, strict=True)
+            label: {
+                **{name: float(each[label][key]) for name, key in names.items()},
+                "texts": int(each[label]["support"]),
+            }
+            for label in present
         },
         "confusion": confusion_matrix(true, said, labels=LABELS).tolist(),
     }
 
 
-def _by_source(tested: Sequence[Example], said: Sequence[Label]) -> dict[str, Summary]:
-    found = DataFrame({"source": [one.source for one in tested], "is": [one.label for one in tested], "said": said})
+def _by_source(found: DataFrame) -> dict[str, Summary]:
     return {
         str(source): {
             "label": of["is"].iloc[0],

@@ -9,17 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 import ir_measures
 from ir_measures import AP, RR, Measure, R, Success, nDCG
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from typer import Option
 
 from assistant.errors import DataError
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.experiment.datasets import fingerprint, read_corpus, read_qrels, read_queries, sample
-from assistant.experiment.grid import measures_grid
+from assistant.experiment.datasets import read_corpus, read_qrels, read_queries
 from assistant.experiment.measures import differences, means
+from assistant.experiment.options import Corpus, Iterations, Rounds, Sample
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
 from assistant.protocols import Retriever
 from assistant.text.sentences import words
 from assistant.types import Passage
@@ -29,20 +32,25 @@ Key = tuple[str, str]
 Qrels = Mapping[str, Mapping[str, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+@dataclass(frozen=True)
+class Experiment(Sample):
     """What is to be ranked, by which loops; the first loop is the one that the others are compared to."""
 
-    corpus: Path
-    queries: Path
-    qrels: Path
-    loops: tuple[str, ...] = ("question",)
-    query_field: str = ""
-    depth: int = 100
-    rounds: int = 1
-    limit: int | None = None
-    seed: int = 0
-    iterations: int = ITERATIONS
+    corpus: Corpus
+    queries: Annotated[Path, Option(help="Queries: a .jsonl[.gz] file of {id, text}, or of questions.")]
+    qrels: Annotated[Path, Option(help="Judgements: TREC's four columns, or a question file with gold ids.")]
+    loops: Annotated[
+        tuple[str, ...],
+        Option(
+            "--loop",
+            help="'question', 'draft', 'generate', or a loop; may be repeated, the first is compared to.",
+            show_default="question",
+        ),
+    ] = ("question",)
+    query_field: Annotated[str, Option(help="The key of the query's text.", show_default="text")] = ""
+    depth: Annotated[int, Option(min=1, max=1000, help="Passages ranked for a query.")] = 100
+    rounds: Rounds = 1
+    iterations: Iterations = ITERATIONS
     retriever: str = BM25
 
 
@@ -63,14 +71,11 @@ class WithoutStopWords:
     """
 
     def __init__(self, retriever: Retriever) -> None:
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 - a second to import
-
         self._retriever = retriever
-        self._common = ENGLISH_STOP_WORDS
 
     def search(self, query: str, k: int) -> list[Passage]:
         """At most `k` passages, best first."""
-        said = " ".join(word for word in words(query) if word.lower() not in self._common)
+        said = " ".join(word for word in words(query) if word.lower() not in ENGLISH_STOP_WORDS)
         return self._retriever.search(said or query, k)
 
 
@@ -88,22 +93,17 @@ def prepare(experiment: Experiment) -> Topics:
     corpus = read_corpus(experiment.corpus, judged)
     common = [query for query in queries if query in qrels]
     if not common or not corpus.wanted:
-        raise DataError(
-            f"{experiment.qrels} judges no {'passage of the corpus' if common else 'query of the file'}; give the three"
-            " files that belong together."
-        )
-    chosen = sample(common, experiment.limit, experiment.seed)
+        what = "passage of the corpus" if common else "query of the file"
+        raise DataError(f"{experiment.qrels} judges no {what}; give the three files that belong together.")
+    chosen = experiment.drawn(common)
     remarks = {
         "queries without judgements, left out": len(queries) - len(common),
         "judged queries that the query file lacks": len(qrels) - len(common),
         "judged passages that the corpus lacks": len(judged) - len(corpus.wanted),
         "queries without a text, which find nothing": sum(not queries[query] for query in chosen),
     }
-    return Topics(
-        {query: queries[query] for query in chosen},
-        {query: qrels[query] for query in chosen},
-        {what: count for what, count in remarks.items() if count},
-    )
+    some, labels = {query: queries[query] for query in chosen}, {query: qrels[query] for query in chosen}
+    return Topics(some, labels, {what: count for what, count in remarks.items() if count})
 
 
 @dataclass
@@ -124,21 +124,9 @@ class Ranking(Task[Key, Finder]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        usual, one = Experiment(self.experiment.corpus, self.experiment.queries, self.experiment.qrels), self.experiment
-        return {
-            "corpus": fingerprint(one.corpus),
-            "queries": fingerprint(one.queries),
-            "query_field": one.query_field,
-            "model": self.model,
-            "depth": one.depth,
-            "loops": one.rounds,
-            # named only where they are not the usual, so that runs from before they could be chosen go on
-            **{
-                name: getattr(one, name)
-                for name in ("iterations", "retriever")
-                if getattr(one, name) != getattr(usual, name)
-            },
-        }
+        decided = decided_by(self.experiment, "corpus", "queries", "query_field", "depth")
+        more = unusual(self.experiment, "iterations", "retriever")
+        return {**decided, "model": self.model, "loops": self.experiment.rounds, **more}
 
     def row(self, item: Key, given: Finder) -> Row:
         """See `Task`."""
@@ -162,14 +150,6 @@ class Ranking(Task[Key, Finder]):
             "queries": len(queries),
             "remarks": dict(self.topics.remarks),
         }
-
-    def table(self, summary: Summary) -> str:
-        """Loops, a line each, then what they differ by from the first."""
-        tables = [measures_grid("loop", summary["loops"])]
-        if summary["differences"]:
-            differing = measures_grid("loop", summary["differences"], "+.3f")
-            tables += [f"Paired differences to {summary['base']}:", differing]
-        return "\n\n".join(tables)
 
 
 def scores(

@@ -20,11 +20,10 @@ from sacrebleu.metrics.bleu import BLEU
 
 from assistant.errors import DataError
 from assistant.evaluation.ranking import Qrels, scores
-from assistant.experiment.datasets import fingerprint, records, sample
-from assistant.experiment.grid import measures_grid
+from assistant.experiment.datasets import records, sample
 from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.runs import Row
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.protocols import Parts, Retriever
 from assistant.retrieve.search import sought
 from assistant.steps import rewrite
@@ -91,7 +90,7 @@ class Rewriting(Task[FollowUp, Parts]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {"dialogues": fingerprint(self.dialogues), "model": self.model}
+        return decided_by(self, "dialogues", "model")
 
     def row(self, item: FollowUp, given: Parts) -> Row:
         """See `Task`."""
@@ -132,17 +131,6 @@ class Rewriting(Task[FollowUp, Parts]):
             "gain": differences(found["searched"], found["utterance"], self.seed)["nDCG@10"],
             "gap_closed": (ours - raw) / (human - raw) if human != raw else None,
         }
-
-    def table(self, summary: Summary) -> str:
-        """Raw utterance and our rewrite against the human rewrite, and what each finds."""
-        likeness = {
-            variant: {name: {"value": found} if name == "BLEU" else found for name, found in measures.items()}
-            for variant, measures in summary["against_human"].items()
-        }
-        tables = [measures_grid("against the human rewrite", likeness)]
-        if "retrieval" in summary:
-            tables.append(measures_grid("searched for", summary["retrieval"]["variants"]))
-        return "\n\n".join(tables)
 
 
 def rouge1(written: str, human: str) -> dict[str, float]:

@@ -31,12 +31,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from assistant import turn as flow
 from assistant.chat import Source
 from assistant.errors import DataError, FactError, SequiturError
-from assistant.evaluation.marks import Pattern, has
-from assistant.experiment.datasets import fingerprint, read_models
-from assistant.experiment.grid import PERCENT, table
-from assistant.experiment.measures import counted
+from assistant.evaluation.marks import Pattern, by_kind, has
+from assistant.experiment.datasets import read_some
 from assistant.experiment.runs import Row, Run
-from assistant.experiment.task import Rows, Summary, Task
+from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, own_library, remove_library
 from assistant.settings import Settings
@@ -97,21 +95,20 @@ def read_scenarios(path: Path) -> dict[str, Scenario]:
         DataError: the file or a line can't be used, or an id is there twice.
     """
     found: dict[str, Scenario] = {}
-    for n, scenario in enumerate(read_models(path, Scenario, "no scenario"), 1):
+    every = read_some(path, Scenario, "no scenario", "scenarios", "a file of {id, kind, ask, expect, ...} lines")
+    for n, scenario in enumerate(every, 1):
         if scenario.id in found:
             raise DataError(f"{path.name}, line {n}, repeats the id '{scenario.id}'; ids have to be unique.")
         found[scenario.id] = scenario
-    if not found:
-        raise DataError(f"There are no scenarios in {path}; give a file of {{id, kind, ask, expect, ...}} lines.")
     return found
 
 
 @dataclass(frozen=True)
 class Scenarios(Task[Scenario, Source]):
-    """The `items`, of a `file`; a user of each scenario and of this `folder` alone has its documents."""
+    """The `items`, of the file `scenarios`; a user of each scenario and of this `folder` alone has its documents."""
 
     title = "Scenarios"
-    file: Path
+    scenarios: Path
     items: Mapping[str, Scenario]
     choices: Choices
     model: str
@@ -119,7 +116,7 @@ class Scenarios(Task[Scenario, Source]):
 
     def claim(self) -> Row:
         """See `Task`."""
-        return {"scenarios": fingerprint(self.file), "model": self.model, **asdict(self.choices)}
+        return {**decided_by(self, "scenarios", "model"), **asdict(self.choices)}
 
     def row(self, item: Scenario, given: Source) -> Row:
         """See `Task`.
@@ -148,21 +145,11 @@ class Scenarios(Task[Scenario, Source]):
 
     def summarise(self, rows: Rows) -> Summary:
         """The share that passed, over all and by kind in the file's order, with Wilson's 95 % intervals."""
-        kinds = dict.fromkeys(one.kind for one in self.items.values())
-        passed = {kind: [rows[n]["passed"] for n, one in self.items.items() if one.kind == kind] for kind in kinds}
         seconds = [rows[one]["seconds"] for one in self.items]
         return {
-            "overall": counted([one for some in passed.values() for one in some]),
-            "kinds": {kind: counted(some) for kind, some in passed.items()},
+            **by_kind((one.kind, rows[name]["passed"]) for name, one in self.items.items()),
             "seconds": {"median": median(seconds), "slowest": max(seconds)},
         }
-
-    def table(self, summary: Summary) -> str:
-        """See `Task`."""
-        rows = [{"kind": kind, **one} for kind, one in {**summary["kinds"], "**all**": summary["overall"]}.items()]
-        heads = ("kind", "passed", "95 % interval", "scenarios")
-        told = "Seconds a turn: median {median:.1f}, slowest {slowest:.1f}.".format(**summary["seconds"])
-        return f"{table(rows, dict(zip(heads, ('{kind}', *PERCENT), strict=True)))}\n\n{told}"
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Every reply in full beside its verdict."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from assistant.errors import DataError
-from assistant.evaluation.setting import Setting
+from assistant.experiment.datasets import Gold
 from assistant.experiment.measures import differences, mean, means, unknown_scores
 from assistant.experiment.runs import Row
 
@@ -32,6 +32,20 @@ _KINDS = dict.fromkeys(FIELDS, "str") | dict.fromkeys(MEASURES, "float") | dict.
 _KINDS |= dict.fromkeys(("k", "samples", "shots"), "int")
 _SETTING = ["k", "placement", "samples", "shots"]
 Summary = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Setting:
+    """What can vary within one run: passages shown, where the gold one is, samples per prompt (1 = greedy), shots."""
+
+    k: int = 5
+    placement: Gold = "none"
+    samples: int = 1
+    shots: int = 0
+
+    def __str__(self) -> str:
+        shots = f", {self.shots}-shot" if self.shots else ""
+        return f"k = {self.k}, gold {self.placement}, p = {self.samples}{shots}"
 
 
 def of_rows(asked: Row, rows: Sequence[Row]) -> DataFrame:

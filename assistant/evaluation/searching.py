@@ -9,10 +9,11 @@ passages, but never ends early; its last queries are then searched again, as dee
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from threading import Event, Lock
+from threading import Condition, Event
+
+from cachetools import cached
 
 from assistant.evaluation.baselines import generate
 from assistant.experiment.conditions import always_drafting
@@ -53,13 +54,11 @@ class Finder:
     ) -> None:
         knobs = settings.turn.model_copy(update={"iterations": iterations, "early_stop": False})
         self._settings = always_drafting(settings.model_copy(update={"turn": knobs}))
-        self._retriever = retriever
-        self._parts = parts
-        self._loops = loops
-        self._stop = stop or Event()
-        self._saved = saved
-        self._turns: dict[tuple[str, str, int], Turn] = {}
-        self._loading, self._one_by_one = Lock(), defaultdict[tuple[str, str, int], Lock](Lock)
+        self._loops, self._stop, self._saved = loops, stop or Event(), saved
+        # who asks for what another is about to have waits for it
+        self._parts = cached({}, condition=Condition())(parts)
+        self._run = cached({}, condition=Condition())(self._ran)
+        self._search = cached({}, condition=Condition())(retriever.search)
 
     def find(self, loop: str, question: str, depth: int, k: int | None = None) -> tuple[Passage, ...]:
         """At most `depth` passages, best first.
@@ -69,10 +68,9 @@ class Finder:
         """
         if loop in CHOSEN:
             return self.turn(loop, question, max(depth, k or 0)).passages[:depth]
-        queries = self.queries(loop, question, k)
         # as deep as in a turn, so that what is fused does not depend on how much of it is wanted
         deep = max(depth, self._settings.retrieve.depth)
-        rankings = {query.name: self._retriever.search(query.text, deep) for query in queries}
+        rankings = {query.name: self._search(query.text, deep) for query in self.queries(loop, question, k)}
         return tuple(fuse(rankings, depth, self._settings.retrieve.rrf))
 
     def queries(self, loop: str, question: str, k: int | None = None) -> tuple[Query, ...]:
@@ -93,20 +91,14 @@ class Finder:
         if loop == "question":
             return Turn(question, question=question, queries=(Query("question", question),))
         name = "grg" if loop == "draft" else loop
-        k = k or self._settings.retrieve.k_for(name)
-        with self._one_by_one[name, question, k]:
-            if (name, question, k) not in self._turns:
-                self._turns[name, question, k] = self._run(name, question, k)
-        return self._turns[name, question, k]
+        return self._run(name, question, k or self._settings.retrieve.k_for(name))
 
-    def _run(self, name: str, question: str, k: int) -> Turn:
-        step = _step(name)
+    def _ran(self, name: str, question: str, k: int) -> Turn:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
-        with self._loading:
-            parts = self._parts()
+        parts = self._parts()
         parts = replace(parts, settings=self._settings, llm=Meter(Straight(parts.llm)))
         before = self._saved()
-        *_, turn = timed("passages", step, turn, parts, self._stop)
+        *_, turn = timed("passages", _step(name), turn, parts, self._stop)
         return charged(turn, "passages", self._saved() - before)
 
 

@@ -18,17 +18,16 @@ from pydantic.dataclasses import dataclass
 
 from assistant.errors import DataError
 from assistant.experiment.datasets import parsed, read_corpus, records
-from assistant.experiment.grid import number
-from assistant.experiment.grid import table as table_of
+from assistant.experiment.measures import told_apart
+from assistant.experiment.task import Summary
 from assistant.prompting.render import render
 from assistant.protocols import LLM, SuitabilityJudge
 from assistant.types import Passage
 
 # One probability a pair of fact and text.
 Judge = Callable[[str, str], float]
-
-
 Text = Annotated[str, Field(pattern=r"\S")]
+_SHARES = ("precision", "recall", "false_alarms")
 
 
 @dataclass(frozen=True)
@@ -74,64 +73,34 @@ def by_llm(llm: LLM) -> Judge:
     return judge
 
 
-def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> dict[str, Any]:
+def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> Summary:
     """AUC, precision and recall of "clash" at the threshold, false alarms among the others, and milliseconds a pair.
 
     `auc`, `precision` and `recall` are None where the pairs don't allow them: all clash, none does, none is said to.
     """
-    from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - takes a second to import
-
     judge(pairs[0].fact, pairs[0].text)  # what is read first is slow
     found, times = [], []
     for pair in pairs:
         start = perf_counter()
         found.append(judge(pair.fact, pair.text))
         times.append((perf_counter() - start) * 1000)
-    labels, said = [bool(pair.clash) for pair in pairs], [one >= threshold for one in found]
+
+    def told(some: Sequence[int], *names: str) -> Summary:
+        labels = [bool(pairs[n].clash) for n in some]
+        apart = told_apart(labels, [found[n] for n in some], threshold)
+        return {**{name: apart[name] for name in names}, "pairs": len(some), "clashing": sum(labels)}
+
     kinds = dict.fromkeys(pair.kind for pair in pairs if pair.kind)
+    of_kind = {kind: [n for n, pair in enumerate(pairs) if pair.kind == kind] for kind in kinds}
     return {
-        "auc": float(roc_auc_score(labels, found)) if len(set(labels)) > 1 else None,
-        **_at(labels, said),
+        **told(range(len(pairs)), "auc", *_SHARES),
         "ms": median(times),
         "threshold": threshold,
-        "kinds": {
-            kind: _at(
-                *zip(*((bool(p.clash), yes) for p, yes in zip(pairs, said, strict=True) if p.kind == kind), strict=True)
-            )
-            for kind in kinds
-        },
+        "kinds": {kind: told(some, *_SHARES) for kind, some in of_kind.items()},
     }
 
 
-def table(summary: Mapping[str, Any]) -> str:
-    """The summary in Markdown."""
-    shares = ("precision", "recall", "false_alarms")
-    rows = [
-        {**row, "pairs": f"{name} ({row['pairs']})", **{one: number(row[one]) for one in shares}}
-        for name, row in {"all": summary, **summary["kinds"]}.items()
-    ]
-    heads = {"pairs": "{pairs}", "of them clashing": "{clashing}"}
-    columns = {**heads, **{one.replace("_", " "): f"{{{one}}}" for one in shares}}
-    auc = number(summary["auc"]) or "unknown"
-    told = "{ms:.1f} ms a pair, at the threshold {threshold:g}.".format(**summary)
-    return f"{table_of(rows, columns)}\n\nAUC {auc}, {told}"
-
-
-def _at(labels: Sequence[bool], said: Sequence[bool]) -> dict[str, Any]:
-    from sklearn.metrics import confusion_matrix  # noqa: PLC0415 - as above
-
-    [[_, alarms], [_, hits]] = confusion_matrix(labels, said, labels=[False, True]).tolist()
-    clashing, others = sum(labels), len(labels) - sum(labels)
-    return {
-        "precision": hits / sum(said) if any(said) else None,
-        "recall": hits / clashing if clashing else None,
-        "false_alarms": alarms / others if others else None,
-        "pairs": len(labels),
-        "clashing": clashing,
-    }
-
-
-def _quoted(place: str, row: dict[str, Any], passages: dict[str, Passage]) -> str | None:
+def _quoted(place: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> str | None:
     if "source" not in row or "text" in row:
         return None
     passage = passages.get(str(row["source"]))

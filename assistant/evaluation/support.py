@@ -12,17 +12,17 @@ of an older format are read as well: `sentence`, `passage`, and `supported`, whi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 from time import perf_counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from assistant.errors import DataError
-from assistant.experiment.datasets import read_models
-from assistant.experiment.grid import grid
+from assistant.experiment.datasets import read_some
+from assistant.experiment.measures import told_apart
+from assistant.experiment.task import Summary
 from assistant.protocols import SupportJudge
 from assistant.types import Claim, Passage
 
@@ -39,7 +39,7 @@ def _joined(value: object) -> object:
 
 
 def _label(value: object) -> object:
-    return {True: "supported", False: "not_supported"}[value] if isinstance(value, bool) else value
+    return ("supported" if value else "not_supported") if isinstance(value, bool) else value
 
 
 Text = Annotated[str, Field(pattern=r"\S")]
@@ -75,11 +75,7 @@ def read_pairs(path: Path, split: str = "") -> list[Pair]:
     Raises:
         DataError: the file or one of its lines can't be read, or there are no pairs; the line is named.
     """
-    pairs = [pair for pair in read_models(path, Pair, "not a labelled pair") if split in {"", pair.split}]
-    if not pairs:
-        of = f" of the split '{split}'" if split else ""
-        raise DataError(f"There are no pairs{of} in {path}; give lines of {{claim, evidence, label}}.")
-    return pairs
+    return read_some(path, Pair, "not a labelled pair", "pairs", "lines of {claim, evidence, label}", split)
 
 
 def by_judge(judge: SupportJudge) -> Judge:
@@ -92,42 +88,28 @@ def by_judge(judge: SupportJudge) -> Judge:
     return judged
 
 
-def measure(pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callable[[int], None]) -> dict[str, Any]:
+def measure(pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callable[[int], None]) -> Summary:
     """How well "supported" is told from the rest, and the milliseconds that a pair took.
 
     `auc` and `balanced_accuracy` are None where all pairs have one label. `told` is told how many pairs are judged.
     """
-    from sklearn.metrics import balanced_accuracy_score, precision_score, recall_score, roc_auc_score  # noqa: PLC0415
-
     judge(pairs[:1])  # what is only paid once is not the pairs'
     begun, found = perf_counter(), list[float]()
     for start in range(0, len(pairs), TOGETHER):
         found += judge(pairs[start : start + TOGETHER])
         told(len(found))
     ms = 1000 * (perf_counter() - begun) / len(pairs)
-    labels, said = [pair.supported for pair in pairs], [score >= threshold for score in found]
-    both = len(set(labels)) > 1
+    apart = told_apart([pair.supported for pair in pairs], found, threshold)
     return {
         "pairs": len(pairs),
         "threshold": threshold,
-        "auc": float(roc_auc_score(labels, found)) if both else None,
-        "balanced_accuracy": float(balanced_accuracy_score(labels, said)) if both else None,
-        "precision": float(precision_score(labels, said, zero_division=0)),
-        "recall": float(recall_score(labels, said, zero_division=0)),
-        "right": _right(pairs, said),
+        "auc": apart["auc"],
+        "balanced_accuracy": apart["balanced_accuracy"],
+        "precision": apart["precision"] or 0.0,
+        "recall": apart["recall"] or 0.0,
+        "right": _right(pairs, [score >= threshold for score in found]),
         "ms": ms,
     }
-
-
-def table(summary: Mapping[str, Any]) -> str:
-    """The summary in Markdown."""
-    shares = [
-        f"{name.replace('_', ' ')} {summary[name]:.3f}"
-        for name in ("auc", "balanced_accuracy", "precision", "recall")
-        if summary[name] is not None
-    ]
-    told = "{pairs} pairs: {shares}, {ms:.1f} ms a pair, at the threshold {threshold:g}."
-    return f"{grid(['pairs', 'right'], summary['right'].items())}\n\n{told.format(shares=', '.join(shares), **summary)}"
 
 
 def _right(pairs: Sequence[Pair], said: Sequence[bool]) -> dict[str, str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pandas import DataFrame, Series
 
 from assistant.errors import DataError
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
 
 # The paper's.
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -25,12 +23,13 @@ def check_odds(*values: float) -> None:
         raise DataError("Thresholds and shares lie between 0 and 1; give others.")
 
 
-def of_other_half(
+def told_by_halves(
     sets: DataFrame, halves: Series, thresholds: Sequence[float], f1: Callable[[DataFrame, float], float]
-) -> list[float]:
-    """For each half of the sets (0 and 1) the threshold of highest F1, the first of equals, on the other half.
+) -> tuple[Series, list[float]]:
+    """Whether each set's `confidence` is below the threshold of its half (0 or 1), and the two thresholds.
 
-    One question alone has no other half.
+    A half takes the threshold of highest F1, the first of equals, on the other half; one question alone has none.
     """
     others = [sets[halves == 1 - half] for half in (0, 1)]
-    return [max(thresholds, key=partial(f1, some if len(some) else sets)) for some in others]
+    chosen = [max(thresholds, key=partial(f1, some if len(some) else sets)) for some in others]
+    return sets["confidence"] < halves.map(dict(enumerate(chosen))), chosen

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from assistant.errors import DataError
 from assistant.evaluation.answers import Experiment, Material, Passages, claim
 from assistant.experiment.datasets import Question
-from assistant.experiment.grid import grid, measured, number
 from assistant.experiment.measures import Floats, auc, exact_match
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task
@@ -84,31 +83,6 @@ class Ways(Task[Question, Parts]):
             "ways": {way: _way(np.array([row["confidence"][way] for row in mine]), right, seed) for way in ways},
             "left_out": self._material.left_out,
         }
-
-    def table(self, summary: Summary) -> str:
-        """Ways to tell that an answer is not known, a line each, with their best thresholds."""
-        heads = [
-            "way",
-            "AUC",
-            "threshold (F1)",
-            "F1",
-            "unknown",
-            "threshold (J)",
-            "J",
-            "unknown",
-            "right of the others",
-        ]
-        f1, j = ("threshold", "f1", "unknown"), ("threshold", "j", "unknown", "right_of_known")
-        rows = [
-            [
-                way,
-                measured(of["auc"]),
-                *(number(of["best_f1"][one]) for one in f1),
-                *(number(of["best_j"][one]) for one in j),
-            ]
-            for way, of in summary["ways"].items()
-        ]
-        return grid(heads, rows)
 
 
 def at_threshold(confidence: Floats, right: Flags, threshold: float) -> dict[str, float]:

@@ -24,6 +24,7 @@ from assistant.types import Choice, Completion, Messages, Options
 
 A = TypeVar("A")
 Reply = Completion | Choice | float
+REPLIES = "replies.sqlite"
 # The key whose reply is what gave all others.
 _MODEL = "model"
 

@@ -12,6 +12,7 @@ import json
 import random
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,24 @@ def read_models(path: Path, model: type[M], no_such: str) -> list[M]:
         DataError: a line is none ("line 7, is no scenario", where that is `no_such`); its first fault is named.
     """
     return [parsed(place, record, model, no_such) for place, record in records(path)]
+
+
+def read_some(path: Path, model: type[M], no_such: str, what: str, give: str, split: str = "") -> list[M]:
+    """As `read_models`, those of one `split` where one is named; see `of_split`."""
+    return of_split(read_models(path, model, no_such), split, path, what, give)
+
+
+def of_split(models: Sequence[M], split: str, path: Path, what: str, give: str) -> list[M]:
+    """Those of one split, where one is named.
+
+    Raises:
+        DataError: there are none: "There are no pairs in x.jsonl; give ..."
+    """
+    found = [one for one in models if split in {"", getattr(one, "split", "")}]
+    if not found:
+        of = f" of the split '{split}'" if split else ""
+        raise DataError(f"There are no {what}{of} in {path}; give {give}.")
+    return found
 
 
 def parsed(place: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
@@ -163,6 +182,21 @@ def sample(items: Sequence[T], limit: int | None, seed: int, skip: int = 0) -> l
     shuffled = list(items)
     random.Random(seed).shuffle(shuffled)  # noqa: S311 - an experiment, not a secret
     return shuffled[skip:][:limit]
+
+
+def usable(
+    file: Path, chosen: Sequence[Question], why_not: Callable[[Question], str], what: str
+) -> tuple[tuple[Question, ...], dict[str, int]]:
+    """The questions that nothing speaks against, and how many are left out, by the reason.
+
+    Raises:
+        DataError: none is left.
+    """
+    reasons = [why_not(question) for question in chosen]
+    kept = tuple(question for question, reason in zip(chosen, reasons, strict=True) if not reason)
+    if not kept:
+        raise DataError(f"None of the {len(chosen)} questions chosen from {file} can be {what}.")
+    return kept, dict(Counter(filter(None, reasons)))
 
 
 def place_gold(passages: Sequence[Passage], gold: Sequence[Passage], where: Gold, seed: str) -> tuple[Passage, ...]:

@@ -118,6 +118,32 @@ def auc(scores: Floats, labels: NDArray[np.bool_], seed: int = 0) -> Estimate:
     return Estimate(float(roc_auc_score(labels, scores)), float(low), float(high))
 
 
+def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float) -> dict[str, float | None]:
+    """How well what is labelled is told from the rest by a score of at least `threshold`; None where nothing is either.
+
+    `false_alarms` is the share of the rest that is told as well.
+    """
+    from sklearn.metrics import confusion_matrix, roc_auc_score  # noqa: PLC0415 - takes a second to import
+
+    said = [score >= threshold for score in scores]
+    [[passed, alarms], [missed, hits]] = confusion_matrix(labels, said, labels=[False, True]).tolist()
+    recall, false_alarms = _part(hits, hits + missed), _part(alarms, alarms + passed)
+    both = recall is not None and false_alarms is not None
+    return {
+        "auc": float(roc_auc_score(labels, scores)) if both else None,
+        "balanced_accuracy": (recall + 1 - false_alarms) / 2
+        if recall is not None and false_alarms is not None
+        else None,
+        "precision": _part(hits, hits + alarms),
+        "recall": recall,
+        "false_alarms": false_alarms,
+    }
+
+
+def _part(some: int, of: int) -> float | None:
+    return some / of if of else None
+
+
 def unknown_scores(
     said: Sequence[bool],
     unanswerable: Sequence[bool],

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from assistant.experiment.datasets import fingerprint
+from assistant.experiment.report import markdown
 from assistant.experiment.runs import Row, Run
 from assistant.protocols import Progress
 
@@ -18,10 +21,25 @@ Rows = Mapping[Any, Row]
 Summary = dict[str, Any]
 
 
+def decided_by(asked: Any, *names: str) -> Row:
+    """Fields of what is asked, for a claim: a file by its content, so that a run knows whether it is the same."""
+    values = {name: getattr(asked, name) for name in names}
+    return {name: fingerprint(one) if isinstance(one, Path) else one for name, one in values.items()}
+
+
+def unusual(asked: Any, *names: str) -> Row:
+    """Those fields that are not at their default: runs from before they could be chosen go on."""
+    return {
+        one.name: found
+        for one in fields(asked)
+        if one.name in names and (found := getattr(asked, one.name)) != one.default
+    }
+
+
 class Task(ABC, Generic[Item, With]):
     """A row is made of each of `items`, which have the keys of their rows; `With` is what it takes to make one.
 
-    What a subclass says in `claim`, `row`, `summarise` and `table` is all that tells measurements apart.
+    What a subclass says in `claim`, `row` and `summarise` is all that tells measurements apart.
     """
 
     title = "Questions"
@@ -39,9 +57,9 @@ class Task(ABC, Generic[Item, With]):
     def summarise(self, rows: Rows) -> Summary:
         """The measures that the rows of all items give."""
 
-    @abstractmethod
     def table(self, summary: Summary) -> str:
-        """The summary in Markdown."""
+        """What is told of the summary; the report holds all of it."""
+        return markdown(summary)
 
     def details(self, summary: Summary, run: Run[Any]) -> str:  # noqa: ARG002 - for those that have more to tell
         """What the report says behind the table; other files of results are written here, too."""
@@ -69,8 +87,8 @@ class Task(ABC, Generic[Item, With]):
         run.fill(made, len(made), progress, jobs)
 
     def write(self, run: Run[Any], summary: Summary, command: str) -> str:
-        """Write summary and report into the folder, and give the table; `command` is how to repeat it."""
+        """Write summary and report into the folder, and give what is told; `command` is how to repeat it."""
         run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-        table, details = self.table(summary), self.details(summary, run)
-        run.write("report.md", "\n\n".join(filter(None, (f"    {command}", table, details.rstrip()))) + "\n")
-        return table
+        details = self.details(summary, run).rstrip()
+        run.write("report.md", "\n\n".join(filter(None, (f"    {command}", markdown(summary), details))) + "\n")
+        return self.table(summary)

@@ -1,0 +1,65 @@
+"""Measures whether questions are told from small talk, talk about the conversation and writing, on labelled messages.
+
+One record: {"text": "What is the capital of Norway?", "intent": "question", "split": "test"}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel
+
+from assistant.experiment.datasets import read_some
+from assistant.experiment.task import Summary
+from assistant.protocols import Embedder
+from assistant.settings import TurnSettings
+from assistant.steps.intent import TALK, intent_of
+from ptkb.extract import only_tells
+
+
+class Message(BaseModel):
+    """What a person wrote, what they meant, and the split of the file."""
+
+    text: str
+    intent: str
+    split: str
+
+
+def read_messages(path: Path, split: str) -> list[Message]:
+    """The messages of a file that are of the split; of all of them where it is "".
+
+    Raises:
+        DataError: a line can't be used, or there are none.
+    """
+    what, give = "lines", "dev, test, or empty for both"
+    return read_some(path, Message, "not a labelled message", what, give, split)
+
+
+def measure(
+    rows: Sequence[Message],
+    embedder: Embedder,
+    knobs: TurnSettings,
+    answered: Callable[[Sequence[str]], list[bool]] | None,
+) -> Summary:
+    """Accuracy, questions withheld and writing found; `answered` looks up in a library what seems talk."""
+    found = [intent_of(row.text, embedder, knobs) for row in rows]
+    talk = [n for n, got in enumerate(found) if got in TALK and not only_tells(rows[n].text, embedder)]
+    asks = answered([rows[n].text for n in talk]) if answered else []
+    for n, is_answered in zip(talk, asks, strict=False):
+        found[n] = "question" if is_answered else found[n]
+    got, meant = np.array(found), np.array([row.intent for row in rows])
+    asked, written = meant == "question", meant == "writing"
+    return {
+        "messages": len(rows),
+        "threshold": knobs.intent_threshold,
+        "gate_accuracy": float(((got == "question") == asked).mean()),
+        "accuracy": float((got == meant).mean()),
+        "questions": int(asked.sum()),
+        "questions_withheld": int((asked & (got != "question")).sum()),
+        "writing": int(written.sum()),
+        "writing_found": int((written & (got == "writing")).sum()),
+        **({"looked_up": len(asks), "answered": sum(asks)} if answered else {}),
+        "writing_wrongly": int((~written & (got == "writing")).sum()),
+    }

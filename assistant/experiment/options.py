@@ -1,0 +1,67 @@
+"""Options that stand once for all commands that measure or train on data, and the sample that they choose.
+
+A dataclass whose fields are such options is a part of a command: see `assistant.commands.experiment.spread`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from typer import Option
+
+from assistant.experiment.datasets import Question, read_questions, sample
+
+T = TypeVar("T")
+
+Corpus = Annotated[Path, Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")]
+Questions = Annotated[Path, Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.")]
+Limit = Annotated[int | None, Option(min=1, help="Take a sample of this size.", show_default="all")]
+Seed = Annotated[int, Option(help="Decides the sample, the places of gold passages, and what is sampled.")]
+Skip = Annotated[int, Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
+Jobs = Annotated[int, Option(min=1, help="Rows made side by side, in one batch of the model (llm.slots at most).")]
+Out = Annotated[Path, Option("--out", help="The folder for rows and results; a run that is there goes on.")]
+Shown = Annotated[int, Option("--k", min=1, help="Passages shown.")]
+Rounds = Annotated[int, Option("--loops", min=1, max=5, help="The X of Generate-Retrieve-Generate.")]
+Iterations = Annotated[int, Option(min=1, max=5, help="The T of ITRG's loops; they never end early here.")]
+OneLoop = Annotated[
+    str,
+    Option(
+        help="How passages are found: 'question' (alone), 'draft' (alone), 'generate', 'ranked' (by relevance), or"
+        " a loop."
+    ),
+]
+Thresholds = Annotated[
+    tuple[float, ...],
+    Option(
+        "--threshold",
+        help="Confidences under which a set counts as unanswerable: the best is taken, each half of the questions that"
+        " of the other; may be repeated.",
+        show_default="0.5 to 0.9",
+    ),
+]
+Split = Annotated[str, Option(help="Only pairs of this split, where the file names any.")]
+AsJson = Annotated[bool, Option("--json", help="Print the summary as JSON.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The options that choose what is measured."""
+
+    limit: Limit = None
+    seed: Seed = 0
+    skip: Skip = 0
+
+    def drawn(self, items: Sequence[T]) -> list[T]:
+        """The sample, in an order that only the seed decides."""
+        return sample(items, self.limit, self.seed, self.skip)
+
+    def of(self, items: Sequence[T]) -> list[T]:
+        """The sample; all in their own order where no limit is given."""
+        return self.drawn(items) if self.limit or self.skip else list(items)
+
+    def asked(self, file: Path) -> dict[str, Question]:
+        """The sample of a file of questions, by their ids."""
+        return {one.id: one for one in self.drawn(read_questions(file))}
