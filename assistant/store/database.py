@@ -164,8 +164,8 @@ def _make_folder(file: Path) -> None:
 
 def _keep_foreign_keys(connection: sqlite3.Connection, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
-    # What was acknowledged outlives a loss of power; with NORMAL the last writes before it are gone. A write takes 9.5 ms
-    # so and 1 ms otherwise (medians of 300 on a virtual disk), and a turn makes a few.
+    # What was acknowledged outlives a loss of power; with NORMAL the last writes before it are gone. A write takes
+    # 9.5 ms so and 1 ms otherwise (medians of 300 on a virtual disk), and a turn makes a few.
     connection.execute("PRAGMA synchronous=FULL")
 
 
