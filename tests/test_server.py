@@ -248,6 +248,26 @@ class TestVllm:
         assert (body["temperature"], body["top_p"], body["top_k"], body["repetition_penalty"]) == (0.5, 1.0, 0, 1.0)
         assert body["chat_template_kwargs"] == {"enable_thinking": False}
 
+    def test_each_request_of_a_salted_engine_tells_its_salt_and_no_other_does(self, met: Met) -> None:
+        engine, there = met(vllm(says, {"y": 0.6}))
+        mine = engine.salted("mine")
+        asked = len(there.asked)
+        for one in (mine, engine):
+            run(one, "Hi")
+            one.choose([ask("Is it?")], ("yes", "no"), Event())
+            one.score([(ask("Hi"), "ab")], Event())
+        told = [one.body.get("cache_salt") for one in there.asked[asked:] if "tokenize" not in one.path]
+        assert told == ["mine", "mine", "mine", None, None, None]
+
+    def test_a_server_that_is_down_as_its_engine_is_salted_is_told_by_the_first_call(self, met: Met) -> None:
+        engine, there = met({**vllm(says, {"y": 0.6}), "/v1/models": lambda _: Reply({"error": "not yet"}, 404)})
+        mine = engine.salted("mine")
+        with pytest.raises(ModelError, match="doesn't speak as"):
+            run(mine, "Hi")
+        there.answers.update(vllm(says, {"y": 0.6}))
+        assert run(mine, "Hi")[-1].text == REPLY
+        assert there.asked[-1].body["cache_salt"] == "mine"
+
 
 class TestLmStudio:
     def test_its_context_is_read_and_it_can_not_choose(self, met: Met) -> None:

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -369,11 +370,11 @@ class Loaded:
     def waiting(self) -> Wait:
         return Wait("loading", "Starter library", 42, 100)
 
-    def loaded(self, seconds: float) -> bool:
+    def loaded(self, seconds: float, model: str = "") -> bool:
         time.sleep(seconds)
         return self.ready or bool(self.error)
 
-    def parts(self, user: str, choices: Choices) -> Parts:
+    def lent(self, user: str, choices: Choices, model: str = "") -> AbstractContextManager[Parts]:
         raise ModelError("No parts: the answers are scripted.")
 
     def prepare(self, user: str, choices: Choices) -> str:
