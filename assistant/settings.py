@@ -270,6 +270,9 @@ class WebSettings(Section):
     host: str = Field("127.0.0.1", description="address to listen on; any other than loopback needs logins")
     port: int = Field(7860, ge=0, le=65535, description="port to listen on; 0 = any free one")
     logins: dict[str, str] = Field(default_factory=dict, description="user = password hash, made by `users hash`")
+    admins: tuple[str, ...] = Field(
+        (), description="who may choose the model that answers, where people log in; others see which one does"
+    )
     upload_mb: int = Field(20, ge=1, description="largest document accepted")
 
     @field_validator("host")

@@ -100,7 +100,16 @@ class Models:
         from assistant.llm.load import load_or_fall_back  # noqa: PLC0415 - backends are imported to choose one
 
         engine = load_or_fall_back(self._with(starting), progress, self._tell)
-        self._take_up(Running(self.known.answering(engine.name, starting), engine))
+        self.take_up(self.known.answering(engine.name, starting), engine)
+
+    def take_up(self, known: KnownModel, engine: Engine) -> None:
+        """Let this engine answer the next turns; what ran before is unloaded once no turn has it in hand."""
+        fresh = Running(known, engine)
+        with self._lock:
+            old, self._running, self._change = self._running, fresh, None
+            ends = fresh if self._closed else _idle(old)
+        if ends:
+            ends.engine.close()
 
     def switch(self, id_: str) -> None:
         """Begin to load a known model, which the next turns are then answered by, also after the next start.
@@ -158,29 +167,15 @@ class Models:
             engine = self._load(self._with(known), self._progress)
         except ModelError as error:
             self._failed(known, str(error))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - what runs goes on, and the log has the details
             _LOG.exception("loading %s failed", known.id)
             self._failed(known, f"{known.title} could not be loaded ({error}); the log has the details.")
         else:
-            self._take_up(Running(known, engine))
+            self.take_up(known, engine)
             with suppress(ModelError):  # it answers, though another one may at the next start
                 self.known.choose(known.id)
         finally:
             settled.set()
-
-    def _take_up(self, fresh: Running) -> None:
-        with self._lock:
-            old, self._running, self._change = self._running, fresh, None
-            ends = fresh if self._closed else self._idle(old)
-        if ends:
-            ends.engine.close()
-
-    def _idle(self, old: Running | None) -> Running | None:
-        """What was replaced, where no turn has it in hand any more."""
-        if old is None:
-            return None
-        old.replaced = True
-        return None if old.turns else old
 
     def _taken(self, id_: str) -> Running:
         with self._lock:
@@ -224,6 +219,14 @@ class Models:
 
     def _tell(self, notice: str) -> None:
         self.notice = notice
+
+
+def _idle(old: Running | None) -> Running | None:
+    """What was replaced, where no turn has it in hand any more."""
+    if old is None:
+        return None
+    old.replaced = True
+    return None if old.turns else old
 
 
 def _load(settings: Settings, progress: Progress) -> Engine:

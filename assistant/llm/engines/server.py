@@ -51,7 +51,7 @@ class Server:
         self._thread = Thread(target=self._loop.run_forever, name="server", daemon=True)
         self._thread.start()
         self._counted = lru_cache(_COUNTS)(self._count)
-        self._salt = ""
+        self.salt = ""
 
     @property
     def abilities(self) -> Abilities:
@@ -86,7 +86,7 @@ class Server:
         with suppress(ModelError):
             self.meet()
         view = copy(self)
-        view._salt = salt
+        view.salt = salt
         return view
 
     def count(self, messages: Messages) -> int:
@@ -139,7 +139,7 @@ class Server:
             self._thread.join()
 
     def _own(self) -> OpenAICompatible:
-        return self.meet().salted(self._salt) if self._salt else self.meet()
+        return self.meet().salted(self.salt) if self.salt else self.meet()
 
     def _count(self, messages: Messages) -> int:
         return self._done(self.meet().count(messages))

@@ -23,7 +23,7 @@ class Vllm(Tokenizing):
     """A model of vLLM. What its makers set for sampling is overridden, so that temperature alone counts."""
 
     KIND, PORT, CANCELS = "vLLM", 8000, True
-    _salt = ""
+    salt = ""
 
     @classmethod
     async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
@@ -33,7 +33,7 @@ class Vllm(Tokenizing):
     def salted(self, salt: str) -> Self:
         """The same with a salt in each request, so that nobody learns by timing what others have asked."""
         view = copy(self)
-        view._salt = salt
+        view.salt = salt
         return view
 
     async def choose(self, messages: Messages, words: tuple[str, ...]) -> Choice:
@@ -75,7 +75,7 @@ class Vllm(Tokenizing):
         return {"top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0, **UNTHOUGHT, **self._salted()}
 
     def _salted(self) -> Json:
-        return {"cache_salt": self._salt} if self._salt else {}
+        return {"cache_salt": self.salt} if self.salt else {}
 
     def _usage(self) -> Json:
         return {"include_usage": True, "continuous_usage_stats": True}
