@@ -6,12 +6,16 @@ import json
 import stat
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
 import pytest
+from click.testing import Result
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
+from assistant.__main__ import app
 from assistant.errors import ModelError
 from assistant.llm.known import FILE, AddedServer, KnownModels
 from assistant.llm.models import Models
@@ -307,3 +311,32 @@ def test_plain_servers_can_be_switched_to(tmp_path: Path) -> None:
         assert models.running
         assert models.running.name == "large"
         models.close()
+
+
+# --- from the command line -----------------------------------------------------------------------------------------
+
+
+def command(folder: Path, *words: str, said: str = "") -> Result:
+    """The command in a thread of its own, where no loop of another test's browser runs."""
+    line = ["models", "servers", *words, "--data-dir", str(folder)]
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(CliRunner().invoke, app, line, input=said).result()
+
+
+def test_servers_are_tested_added_listed_and_removed_from_the_command_line(tmp_path: Path) -> None:
+    with StandIn(plain(lambda _: "Oat drink.", models=("small", "large")), KEY) as there:
+        refused = command(tmp_path, "test", there.address)
+        assert "wants a key" in str(refused.exception)
+        which = command(tmp_path, "test", there.address, "--key", said=f"{KEY}\n")
+        assert "It has 2 models; choose one of them. (small, large)" in str(which.exception)
+        tested = command(tmp_path, "test", there.address, "--model", "large", "--key", said=f"{KEY}\n")
+        assert "OpenAI-compatible answers with large." in tested.output
+        assert KnownModels(settings_in(tmp_path)).added() == []
+        command(tmp_path, "add", there.address, "--model", "large", "--key", said=f"{KEY}\n")
+    listed = command(tmp_path, "list").output
+    assert "large" in listed
+    assert "kept" in listed
+    assert KEY not in listed
+    command(tmp_path, "remove", f"{there.address} large")
+    assert KnownModels(settings_in(tmp_path)).added() == []
+    assert "512 tokens at least" in str(command(tmp_path, "add", HERE, "--context", "3").exception)

@@ -444,7 +444,7 @@ class TestWrong:
         *_, turn = flow.run(Turn(QUESTION, choices=ALONE), replace(parts, llm=engine), Event())
         assert turn.status == "failed"
         assert there.address in turn.error
-        assert turn.error.endswith(("ask again.", "correct llm.server."))
+        assert turn.error.endswith(("ask again.", "(llm.server)."))
         assert turn.answer
         assert turn.answer.text == "Oat drink"
         assert len(there.asked) == before + 1
@@ -472,7 +472,7 @@ class TestWrong:
     @pytest.mark.parametrize(
         ("content", "told"),
         [
-            ("<html>Hello</html>", "doesn't speak as an OpenAI-compatible server does; correct llm.server"),
+            ("<html>Hello</html>", "doesn't speak as an OpenAI-compatible server does; correct its address"),
             ("{nonsense", "doesn't speak as an OpenAI-compatible server does"),
             ([], "doesn't speak as an OpenAI-compatible server does"),
             ({"data": []}, "has no model 'mine'|lists none|ended|Which model"),
@@ -492,10 +492,10 @@ class TestWrong:
 
     def test_a_wrong_model_is_told_with_those_there_are(self, met: Met) -> None:
         engine, _ = met(plain(says, models=("small", "large")), model="huge")
-        with pytest.raises(ModelError, match=r"has no model 'huge'; set llm.model to one of its own: it has small, la"):
+        with pytest.raises(ModelError, match=r"has no model 'huge'; choose one of its own .* it has small, la"):
             engine.meet()
         engine, _ = met(plain(says, models=("small", "large")))
-        with pytest.raises(ModelError, match=r"Which model .* set llm.model: it has small, large"):
+        with pytest.raises(ModelError, match=r"Which model .* choose one .*: it has small, large"):
             engine.meet()
 
     def test_a_model_that_vanished_is_told(self, met: Met) -> None:
@@ -503,12 +503,12 @@ class TestWrong:
         engine, there = met(answers)
         engine.meet()
         there.answers["/api/chat"] = lambda _: Reply({"error": "model 'small:latest' not found"}, 404)
-        with pytest.raises(ModelError, match=r"has no such model any more.*set llm.model to another"):
+        with pytest.raises(ModelError, match=r"has no such model any more.*choose another"):
             run(engine, "Hi")
 
     def test_a_key_that_is_wrong_or_missing_is_told_and_never_shown(self, met: Met) -> None:
         _, there = met(plain(says), key=KEY)
-        for key, told in (("", "wants a key"), ("wrong-key", "refuses the key that llm.key holds")):
+        for key, told in (("", "wants a key"), ("wrong-key", "refuses the key")):
             engine = Server(LLMSettings(backend="server", server=there.address, key=key))
             with pytest.raises(ModelError, match=told) as refused:
                 engine.meet()
@@ -614,7 +614,7 @@ def test_a_server_that_is_down_at_the_start_answers_once_it_is_there(tmp_path: P
 def test_where_nothing_may_fall_back_a_server_that_is_down_is_an_error(tmp_path: Path) -> None:
     with StandIn({}) as there:
         address = there.address
-    with pytest.raises(ModelError, match=r"No server answers at .*; start it, or correct llm.server"):
+    with pytest.raises(ModelError, match=r"No server answers at .*; start it, or correct its address"):
         choice.load(settings_at(address, tmp_path), silent)
 
 

@@ -11,11 +11,13 @@ from rich.table import Table
 
 from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of
+from assistant.commands.servers import app as servers_app
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.settings import Settings
 
 app = typer.Typer(help="List, fetch and verify the models that Sequitur knows.", no_args_is_help=True)
+app.add_typer(servers_app, name="servers")
 
 
 @app.command("list")

@@ -86,5 +86,5 @@ def _entry(listed: Sequence[Json], model: str, root: str) -> Json:
     names = [*list(known)[:_LISTED], *(["..."] if len(known) > _LISTED else [])]
     has = f"it has {', '.join(names)}" if names else "it lists none, so fetch or load one there"
     if model == ANY:
-        raise ModelError(f"Which model of {root} is meant is not said; set llm.model: {has}.")
-    raise ModelError(f"The server at {root} has no model '{model}'; set llm.model to one of its own: {has}.")
+        raise ModelError(f"Which model of {root} is meant is not said; choose one (llm.model): {has}.")
+    raise ModelError(f"The server at {root} has no model '{model}'; choose one of its own (llm.model): {has}.")
