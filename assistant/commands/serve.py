@@ -72,5 +72,6 @@ def _tell(loader: Loader) -> None:
     try:
         watch(loader)
         talk.print(" ".join(("Ready.", loader.notice)).strip(), markup=False)
+        loader.models.measure()
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)

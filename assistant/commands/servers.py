@@ -13,6 +13,7 @@ from rich.table import Table
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
 from assistant.errors import ModelError
 from assistant.llm.known import AddedServer, KnownModels
+from assistant.llm.load import AUTO
 
 app = typer.Typer(help="List, test, add and remove servers whose models the page offers.", no_args_is_help=True)
 Address = Annotated[str, typer.Argument(help="Where the server is, such as http://127.0.0.1:11434.")]
@@ -31,10 +32,10 @@ def list_(settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
     out.print(table)
 
 
-@app.command()
-def test(
+@app.command("test")
+def try_(
     address: Address,
-    model: ServedModel = "default",
+    model: ServedModel = AUTO,
     key: Key = False,
     context: Context = None,
     settings_file: SettingsFile = None,
@@ -57,7 +58,7 @@ def test(
 @app.command()
 def add(
     address: Address,
-    model: ServedModel = "default",
+    model: ServedModel = AUTO,
     key: Key = False,
     context: Context = None,
     settings_file: SettingsFile = None,

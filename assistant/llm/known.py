@@ -16,9 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue, Entry
-from assistant.llm.load import CPU_DEFAULT, SERVER
+from assistant.llm.load import AUTO, BY_PIP, SERVER
 from assistant.llm.processor import sees_gpu
 from assistant.llm.servers.address import root_of
+from assistant.llm.servers.meet import ANY
 from assistant.settings import LLMSettings, Settings
 
 FILE = "models.json"
@@ -47,12 +48,12 @@ class KnownModel(BaseModel):
 
 
 class AddedServer(BaseModel):
-    """A model of a server, as somebody added it. `model` is "default" for the server's only one."""
+    """A model of a server, as somebody added it. `model` is "auto" for the server's only one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     address: str
-    model: str = Field("default", min_length=1, max_length=_LONGEST)
+    model: str = Field(AUTO, min_length=1, max_length=_LONGEST)
     key: SecretStr = Field(SecretStr(""), max_length=_LONGEST)
     context: int | None = Field(None, ge=512)
 
@@ -134,6 +135,8 @@ class KnownModels:
         llm = self._settings.llm
         if llm.backend == SERVER:
             return _served(llm)
+        if llm.model == AUTO:
+            return KnownModel(id=AUTO, title="the usual model", about="what suits this computer", llm=llm)
         try:
             entry = Catalogue.load().entry(llm.model)
         except ModelError:  # a path
@@ -192,13 +195,13 @@ class KnownModels:
         except ModelError:
             added = []
         own = self.named()
-        elsewhere = {known.id for known in (*added, *(known for _, known in self.catalogue()))}
+        elsewhere = {AUTO, *(known.id for known in added), *(known.id for _, known in self.catalogue())}
         return added if own.id in elsewhere else [*added, own]
 
     def _of_catalogue(self, entry: Entry) -> KnownModel:
         # the usual model is run by what suits it best here, which is told by its alias
-        usual = CPU_DEFAULT in entry.aliases and not sees_gpu()
-        llm = self._llm(model=CPU_DEFAULT if usual else entry.name)
+        usual = BY_PIP in entry.aliases and not sees_gpu()
+        llm = self._llm(model=BY_PIP if usual else entry.name)
         return KnownModel(id=entry.name, title=entry.name, about=entry.about, llm=llm)
 
     def _llm(self, **naming: object) -> LLMSettings:
@@ -237,7 +240,7 @@ class KnownModels:
 
 def _served(llm: LLMSettings) -> KnownModel:
     place = llm.server.partition("://")[2] or llm.server
-    title = place if llm.model == CPU_DEFAULT else llm.model
+    title = place if llm.model in ANY else llm.model
     return KnownModel(id=f"{llm.server} {llm.model}", title=title, about=f"server at {place}", llm=llm)
 
 

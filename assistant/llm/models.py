@@ -12,6 +12,9 @@ from threading import Event, Lock, Thread
 from typing import Protocol, runtime_checkable
 
 from assistant.errors import ModelError
+from assistant.llm.catalogue import Catalogue
+from assistant.llm.fetching import Fetching
+from assistant.llm.gauge import Gauge
 from assistant.llm.known import KnownModel, KnownModels
 from assistant.llm.speed import Clocked, Speed
 from assistant.protocols import LLM, Engine, Progress
@@ -73,12 +76,14 @@ class Models:
     def __init__(self, settings: Settings, load: Load | None = None) -> None:
         """`load` makes engines, by default as `assistant.llm.load` does."""
         self.known = KnownModels(settings)
+        self.fetching = Fetching(settings)
         self._settings, self._load = settings, load or _load
         self._running: Running | None = None
         self._change: Change | None = None
         self._lock, self._settled = Lock(), Event()
         self._closed = False
         self._secret = secrets.token_bytes(16)
+        self._gauge = Gauge(settings, self._is_idle)
         self.notice = ""
 
     @property
@@ -114,19 +119,47 @@ class Models:
     def switch(self, id_: str) -> None:
         """Begin to load a known model, which the next turns are then answered by, also after the next start.
 
+        One of the catalogue that isn't here is fetched first, as `fetching` tells, and may be stopped there.
+
         Raises:
-            ModelError: there is no such model, or another one is being loaded.
+            ModelError: there is no such model, or another one is being fetched or loaded.
         """
         known = self.known.find(id_)
+        if self._is_missing(known):
+            self._check_idle()
+            self.fetching.start(known.id)
+            Thread(target=self._once_fetched, args=(known,), name="model to come", daemon=True).start()
+        else:
+            self._begin(known)
+
+    def _begin(self, known: KnownModel) -> None:
+        self._check_idle()
         with self._lock:
-            if self._change and self._change.is_going_on:
-                raise ModelError(f"{self._change.known.title} is being loaded; wait until that is done.")
             if self._running and self._running.known == known:
                 self._change = None
                 self._settled.set()
                 return
             self._change, self._settled = Change(known), Event()
         Thread(target=self._switch, args=(known, self._settled), name="model loader", daemon=True).start()
+
+    def _check_idle(self) -> None:
+        change = self._change
+        if change and change.is_going_on:
+            raise ModelError(f"{change.known.title} is being loaded; wait until that is done.")
+
+    def _is_missing(self, known: KnownModel) -> bool:
+        listed = None if known.is_served else Catalogue.load().known(known.id)
+        return listed is not None and not Catalogue.load().is_here(listed.name, self._settings)
+
+    def _once_fetched(self, known: KnownModel) -> None:
+        self.fetching.wait()
+        state = self.fetching.state
+        if state.name != known.id or not state.finished or self._closed:
+            return
+        try:
+            self._begin(known)
+        except ModelError as error:
+            self._failed(known, str(error))
 
     def loaded(self, seconds: float, id_: str = "") -> bool:
         """Whether this model is there, or can't be had, within so many seconds; any model where none is named."""
@@ -146,6 +179,7 @@ class Models:
         Raises:
             ModelError: none is loaded, or it is another one.
         """
+        self._gauge.stop()
         running = self._taken(id_)
         try:
             engine: LLM = running.engine
@@ -155,8 +189,29 @@ class Models:
         finally:
             self._returned(running)
 
+    def measure(self) -> None:
+        """Measure in the background how fast the model is that runs, unless that is kept already, or a server runs it.
+
+        Whoever asks a question comes first: it is measured once nobody is being answered.
+        """
+        running = self._running
+        if running and not running.known.is_served:
+            self._gauge.start(running.engine, self._with(running.known))
+
+    def _is_idle(self, engine: Engine) -> bool | None:
+        """Whether no turn has this engine in hand; None once another one has taken its place, or all is over."""
+        with self._lock:
+            if self._closed or self._running is None or self._running.engine is not engine:
+                return None
+            return not self._running.turns
+
     def close(self) -> None:
-        """Unload what runs; calls under way fail. What is being loaded is unloaded as soon as it is there."""
+        """Unload what runs; calls under way fail. What is being loaded is unloaded as soon as it is there.
+
+        What has come of a model that is being fetched is kept for the next time.
+        """
+        self.fetching.stop()
+        self._gauge.stop()
         with self._lock:
             self._closed, running = True, self._running
         if running:
@@ -174,6 +229,7 @@ class Models:
             self.take_up(known, engine)
             with suppress(ModelError):  # it answers, though another one may at the next start
                 self.known.choose(known.id)
+            self.measure()
         finally:
             settled.set()
 

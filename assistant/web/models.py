@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import gradio as gr
 from pydantic import SecretStr, ValidationError
 
 from assistant.errors import ModelError, SettingsError
 from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.fetching import State
 from assistant.llm.known import AddedServer, KnownModel
-from assistant.llm.models import Models
-from assistant.llm.servers.meet import ANY, Found, on_this_computer
+from assistant.llm.load import AUTO
+from assistant.llm.models import Change, Models, Running
+from assistant.llm.rating import Rating, Verdict, rated
+from assistant.llm.servers.meet import Found, on_this_computer
 from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.settings import Settings
 from assistant.web import render
@@ -61,11 +64,12 @@ class Switcher:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueCard:
-    """A model of the catalogue, and whether it is on this computer."""
+    """A model of the catalogue, whether it is on this computer, and what it would be there, where that is rated."""
 
     entry: Entry
     known: KnownModel
     is_here: bool
+    rating: Rating | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +83,15 @@ class ServerCard:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What was found when the menu was opened: servers that were added, servers on this computer, and a test."""
+    """What was found when the menu was opened: how models are rated, servers that were added or found, and a test."""
 
+    ratings: Sequence[Rating] = ()
     servers: Sequence[ServerCard] = ()
     found: Sequence[Found] = ()
     problem: str = ""
     probed: Probed | None = None
     absence: str = ""
-    looked: bool = field(default=False)
+    looked: bool = False
 
 
 class ModelMenu:
@@ -97,7 +102,7 @@ class ModelMenu:
     def __init__(self, view: View, switcher: Switcher, settings: Settings) -> None:
         self._view, self._switcher, self._settings = view, switcher, settings
         self._models, self._known = switcher.models, switcher.models.known
-        self._piece = live("models", "see", "use", "take", "test", "connect", "remove")
+        self._piece = live("models", "see", "use", "take", "test", "connect", "remove", "halt")
 
     def place(self) -> None:
         """Place the menu."""
@@ -105,7 +110,7 @@ class ModelMenu:
 
     def wire(self, page: gr.Blocks) -> None:
         """Listen; the menu is there when the page opens, and servers are asked when it is looked at."""
-        for event in ("see", "use", "take", "test", "connect", "remove"):
+        for event in ("see", "use", "take", "test", "connect", "remove", "halt"):
             on_stream(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
         def show(request: gr.Request) -> Updates:
@@ -122,10 +127,16 @@ class ModelMenu:
     async def use(self, tab: Tab) -> AsyncIterator[Updates]:
         """Let another model answer, from the message on that is sent once it is loaded."""
         await asyncio.to_thread(self._switcher.to, tab.user, tab.text("model"))
-        around = await self._around(tab)
-        async for updates in self._follow(tab, around):
+        async for updates in self._follow(tab, await self._around(tab)):
             yield updates
-        yield self._outcome()
+        yield self._outcome(tab.text("model"))
+
+    async def halt(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Stop what is being fetched; what has come of it is kept for the next time."""
+        self._switcher.check(tab.user)
+        self._models.fetching.stop()
+        async for updates in self.see(tab):
+            yield updates
 
     async def take(self, tab: Tab) -> AsyncIterator[Updates]:
         """Let a model of a server that was found answer: it is added, and switched to."""
@@ -156,43 +167,62 @@ class ModelMenu:
         yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab))
 
     async def _follow(self, tab: Tab, around: Around) -> AsyncIterator[Updates]:
-        """The menu, each time that more of another model is loaded, until none is."""
+        """The menu, each time that more of another model is fetched or loaded, until none is."""
         while True:
-            change = self._models.change
+            seen = self._coming()
             yield await asyncio.to_thread(self._shown, tab.user, around)
-            while change is self._models.change and change and change.is_going_on:
+            while self._is_coming() and seen == self._coming():
                 await asyncio.sleep(PAUSE)
-            if change is self._models.change:
+            if seen == self._coming():
                 return
 
-    def _outcome(self) -> Updates:
-        change, running = self._models.change, self._models.running
-        if change and change.error:
-            return {self._view.pieces.notice: render.notice(change.error)}
-        return self._view.note(f"{running.name} answers from the next message on.") if running else {}
+    def _coming(self) -> tuple[State, Change | None, Running | None]:
+        return self._models.fetching.state, self._models.change, self._models.running
+
+    def _is_coming(self) -> bool:
+        state, change, running = self._coming()
+        begins = state.finished and not change and (running is None or running.known.id != state.name)
+        return state.under_way or begins or bool(change and change.is_going_on)
+
+    def _outcome(self, id_: str) -> Updates:
+        """What became of the wish to have this model answer; nothing where it was stopped."""
+        state, change, running = self._coming()
+        if error := (change.error if change else "") or state.error:
+            return {self._view.pieces.notice: render.notice(error)}
+        if running and running.known.id == id_:
+            return self._view.note(f"{running.name} answers from the next message on.")
+        return {}
 
     def _shown(self, user: str, around: Around) -> Updates:
-        catalogue = Catalogue.load()
-        cards = [
-            CatalogueCard(entry, known, catalogue.is_here(entry.name, self._settings))
-            for entry, known in self._known.catalogue()
-        ]
         html = render.render(
             "models",
             running=self._models.running,
             change=self._models.change,
-            cards=cards,
+            fetching=self._models.fetching.state,
+            cards=self._cards(around.ratings),
             around=around,
             may=self._switcher.may(user),
-            any_model=ANY,
         )
         return {self._piece: html}
 
     async def _around(self, tab: Tab, probed: Probed | None = None) -> Around:
         """The servers, all asked at once; nobody is asked for those who can't choose them."""
         if not self._switcher.may(tab.user):
-            return Around(looked=True)
+            return Around(await asyncio.to_thread(self._rated), looked=True)
         return await asyncio.to_thread(lambda: asyncio.run(self._asked(probed)))
+
+    def _rated(self) -> Sequence[Rating]:
+        running = self._models.running
+        return rated(self._settings, running.name if running else "")
+
+    def _cards(self, ratings: Sequence[Rating]) -> list[CatalogueCard]:
+        """The catalogue's models: the best for this computer first, then what fits, then the others."""
+        catalogue, rating = Catalogue.load(), {one.entry.name: one for one in ratings}
+        cards = [
+            CatalogueCard(entry, known, catalogue.is_here(entry.name, self._settings), rating.get(entry.name))
+            for entry, known in self._known.catalogue()
+        ]
+        return sorted(cards, key=_place)
 
     async def _asked(self, probed: Probed | None) -> Around:
         added, problem = list[KnownModel](), ""
@@ -205,12 +235,21 @@ class ModelMenu:
         running = self._models.running
         now = [running.known] if running and running.known.is_served else []
         asked = [*added, *own, *now]
-        reasons, found = await asyncio.gather(absences([one.llm for one in asked]), on_this_computer())
+        reasons, found, ratings = await asyncio.gather(
+            absences([one.llm for one in asked]), on_this_computer(), asyncio.to_thread(self._rated)
+        )
         cards = [
             ServerCard(known, absence, known in added)
             for known, absence in zip(added + own, reasons[: len(added) + len(own)], strict=True)
         ]
-        return Around(cards, _new(found, asked), problem, probed, reasons[-1] if now else "", looked=True)
+        absence = reasons[-1] if now else ""
+        return Around(ratings, cards, _new(found, asked), problem, probed, absence, looked=True)
+
+
+def _place(card: CatalogueCard) -> tuple[bool, int]:
+    """Where a model stands in the menu."""
+    verdicts = list(Verdict)
+    return not (card.rating and card.rating.best), verdicts.index(card.rating.verdict) if card.rating else len(verdicts)
 
 
 def _new(found: Sequence[Found], asked: Sequence[KnownModel]) -> list[Found]:
@@ -235,7 +274,7 @@ def _server(tab: Tab) -> AddedServer:
     try:
         return AddedServer(
             address=tab.text("address"),
-            model=tab.text("model").strip() or ANY,
+            model=tab.text("model").strip() or AUTO,
             key=SecretStr(tab.text("key").strip()),
             context=int(context) if context else None,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from assistant.llm.catalogue import Catalogue
 from assistant.llm.known import AddedServer
 from assistant.web import models as menu
 from assistant.web.server import serve
@@ -22,12 +23,13 @@ USUAL, SMALL = "qwen2.5-coder-1.5b-instruct", "smollm2-135m"
 
 @pytest.fixture(autouse=True)
 def _anew(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No server of this computer is found, and afterwards the usual model answers and none is added."""
+    """All of the catalogue counts as fetched, no server of this computer is found; afterwards none is added."""
 
     async def nothing() -> list[object]:
         return []
 
     monkeypatch.setattr(menu, "on_this_computer", nothing)
+    monkeypatch.setattr(Catalogue, "is_here", lambda *_: True)
     yield
     models = site.house.models
     site.script.loads.set()

@@ -40,7 +40,7 @@ async def probe(llm: LLMSettings) -> Probed:
         async with asyncio.timeout(PATIENCE):
             listed = await wire.models()
             found = Probed((await kind_of(wire, listed)).KIND, tuple(str(one["id"]) for one in listed))
-            if llm.model == ANY and len(listed) > 1:
+            if llm.model in ANY and len(listed) > 1:
                 return _with_reason(found, f"It has {len(listed)} models; choose one of them.")
             typed = llm.context if "context" in llm.model_fields_set else None
             met = await meet(wire, llm.model, typed, llm.context)

@@ -210,7 +210,8 @@ class Wire:
 
     def _strange(self) -> ModelError:
         return ModelError(
-            f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does; correct its address (llm.server)."
+            f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does; correct its address"
+            " (llm.server)."
         )
 
     def _clean(self, said: str) -> str:
