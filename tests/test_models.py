@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -17,12 +17,17 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import ModelError
+from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.gauge import Gauge
 from assistant.llm.known import FILE, AddedServer, KnownModels
+from assistant.llm.measured import is_measured, speeds
 from assistant.llm.models import Models
+from assistant.llm.sources import Hub
 from assistant.llm.speed import Clocked, Speed
 from assistant.protocols import Engine, Progress, silent
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Message, Options
+from tests.hub import StandInHub, stand_in_hub
 from tests.scripted import ScriptedLLM
 from tests.servers import KEY, StandIn, lm_studio, plain, vllm
 
@@ -192,6 +197,115 @@ def test_a_server_that_is_down_at_the_start_is_met_with_the_next_turn(tmp_path: 
         models.close()
 
 
+class Paced(ScriptedLLM):
+    """Waits before each word of its replies; counts them, and those that were stopped."""
+
+    asked_for = stopped = 0
+
+    def stream(self, messages: object, options: Options, stop: Event) -> Iterator[Completion]:
+        self.asked_for += 1
+        yield Completion("", 9, read=4)
+        for n in range(1, 12):
+            if stop.wait(0.01):
+                self.stopped += 1
+                return
+            yield Completion("word " * n, 9, n, finish="stop" if n == 11 else "")
+
+
+# --- what is fetched first, and measured afterwards ---------------------------------------------------------------
+
+CHAT = Entry(
+    name="chat", kind="gguf", template="in it", listed_size=300_000, hub=Hub(repo="someone/chat", file="chat.gguf")
+)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInHub]:
+    """A hub that has "chat", the only model of the catalogue."""
+    listed = Catalogue([CHAT])
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: listed))
+    with stand_in_hub({"someone/chat/chat.gguf": b"GGUF" + bytes(300_000)}, monkeypatch) as running:
+        yield running
+
+
+def online(folder: Path) -> Settings:
+    return Settings(data_dir=folder, llm=LLMSettings(backend="llama.cpp"))
+
+
+def test_a_model_that_is_not_here_is_fetched_and_then_used(tmp_path: Path, loads: Loads, hub: StandInHub) -> None:
+    models = Models(online(tmp_path), loads)
+    hub.pause = 0.02
+    models.switch("chat")
+    until(lambda: models.fetching.state.done > 0)
+    assert models.running is None
+    until(lambda: models.running)
+    assert models.running
+    assert (models.running.known.id, models.running.known.llm.model) == ("chat", "chat")
+    assert Catalogue.load().is_here("chat", online(tmp_path))
+    models.close()
+
+
+@pytest.mark.parametrize("end", [lambda models: models.fetching.stop(), Models.close])
+def test_a_fetch_that_is_stopped_or_outlived_switches_nothing(
+    tmp_path: Path, loads: Loads, hub: StandInHub, end: Callable[[Models], None]
+) -> None:
+    models = Models(online(tmp_path), loads)
+    hub.pause = 0.1
+    models.switch("chat")
+    until(lambda: models.fetching.state.done > 0)
+    end(models)
+    assert models.fetching.wait(5)
+    assert not models.fetching.state.under_way
+    assert (models.running, models.change, loads.made) == (None, None, [])
+    models.close()
+
+
+def test_a_fetch_that_fails_is_told_and_what_runs_goes_on(tmp_path: Path, loads: Loads, hub: StandInHub) -> None:
+    models = Models(online(tmp_path), loads)
+    hub.status = 404
+    models.switch("chat")
+    assert models.fetching.wait(20)
+    assert "could not be had" in models.fetching.state.error
+    assert loads.made == []
+    models.close()
+
+
+def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
+    turns = [True]
+    gauge = Gauge(settings, lambda _: not turns, quiet=0.01)
+    engine = Paced(name="paced")
+    gauge.start(engine, settings)
+    time.sleep(0.3)
+    assert not is_measured(engine, settings)
+    turns.clear()
+    until(lambda: is_measured(engine, settings))
+    [kept] = speeds(settings)
+    assert kept.written > 40
+    asked = engine.asked_for
+    gauge.start(engine, settings)
+    time.sleep(0.2)
+    assert engine.asked_for == asked
+
+
+def test_a_turn_that_begins_stops_a_measurement_which_is_begun_anew(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
+    gauge, engine = Gauge(settings, lambda _: True, quiet=0.01), Paced(name="paced")
+    gauge.start(engine, settings)
+    until(lambda: engine.asked_for)
+    gauge.stop()
+    until(lambda: engine.stopped)
+    until(lambda: is_measured(engine, settings))
+
+
+def test_an_engine_that_was_replaced_is_not_measured(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
+    engine = Paced(name="paced")
+    Gauge(settings, lambda _: None, quiet=0.01).start(engine, settings)
+    time.sleep(0.2)
+    assert engine.asked_for == 0
+
+
 # --- what is known -------------------------------------------------------------------------------------------------
 
 
@@ -272,16 +386,6 @@ def test_what_the_settings_name_can_be_switched_back_to(tmp_path: Path) -> None:
 
 
 # --- how fast ------------------------------------------------------------------------------------------------------
-
-
-class Paced(ScriptedLLM):
-    """Waits before each word of its replies."""
-
-    def stream(self, messages: object, options: Options, stop: Event):
-        yield Completion("", 9, read=4)
-        for n in range(1, 12):
-            time.sleep(0.01)
-            yield Completion("word " * n, 9, n, finish="stop" if n == 11 else "")
 
 
 def test_the_pace_of_replies_is_told_without_the_readers_own_time() -> None:

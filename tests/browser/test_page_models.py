@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from assistant.llm.catalogue import Catalogue
+from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.known import AddedServer
+from assistant.llm.sources import Hub
 from assistant.web import models as menu
 from assistant.web.server import serve
 from tests.browser.conftest import PHONE, Site, opened, tab
 from tests.browser.fake import Loaded, Script, house
+from tests.hub import stand_in_hub
 from tests.servers import KEY, StandIn, lm_studio, plain
 
 DIET = "What is a good diet?"
@@ -231,6 +233,33 @@ def test_who_may_not_choose_sees_what_answers_and_nothing_of_servers(browser: Br
     assert built.models.change is None
     context.close()
     served.close()
+
+
+def test_a_model_of_the_catalogue_is_fetched_with_a_bar_stopped_and_then_used(
+    page: Page, site: Site, monkeypatch: pytest.MonkeyPatch, ask
+) -> None:
+    chat = Entry(
+        name="chat", kind="gguf", template="in it", parameters=1.0, listed_size=300_000, about="small and quick",
+        hub=Hub(repo="someone/chat", file="chat.gguf"),
+    )  # fmt: skip
+    listed = Catalogue([*Catalogue.load().entries, chat])
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: listed))
+    monkeypatch.setattr(Catalogue, "is_here", lambda _self, name, _: name != "chat")
+    with stand_in_hub({"someone/chat/chat.gguf": b"GGUF" + bytes(300_000)}, monkeypatch) as hub:
+        hub.pause = 0.2
+        tab(page, "Model")
+        expect(card(page, "chat").last).to_contain_text("of memory")
+        page.get_by_role("button", name="Fetch and use chat").click()
+        expect(page.get_by_role("progressbar", name="Fetching chat")).to_be_visible()
+        expect(page.locator("#models .stage")).to_contain_text("%")
+        page.get_by_role("button", name="Stop fetching").click()
+        expect(page.locator("#models .stage")).to_have_count(0)
+        assert site.house.models.running.name != "chat"
+        hub.pause = 0
+        page.get_by_role("button", name="Fetch and use chat").click()
+        expect(page.locator("#notice")).to_contain_text("chat answers from the next message on.")
+    ask(page, DIET)
+    expect(answered_by(page)).to_have_text("chat")
 
 
 def test_a_token_is_shown_once_lets_its_holder_in_and_is_revoked(page: Page, site: Site) -> None:
