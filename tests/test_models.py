@@ -264,8 +264,10 @@ def test_a_fetch_that_fails_is_told_and_what_runs_goes_on(tmp_path: Path, loads:
     models = Models(online(tmp_path), loads)
     hub.status = 404
     models.switch("chat")
-    assert models.fetching.wait(20)
-    assert "could not be had" in models.fetching.state.error
+    until(lambda: models.change and models.change.error)
+    assert models.change
+    assert "could not be had" in models.change.error
+    assert not models.is_changing
     assert loads.made == []
     models.close()
 

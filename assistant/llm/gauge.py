@@ -42,3 +42,5 @@ class Gauge:
                     return
         except ModelError as error:
             _LOG.info("the speed of %s is not known: %s", engine.name, error)
+        except Exception:  # noqa: BLE001 - answers don't depend on it
+            _LOG.exception("measuring %s failed", engine.name)

@@ -22,6 +22,8 @@ from assistant.settings import Settings
 from assistant.types import Wait
 
 _LOG = logging.getLogger(__name__)
+# Seconds that a fetch which was stopped may take to end.
+_PATIENCE = 10.0
 LOADING = "Sequitur is still loading; try again in a moment."
 
 Load = Callable[[Settings, Progress], Engine]
@@ -82,6 +84,8 @@ class Models:
         self._change: Change | None = None
         self._lock, self._settled = Lock(), Event()
         self._closed = False
+        self._awaited = ""
+        self._fetcher: Thread | None = None
         self._secret = secrets.token_bytes(16)
         self._gauge = Gauge(settings, self._is_idle)
         self.notice = ""
@@ -95,6 +99,11 @@ class Models:
     def change(self) -> Change | None:
         """What is being loaded to take its place, or could not be; None where the last one was."""
         return self._change
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether another model is being fetched or loaded to take its place."""
+        return bool(self._awaited) or bool(self._change and self._change.is_going_on)
 
     def open(self, starting: KnownModel, progress: Progress) -> None:
         """Load the model to start with, or what runs instead of it, which `notice` then tells.
@@ -126,11 +135,19 @@ class Models:
         """
         known = self.known.find(id_)
         if self._is_missing(known):
-            self._check_idle()
-            self.fetching.start(known.id)
-            Thread(target=self._once_fetched, args=(known,), name="model to come", daemon=True).start()
+            self._fetch(known)
         else:
             self._begin(known)
+
+    def _fetch(self, known: KnownModel) -> None:
+        self._check_idle()
+        if self._fetcher and not self.fetching.state.under_way:
+            self._fetcher.join(_PATIENCE)  # one that was stopped comes to its end
+        self.fetching.start(known.id)
+        if not self._awaited:
+            self._change, self._awaited = None, known.id
+            self._fetcher = Thread(target=self._once_fetched, args=(known,), name="model to come", daemon=True)
+            self._fetcher.start()
 
     def _begin(self, known: KnownModel) -> None:
         self._check_idle()
@@ -154,12 +171,15 @@ class Models:
     def _once_fetched(self, known: KnownModel) -> None:
         self.fetching.wait()
         state = self.fetching.state
-        if state.name != known.id or not state.finished or self._closed:
-            return
         try:
-            self._begin(known)
+            if state.name == known.id and state.error:
+                self._failed(known, state.error)
+            elif state.name == known.id and state.finished and not self._closed:
+                self._begin(known)
         except ModelError as error:
             self._failed(known, str(error))
+        finally:
+            self._awaited = ""
 
     def loaded(self, seconds: float, id_: str = "") -> bool:
         """Whether this model is there, or can't be had, within so many seconds; any model where none is named."""

@@ -171,24 +171,19 @@ class ModelMenu:
         while True:
             seen = self._coming()
             yield await asyncio.to_thread(self._shown, tab.user, around)
-            while self._is_coming() and seen == self._coming():
+            while self._models.is_changing and seen == self._coming():
                 await asyncio.sleep(PAUSE)
-            if seen == self._coming():
+            if seen == self._coming() and not self._models.is_changing:
                 return
 
     def _coming(self) -> tuple[State, Change | None, Running | None]:
         return self._models.fetching.state, self._models.change, self._models.running
 
-    def _is_coming(self) -> bool:
-        state, change, running = self._coming()
-        begins = state.finished and not change and (running is None or running.known.id != state.name)
-        return state.under_way or begins or bool(change and change.is_going_on)
-
     def _outcome(self, id_: str) -> Updates:
         """What became of the wish to have this model answer; nothing where it was stopped."""
-        state, change, running = self._coming()
-        if error := (change.error if change else "") or state.error:
-            return {self._view.pieces.notice: render.notice(error)}
+        change, running = self._models.change, self._models.running
+        if change and change.error:
+            return {self._view.pieces.notice: render.notice(change.error)}
         if running and running.known.id == id_:
             return self._view.note(f"{running.name} answers from the next message on.")
         return {}

@@ -30,10 +30,13 @@ from assistant.types import (
     Candidate,
     Choices,
     Citation,
+    Completion,
     Confidence,
     Digest,
     Fact,
     FactOffer,
+    Messages,
+    Options,
     Passage,
     Query,
     RankedFact,
@@ -152,6 +155,11 @@ class Named(ScriptedLLM):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        for n in range(1, 9):
+            stop.wait(0.001)
+            yield Completion("word " * n, 9, n, finish="stop" if n == 8 else "")
 
     def close(self) -> None:
         """Nothing is loaded."""
