@@ -19,7 +19,6 @@ from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.load import AUTO, BY_PIP, SERVER
 from assistant.llm.processor import sees_gpu
 from assistant.llm.servers.address import root_of
-from assistant.llm.servers.meet import ANY
 from assistant.settings import LLMSettings, Settings
 
 FILE = "models.json"
@@ -119,6 +118,16 @@ class KnownModels:
                 return known
         return asked
 
+    def settings(self, known: KnownModel) -> Settings:
+        """The settings that load this model. Takes seconds: torch is asked whether there is a GPU.
+
+        Where there is none, what comes by pip is run by what suits it best, which its alias stands for.
+        """
+        llm, listed = known.llm, Catalogue.load().known(known.id)
+        if listed and BY_PIP in listed.aliases and not sees_gpu():
+            llm = llm.model_copy(update={"model": BY_PIP})
+        return self._settings.model_copy(update={"llm": llm})
+
     def find(self, id_: str) -> KnownModel:
         """The model of this id, with the key that was added for it.
 
@@ -199,9 +208,7 @@ class KnownModels:
         return added if own.id in elsewhere else [*added, own]
 
     def _of_catalogue(self, entry: Entry) -> KnownModel:
-        # the usual model is run by what suits it best here, which is told by its alias
-        usual = BY_PIP in entry.aliases and not sees_gpu()
-        llm = self._llm(model=BY_PIP if usual else entry.name)
+        llm = self._llm(model=entry.name)
         return KnownModel(id=entry.name, title=entry.name, about=entry.about, llm=llm)
 
     def _llm(self, **naming: object) -> LLMSettings:
@@ -240,7 +247,7 @@ class KnownModels:
 
 def _served(llm: LLMSettings) -> KnownModel:
     place = llm.server.partition("://")[2] or llm.server
-    title = place if llm.model in ANY else llm.model
+    title = place if llm.model in {AUTO, BY_PIP} else llm.model
     return KnownModel(id=f"{llm.server} {llm.model}", title=title, about=f"server at {place}", llm=llm)
 
 

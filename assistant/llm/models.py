@@ -113,7 +113,7 @@ class Models:
         """
         from assistant.llm.load import load_or_fall_back  # noqa: PLC0415 - backends are imported to choose one
 
-        engine = load_or_fall_back(self._with(starting), progress, self._tell)
+        engine = load_or_fall_back(self.known.settings(starting), progress, self._tell)
         self.take_up(self.known.answering(engine.name, starting), engine)
 
     def take_up(self, known: KnownModel, engine: Engine) -> None:
@@ -216,7 +216,7 @@ class Models:
         """
         running = self._running
         if running and not running.known.is_served:
-            self._gauge.start(running.engine, self._with(running.known))
+            self._gauge.start(running.engine, self.known.settings(running.known))
 
     def _is_idle(self, engine: Engine) -> bool | None:
         """Whether no turn has this engine in hand; None once another one has taken its place, or all is over."""
@@ -239,7 +239,7 @@ class Models:
 
     def _switch(self, known: KnownModel, settled: Event) -> None:
         try:
-            engine = self._load(self._with(known), self._progress)
+            engine = self._load(self.known.settings(known), self._progress)
         except ModelError as error:
             self._failed(known, str(error))
         except Exception as error:  # noqa: BLE001 - what runs goes on, and the log has the details
@@ -285,9 +285,6 @@ class Models:
         with self._lock:
             if self._change and total:
                 self._change = replace(self._change, fraction=done / total)
-
-    def _with(self, known: KnownModel) -> Settings:
-        return self._settings.model_copy(update={"llm": known.llm})
 
     def _salt(self, user: str) -> str:
         """What tells this user's prompts from others', and nobody's name; another one after the next start."""
