@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,6 @@ from threading import Event
 from time import perf_counter
 from typing import Annotated, Any, get_args
 
-import psutil
 import typer
 from rich.table import Table
 
@@ -25,6 +23,7 @@ from assistant.commands.ending import at_end
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import load
+from assistant.llm.processor import description
 from assistant.protocols import LLM, silent
 from assistant.settings import Backend, Quantisation, Settings
 from assistant.types import Message, Messages, Options
@@ -152,7 +151,7 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         model=loaded.name,
         backend=backend,
         quantisation=quantisation if backend == "transformers" else "in the file",
-        device=_device(backend),
+        device=description(backend),
         load_seconds=load_seconds,
         memory_gib=(held_bytes() - before + _gpu_bytes()) / _GIB,
         read=loaded.count(_prompt(0)) / median(read),
@@ -225,13 +224,6 @@ def _several(
 
 def _gpu_bytes() -> int:
     return int(_with_torch(lambda torch: torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0))
-
-
-def _device(backend: Backend) -> str:
-    cpu = f"{psutil.cpu_count()} x {platform.processor() or platform.machine()}"
-    if backend != "transformers":
-        return cpu
-    return str(_with_torch(lambda torch: torch.cuda.get_device_name() if torch.cuda.is_available() else cpu))
 
 
 def _copy_speed(backend: Backend) -> float:

@@ -474,6 +474,7 @@ class TestWrong:
         engine, _ = met(plain(says, models=("small", "large")), model="huge")
         with pytest.raises(ModelError, match=r"has no model 'huge'; set llm.model to one of its own: it has small, la"):
             engine.meet()
+        assert {written(met(plain(says), model=name)[0]) for name in ("auto", "default", "small")} == {REPLY}
         engine, _ = met(plain(says, models=("small", "large")))
         with pytest.raises(ModelError, match=r"Which model .* set llm.model: it has small, large"):
             engine.meet()

@@ -40,7 +40,7 @@ class Server:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
         self._wire = Wire(settings.server, settings.key.get_secret_value(), settings.first_word_seconds)
-        self.name = self._wire.root if settings.model == ANY else settings.model
+        self.name = self._wire.root if settings.model in ANY else settings.model
         self.context, self.can_score = settings.context, False
         self._queue = FairQueue(settings.slots)
         self._met: OpenAICompatible | None = None
