@@ -42,7 +42,7 @@ COMMANDS = {
     ),
     "models": (
         "assistant.commands.models:app",
-        "Rate, measure, list, fetch and verify the models that Sequitur knows.",
+        "Show which models this computer runs; with a command: list, fetch, measure or verify them.",
     ),
     "facts": ("assistant.commands.facts:app", "What the assistant knows about you."),
     "users": (

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
@@ -19,7 +19,7 @@ from assistant.llm.measured import measured as measure_engine
 from assistant.llm.rating import Rating, rated
 from assistant.settings import Settings
 
-app = typer.Typer(help="Rate, measure, list, fetch and verify the models that Sequitur knows.")
+app = typer.Typer()
 _GB = 1e9
 
 
@@ -49,7 +49,7 @@ def measure(
     speed = measure_engine(engine, settings, Event())
     if speed:
         out.print(_told(speed), soft_wrap=True, highlight=False, markup=False)
-        _show_ratings(settings)
+        _show_ratings(settings, engine.name)
 
 
 @app.command("list")
@@ -104,14 +104,14 @@ def verify(
         out.print("No model has been fetched yet.")
 
 
-def _show_ratings(settings: Settings) -> None:
-    ratings = rated(settings)
-    table = Table("name", "size", "memory", "a turn", "on this computer", "here", "licence", box=None)
+def _show_ratings(settings: Settings, running: str = "") -> None:
+    ratings = rated(settings, running)
+    table = Table(Column("name", no_wrap=True), "size", "memory", "a turn", "on this computer", "here", box=None)
     for one in ratings:
         verdict = f"{one.verdict}, the best" if one.best else str(one.verdict)
         turn = "not known" if one.seconds is None else f"{one.seconds:.0f} s"
         needs, here = f"{one.needs / _GB:.1f} GB", "yes" if one.here else "no"
-        table.add_row(_names(one.entry), _size(one.entry), needs, turn, verdict, here, one.entry.licence)
+        table.add_row(_names(one.entry), _size(one.entry), needs, turn, verdict, here)
     out.print(table)
     out.print(_advice(ratings, settings), soft_wrap=True, highlight=False, markup=False)
 
