@@ -87,18 +87,23 @@ def llm(
     if every:
         # a server is somebody else's machine, and is asked only where one is set
         engines = [one for one in get_args(Backend) if one != "server" or settings.llm.server]
-        costs = [_measured_apart(model, one, quantisation, settings_file, data_dir) for one in engines]
+        costs = [measured_apart(model, one, quantisation, settings_file, data_dir) for one in engines]
     else:
         costs = [asdict(measure(model, backend, quantisation, settings))]
-    table = Table(show_header=False, box=None)
-    for name in costs[0]:
-        table.add_row(name.replace("_", " "), *(_shown(cost[name]) for cost in costs))
-    out.print(table)
+    out.print(table_of(costs))
     if every:
         out.print(fastest(costs))
     if into:
         with writing(into), (into / "llm.jsonl").open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(cost) + "\n" for cost in costs)
+
+
+def table_of(costs: Sequence[Mapping[str, Any]]) -> Table:
+    """The costs side by side, a line a measure."""
+    table = Table(show_header=False, box=None)
+    for name in costs[0]:
+        table.add_row(name.replace("_", " "), *(_shown(cost[name]) for cost in costs))
+    return table
 
 
 def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
@@ -112,10 +117,14 @@ def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
     return f"Fastest here: {chat['backend']} for chat, {many['backend']} for evaluation."
 
 
-def _measured_apart(
+def measured_apart(
     model: str, backend: str, quantisation: str, settings_file: Path | None, data_dir: Path | None
 ) -> dict[str, Any]:
-    """The costs of one engine, measured in a process of its own, so that no other engine's memory counts."""
+    """The costs of one engine, measured in a process of its own, so that no other engine's memory counts.
+
+    Raises:
+        ModelError: they could not be measured; the message ends with what that process said.
+    """
     with TemporaryDirectory() as folder:
         options = {"--model": model, "--backend": backend, "--quantisation": quantisation, "--out": folder,
                    "--settings": settings_file, "--data-dir": data_dir}  # fmt: skip
