@@ -43,6 +43,7 @@ from tests.servers import (
     event,
     llama_server,
     lm_studio,
+    misbehaving,
     ollama,
     plain,
     streamed,
@@ -398,7 +399,41 @@ def refusing(*statuses: int, header: str = "") -> Answer:
     return answer
 
 
+NO_ROOM = Reply({"error": {"message": "no room"}}, 500, retry_after="0")
+BUSY = Reply({"error": {"message": "busy"}}, 429, retry_after="0")
+MISDEEDS = {
+    "slow": [Reply(parts=[4, *streamed(REPLY)])],
+    "silent": [Reply(parts=[delta(content="Oat"), 4])],
+    "cut off": [Reply(parts=[delta(content="Oat"), None])],
+    "failing": [NO_ROOM] * 4,
+    "busy": [BUSY] * 4,
+    "no JSON": [Reply(parts=["data: {nonsense\n\n"])],
+    "a page": [Reply("<html>Hello</html>")],
+    "no choices": [Reply(parts=[event(choices=[]), "data: [DONE]\n\n"])],
+    "other model": [Reply({"error": {"message": "The model `small` does not exist", "code": "model_not_found"}}, 404)],
+    "key refused": [Reply({"error": {"message": "Incorrect API key provided"}}, 401)],
+}
+
+
 class TestWrong:
+    @pytest.mark.parametrize("misdeed", MISDEEDS)
+    def test_a_misdeed_fails_the_turn_with_a_sentence_and_the_next_message_is_answered(
+        self, met: Met, parts: Parts, misdeed: str
+    ) -> None:
+        engine, there = met(plain(says), first_word_seconds=2, between_seconds=2)
+        engine.meet()
+        there.answers = misbehaving(says, *MISDEEDS[misdeed])
+        asked = Turn(QUESTION, choices=ALONE)
+        *_, failed = flow.run(asked, replace(parts, llm=engine), Event())
+        assert failed.status == "failed"
+        assert there.address in failed.error
+        assert failed.error.endswith(".")
+        assert "\n" not in failed.error
+        *_, turn = flow.run(asked, replace(parts, llm=engine), Event())
+        assert (turn.status, turn.error) == ("done", "")
+        assert turn.answer
+        assert REPLY.removesuffix(".") in turn.answer.text
+
     @pytest.mark.parametrize("statuses", [(429,), (500, 503)])
     def test_a_refusal_before_the_first_byte_is_tried_again(self, met: Met, statuses: tuple[int, ...]) -> None:
         engine, there = met(plain(says))

@@ -18,6 +18,7 @@ from assistant.judges.support.trained import claimed
 from assistant.protocols import silent
 from assistant.training.support import edits
 from assistant.training.support.edits import WRONG, lightened, names, wronged
+from assistant.training.support.entailment import read_entailment
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, measured, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.statements import statement
@@ -288,6 +289,49 @@ def test_sets_that_cannot_be_used_are_told(data: Path, tmp_path: Path, file: str
         (tmp_path / file).write_bytes(gzip.compress(text.encode()))
     with pytest.raises(DataError, match=told):
         read(tmp_path, "train")
+
+
+# --- entailment sets ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    folder = tmp_path / "entailment"
+    folder.mkdir()
+    (folder / "a.csv").write_text('premise,hypothesis,label\n"A man, tall, runs.",A man runs.,entailment\nx,y,-\n')
+    (folder / "b.tsv").write_text("\ufeffPremise\tHypothesis\tLabel\nHe ran.\tHe swam.\tneutral\n", encoding="utf-8")
+    fact = {"claim": "It is old.", "evidence": "It is new.", "label": "REFUTES"}
+    (folder / "c.jsonl").write_text(json.dumps(fact) + "\n")
+    played = {
+        "text": "Filming was late.", "wikipedia_page": "Gandhi", "label": "SUPPORTS",
+        "gold_evidence": [{"text": "It began late."}],
+        "retrieved_evidence": [{"text": "It won."}, {"text": "It began late."}],
+    }  # fmt: skip
+    (folder / "d.jsonl").write_text(json.dumps(played) + "\n")
+    return folder
+
+
+def test_entailment_sets_are_read_as_published(sets: Path) -> None:
+    first, *others, last = read_entailment(sets, 0)
+    assert first == Labelled("A man runs.", "A man, tall, runs.", TRUE)
+    assert others == [Labelled("He swam.", "He ran.", FALSE), Labelled("It is old.", "It is new.", FALSE)]
+    shown = {read_entailment(sets, seed)[-1].second for seed in range(20)}
+    assert shown == {"Gandhi: It began late.", "Gandhi: It began late. It won.", "Gandhi: It won. It began late."}
+    assert (last.first, last.label) == ("Filming was late.", TRUE)
+
+
+def test_a_folder_without_entailment_sets_adds_nothing(tmp_path: Path) -> None:
+    assert read_entailment(tmp_path / "nowhere", 0) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("e.csv", "premise,label\nx,entailment\n"), ("e.jsonl", '{"claim": "x", "label": "SUPPORTS"}\n')],
+)
+def test_a_set_that_lacks_a_column_is_told_with_its_line(sets: Path, name: str, text: str) -> None:
+    (sets / name).write_text(text)
+    with pytest.raises(DataError, match=rf"{name}.*is no entailment pair"):
+        read_entailment(sets, 0)
 
 
 # --- the training ------------------------------------------------------------------------------------------------

@@ -20,7 +20,9 @@ from assistant.experiment.datasets import sample
 from assistant.judges.pair_model import Curve
 from assistant.judges.support.trained import Support
 from assistant.protocols import Progress
-from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
+from assistant.training.support.entailment import FOLDER as ENTAILMENT
+from assistant.training.support.entailment import read_entailment
+from assistant.training.support.pairs import FALSE, TRUE, Material, fold, make, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.written import NAMES, written
 from assistant.training.support.written import pairs as written_pairs
@@ -34,6 +36,8 @@ WATCHED, FITTED = 500, 2000
 _STEPS = 200
 # How often each pair that was written by hand is learned.
 TIMES = 3
+# One in so many texts of the entailment sets is for development, with all that is claimed of it.
+_FOLDS = 20
 
 
 def train(
@@ -44,7 +48,8 @@ def train(
     `hand` holds pairs labelled by hand, as `evaluate support` reads them: the threshold is chosen on their split "dev"
     as well.
 
-    Pairs that were written for it are up to a third of all; the others are the recipe's.
+    Pairs that were written for it are up to a third of `count`; the others are the recipe's. Where the data has
+    entailment sets, all their pairs are learned besides.
 
     Raises:
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
@@ -52,9 +57,13 @@ def train(
     """
     made, own = _made(folder, data, plan.seed, count), TIMES * _whole(written_pairs(written("train"), plan.seed), plan)
     own = sample(own, min(len(own), count // 3), plan.seed)
+    entailed = _whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
     pairs = own + sample(_whole(made["train"], plan), count - len(own), plan.seed)
+    pairs += [one for one in entailed if fold(one.second, _FOLDS)]
     dev = sample(made["dev"], FITTED, plan.seed)
     watched = [Labelled(one.first, one.second, float(one.label == TRUE)) for one in _whole(dev, plan)[:WATCHED]]
+    apart = [one for one in entailed if not fold(one.second, _FOLDS)]
+    watched += sample(apart, min(len(apart), WATCHED), plan.seed)
     stages = PairTrainer(folder, plan, pairs, watched).run(progress)
     curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed))
     return {
