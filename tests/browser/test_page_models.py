@@ -248,7 +248,7 @@ def test_a_model_of_the_catalogue_is_fetched_with_a_bar_stopped_and_then_used(
     with stand_in_hub({"someone/chat/chat.gguf": b"GGUF" + bytes(300_000)}, monkeypatch) as hub:
         hub.pause = 0.2
         tab(page, "Model")
-        expect(card(page, "chat").last).to_contain_text("of memory")
+        expect(page.locator("#model-chat")).to_contain_text("of memory")
         page.get_by_role("button", name="Fetch and use chat").click()
         expect(page.get_by_role("progressbar", name="Fetching chat")).to_be_visible()
         expect(page.locator("#models .stage")).to_contain_text("%")
