@@ -40,7 +40,10 @@ COMMANDS = {
         "assistant.commands.ikat:index",
         "Cut ClueWeb22 into the passages of TREC iKAT and index them, so that `ikat --index` can search them.",
     ),
-    "models": ("assistant.commands.models:app", "List, fetch and verify the models that Sequitur knows."),
+    "models": (
+        "assistant.commands.models:app",
+        "Show which models this computer runs; with a command: list, fetch, measure or verify them.",
+    ),
     "facts": ("assistant.commands.facts:app", "What the assistant knows about you."),
     "users": (
         "assistant.commands.users:app",

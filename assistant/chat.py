@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from threading import Event
 from time import monotonic
@@ -44,16 +45,16 @@ class Source(Protocol):
         """The settings that the parts are made by."""
         ...
 
-    def loaded(self, seconds: float) -> bool:
-        """Whether loading has ended, well or not, within so many seconds."""
+    def loaded(self, seconds: float, model: str = "") -> bool:
+        """Whether loading has ended, well or not, within so many seconds, also that of a `model` that was chosen."""
         ...
 
     def waiting(self) -> Wait:
         """What is being loaded, and how far that is."""
         ...
 
-    def parts(self, user: str, choices: Choices) -> Parts:
-        """The parts for a turn of `user`.
+    def lent(self, user: str, choices: Choices, model: str = "") -> AbstractContextManager[Parts]:
+        """The parts for a turn of `user`, for as long as it runs; `model` is the id of the one that must write it.
 
         Raises:
             SequiturError: they can't be had.
@@ -94,8 +95,12 @@ class Chat:
         """
         return self._once_ready(user, self._knowing(user, Turn(utterance, tuple(history), choices=choices)), stop)
 
-    def again(self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event) -> Iterator[Turn]:
+    def again(
+        self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event, model: str = ""
+    ) -> Iterator[Turn]:
         """Answer an earlier utterance anew, as if what followed had not been said; what followed stays as it is.
+
+        Where a `model` is named, no other answers: it is waited for while it is loaded.
 
         The new reply is a version of the old one. It is shown instead once it is done, or stopped with something
         written; one that fails, or is stopped before that, leaves the old one where it is.
@@ -103,7 +108,7 @@ class Chat:
         talk, place = self._find(user, conversation, turn_id)
         where = Place(user, conversation, Version(turn_id))
         turn = self._new(where, talk.turns[place].utterance, talk.turns[:place], choices)
-        for turn in self._run(where, turn, stop):
+        for turn in self._run(where, replace(turn, model=model), stop):
             yield turn
         if not _written(turn):
             self._conversations.discard(user, conversation, turn.id)
@@ -129,7 +134,7 @@ class Chat:
         fresh, found = self._new(Place(user, conversation), asked.utterance, earlier, choices), None
         for side, strategy in enumerate(strategies, start=1):
             where, way = Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
-            turn = replace((found or fresh), id=new_id(), created=now(), choices=way)
+            turn = replace((found or fresh), id=new_id(), created=now(), choices=way, model="")
             for turn in self._run(where, turn, stop):
                 if turn.step == "answer" and not found:
                     found = turn
@@ -181,7 +186,7 @@ class Chat:
     def _once_ready(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
         """The turn as it grows, once there is something to answer it with; facts told meanwhile are known to it."""
         waited = False
-        for wait in self._waits(user, stop):
+        for wait in self._waits(user, stop, turn.model):
             if not waited:
                 accepted = flow.accepted(turn.utterance, self._source.settings.turn.utterance_chars)
                 turn, waited = replace(turn, utterance=accepted, step="load"), True
@@ -195,10 +200,10 @@ class Chat:
             user, turn.with_event("documents_missing") if self.arrivals.wait(user) else turn, stop
         )
 
-    def _waits(self, user: str, stop: Event) -> Iterator[Wait]:
+    def _waits(self, user: str, stop: Event, model: str) -> Iterator[Wait]:
         """What a message of this user waits for, each time that this changes, until it need not wait any longer."""
         told = None
-        while not stop.is_set() and not self._source.loaded(PAUSE if told else 0):
+        while not stop.is_set() and not self._source.loaded(PAUSE if told else 0, model):
             if (wait := self._source.waiting()) != told:
                 yield (told := wait)
         end = monotonic() + PATIENCE
@@ -208,7 +213,8 @@ class Chat:
             stop.wait(PAUSE)
 
     def _answered(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
-        return flow.run(turn, self._source.parts(user, turn.choices), stop)
+        with self._source.lent(user, turn.choices, turn.model) as parts:
+            yield from flow.run(turn, parts, stop)
 
     def _save(self, place: Place, turn: Turn) -> None:
         # what was said before is stored with the turns before: in each turn it would grow with their square

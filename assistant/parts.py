@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from assistant.errors import ModelError, SequiturError
+from assistant.llm.models import LOADING, Models
 from assistant.protocols import (
+    LLM,
     Embedder,
     Engine,
     EstimatorOf,
@@ -37,6 +39,7 @@ from ptkb.fields import fields_of
 if TYPE_CHECKING:
     from assistant.library.vectors import DenseShelves
     from assistant.llm.embedder import SentenceEmbedder
+    from assistant.llm.known import KnownModel
     from assistant.retrieve.dense import Encoder
 
 _LOG = logging.getLogger(__name__)
@@ -45,6 +48,7 @@ PATIENCE = 5.0
 GLANCE = 0.3
 # Seconds that the loading thread may keep the interpreter while others want it; 5 ms are usual.
 _TURN = 0.0005
+LANGUAGE_MODEL = "Language model"
 T = TypeVar("T")
 
 
@@ -59,20 +63,23 @@ class Stage:
 
 
 class Loader:
-    """Makes everything ready in the background, and hands out parts once it is."""
+    """Makes everything ready in the background, and hands out parts once it is.
 
-    def __init__(self, settings: Settings) -> None:
+    `starting` is the model to begin with, by default the one that the settings name.
+    """
+
+    def __init__(self, settings: Settings, starting: KnownModel | None = None) -> None:
         self.settings = settings
+        self.models = Models(settings)
+        self._starting = starting or self.models.known.named()
         self._stages: dict[str, Stage] = {}
         self._lock = Lock()
         self._finished = Event()
-        self._llm: Engine | None = None
         self._embedder: SentenceEmbedder | None = None
         self._estimator: EstimatorOf | None = None
         self._support: SupportJudgeOf | None = None
         self._suitability: SuitabilityJudge | None = None
         self._dense: DenseShelves | None = None
-        self._notice = ""
 
     @property
     def ready(self) -> bool:
@@ -81,13 +88,14 @@ class Loader:
 
     @property
     def error(self) -> str:
-        """The sentence that says why loading failed, or ""."""
-        return next((stage.error for stage in self.stages() if stage.error), "")
+        """The sentence that says why loading failed, or ""; another model that was chosen since makes up for one."""
+        made_up = LANGUAGE_MODEL if self.models.running else ""
+        return next((stage.error for stage in self.stages() if stage.error and stage.name != made_up), "")
 
     @property
     def notice(self) -> str:
         """What a person should know though everything works: why another model answers than the one asked for."""
-        return self._notice
+        return self.models.notice
 
     @property
     def embedder(self) -> Embedder | None:
@@ -105,16 +113,17 @@ class Loader:
 
     def close(self) -> None:
         """Unload the language model, if it is there; what is still being loaded is left to the end of the process."""
-        if self._llm is not None:
-            self._llm.close()
+        self.models.close()
 
-    def loaded(self, seconds: float) -> bool:
-        """Whether loading has ended, well or not, within so many seconds."""
-        return self._finished.wait(seconds)
+    def loaded(self, seconds: float, model: str = "") -> bool:
+        """Whether loading has ended, well or not, within so many seconds, also that of a `model` that was chosen."""
+        return self._finished.wait(seconds) and self.models.loaded(seconds, model)
 
     def waiting(self) -> Wait:
         """What is being loaded, and how far that is in percent."""
-        stage = next((one for one in self.stages() if not one.done), Stage(""))
+        stage = next((one for one in self.stages() if not one.done and not one.error), None)
+        if stage is None:
+            return self.models.waiting()
         if stage.fraction is None:
             return Wait("loading", stage.name)
         return Wait("loading", stage.name, int(100 * stage.fraction), 100)
@@ -131,19 +140,41 @@ class Loader:
         if self.error:
             raise ModelError(self.error)
 
-    def parts(self, user: str, choices: Choices) -> Parts:
-        """The parts for a turn of `user`, searching the library that `choices` names.
+    @contextmanager
+    def lent(self, user: str, choices: Choices, model: str = "") -> Iterator[Parts]:
+        """The parts for a turn of `user`, which keeps its language model to the end, whatever is switched to meanwhile.
 
         Raises:
-            SequiturError: still loading or encoding, loading failed, or there is no such library.
+            SequiturError: still loading or encoding, loading failed, the model is not the one that it must be, or there
+                is no such library.
         """
+        self._check()
+        with self.models.lent(user, model) as llm:
+            yield self._parts(user, choices, llm)
+
+    def parts(self, user: str, choices: Choices) -> Parts:
+        """The same for whoever is alone here, so that nobody switches.
+
+        Raises:
+            SequiturError: as above.
+        """
+        self._check()
+        if self.models.running is None:
+            raise ModelError(LOADING)
+        return self._parts(user, choices, self.models.running.engine)
+
+    def _check(self) -> None:
         if self.error:
             raise ModelError(self.error)
-        if not self._finished.is_set() or self._llm is None or self._embedder is None:
-            raise ModelError("Sequitur is still loading; try again in a moment.")
+        if not self._finished.is_set():
+            raise ModelError(LOADING)
+
+    def _parts(self, user: str, choices: Choices, llm: LLM) -> Parts:
+        if self._embedder is None:
+            raise ModelError(LOADING)
         retriever = self._retriever(user, choices, PATIENCE)
         judges = self._estimator, self._support, self._suitability
-        return Parts(self.settings, self._llm, self._embedder, retriever, *judges)
+        return Parts(self.settings, llm, self._embedder, retriever, *judges)
 
     def prepare(self, user: str, choices: Choices) -> str:
         """Begin to make what these choices need and is not there; the sentence that tells so, or ""."""
@@ -162,7 +193,7 @@ class Loader:
         try:
             from assistant.llm.load import runs_apart  # noqa: PLC0415 - may ask torch
 
-            llm = self._begun() if runs_apart(self.settings.llm) else None
+            llm = self._begun() if runs_apart(self._starting.llm) else None
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
             if retrievers.named(self.settings.retrieve.retriever).ENCODES:
@@ -172,20 +203,23 @@ class Loader:
             self._stage("Judges", self._load_judges)
             if self.settings.turn.digest == "seq2seq":
                 self._stage("Summariser", self._load_summariser)
-            self._llm = llm.result() if llm else self._stage("Language model", self._load_llm)
+            if llm:
+                llm.result()
+            else:
+                self._stage(LANGUAGE_MODEL, self._load_llm)
         except SequiturError:
             pass  # the stage holds the sentence, and whoever asks for parts is told
         finally:
             sys.setswitchinterval(usual)
             self._finished.set()
 
-    def _begun(self) -> Future[Engine]:
+    def _begun(self) -> Future[None]:
         """The language model, being loaded in a thread of its own: an engine apart takes little of this process."""
-        future = Future[Engine]()
+        future = Future[None]()
 
         def load() -> None:
             try:
-                future.set_result(self._stage("Language model", self._load_llm))
+                future.set_result(self._stage(LANGUAGE_MODEL, self._load_llm))
             except SequiturError as error:
                 future.set_exception(error)
 
@@ -267,13 +301,8 @@ class Loader:
         with suppress(ModelError):
             load(self.settings, progress)
 
-    def _load_llm(self, progress: Progress) -> Engine:
-        from assistant.llm.load import load_or_fall_back  # noqa: PLC0415
-
-        return load_or_fall_back(self.settings, progress, self._tell)
-
-    def _tell(self, notice: str) -> None:
-        self._notice = notice
+    def _load_llm(self, progress: Progress) -> None:
+        self.models.open(self._starting, progress)
 
 
 @dataclass(frozen=True, slots=True)

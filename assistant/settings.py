@@ -57,8 +57,10 @@ class LLMSettings(Section):
         "processors with AVX512 or AMX, llama.cpp on others",
     )
     model: str = Field(
-        "default",
-        description="a name of the catalogue, a hub id, a folder, a .gguf file, or one of the server's models",
+        "auto",
+        description="a name of the catalogue, a hub id, a folder, a .gguf file, or one of the server's models; auto = "
+        "what suits: Llama 3.1 8B on a GPU; on a CPU what is here, at the first start Qwen2.5 1.5B Instruct from the "
+        "hub or, where no hub answers, the model that comes by pip (default); the only model of a server",
     )
     quantisation: Literal["auto", Quantisation] = Field(
         "auto", description="of transformers' weights; auto = nf4 on a GPU, none (bf16) on a CPU"
@@ -86,6 +88,9 @@ class LLMSettings(Section):
     key: SecretStr = Field(SecretStr(""), description="what the server wants to be shown; never told or logged")
     first_word_seconds: float = Field(600.0, gt=0, description="longest wait for a server's first word")
     between_seconds: float = Field(60.0, gt=0, description="longest wait for each of the words after it")
+    aim_seconds: float = Field(
+        25.0, gt=0, description="time that a turn may take on this computer with a model that is offered for it"
+    )
 
 
 class EmbedderSettings(Section):
@@ -270,6 +275,9 @@ class WebSettings(Section):
     host: str = Field("127.0.0.1", description="address to listen on; any other than loopback needs logins")
     port: int = Field(7860, ge=0, le=65535, description="port to listen on; 0 = any free one")
     logins: dict[str, str] = Field(default_factory=dict, description="user = password hash, made by `users hash`")
+    admins: tuple[str, ...] = Field(
+        (), description="who may choose the model that answers, where people log in; others see which one does"
+    )
     upload_mb: int = Field(20, ge=1, description="largest document accepted")
 
     @field_validator("host")

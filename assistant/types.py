@@ -564,7 +564,8 @@ class Grounded(Answered):
 class Turn(Grounded):
     """One utterance and all that was made of it; steps give back a copy with more in it (`dataclasses.replace`).
 
-    What it has of its own is how it runs and what it cost. `wait` is for those who watch, and is never stored.
+    What it has of its own is how it runs and what it cost. `wait` is for those who watch, and is never stored; `model`
+    is the name of the one that writes, and before that the id of the one that must, "" for whichever runs.
     """
 
     status: Status = "running"

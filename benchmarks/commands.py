@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from benchmarks.gpu import gpu
 from benchmarks.llm import llm
 from benchmarks.memory import memory
 from benchmarks.relevance import relevance
@@ -19,5 +20,5 @@ def _group() -> None:
     """Measure speed and memory."""
 
 
-for command in (retrieval, strategies, turn, llm, relevance, memory):
+for command in (retrieval, strategies, turn, llm, gpu, relevance, memory):
     app.command()(command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,6 @@ from threading import Event
 from time import perf_counter
 from typing import Annotated, Any, get_args
 
-import psutil
 import typer
 from rich.table import Table
 
@@ -25,6 +23,7 @@ from assistant.commands.ending import at_end
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import load
+from assistant.llm.processor import description
 from assistant.protocols import LLM, silent
 from assistant.settings import Backend, Quantisation, Settings
 from assistant.types import Message, Messages, Options
@@ -88,18 +87,23 @@ def llm(
     if every:
         # a server is somebody else's machine, and is asked only where one is set
         engines = [one for one in get_args(Backend) if one != "server" or settings.llm.server]
-        costs = [_measured_apart(model, one, quantisation, settings_file, data_dir) for one in engines]
+        costs = [measured_apart(model, one, quantisation, settings_file, data_dir) for one in engines]
     else:
         costs = [asdict(measure(model, backend, quantisation, settings))]
-    table = Table(show_header=False, box=None)
-    for name in costs[0]:
-        table.add_row(name.replace("_", " "), *(_shown(cost[name]) for cost in costs))
-    out.print(table)
+    out.print(table_of(costs))
     if every:
         out.print(fastest(costs))
     if into:
         with writing(into), (into / "llm.jsonl").open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(cost) + "\n" for cost in costs)
+
+
+def table_of(costs: Sequence[Mapping[str, Any]]) -> Table:
+    """The costs side by side, a line a measure."""
+    table = Table(show_header=False, box=None)
+    for name in costs[0]:
+        table.add_row(name.replace("_", " "), *(_shown(cost[name]) for cost in costs))
+    return table
 
 
 def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
@@ -113,10 +117,14 @@ def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
     return f"Fastest here: {chat['backend']} for chat, {many['backend']} for evaluation."
 
 
-def _measured_apart(
+def measured_apart(
     model: str, backend: str, quantisation: str, settings_file: Path | None, data_dir: Path | None
 ) -> dict[str, Any]:
-    """The costs of one engine, measured in a process of its own, so that no other engine's memory counts."""
+    """The costs of one engine, measured in a process of its own, so that no other engine's memory counts.
+
+    Raises:
+        ModelError: they could not be measured; the message ends with what that process said.
+    """
     with TemporaryDirectory() as folder:
         options = {"--model": model, "--backend": backend, "--quantisation": quantisation, "--out": folder,
                    "--settings": settings_file, "--data-dir": data_dir}  # fmt: skip
@@ -152,7 +160,7 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
         model=loaded.name,
         backend=backend,
         quantisation=quantisation if backend == "transformers" else "in the file",
-        device=_device(backend),
+        device=description(backend),
         load_seconds=load_seconds,
         memory_gib=(held_bytes() - before + _gpu_bytes()) / _GIB,
         read=loaded.count(_prompt(0)) / median(read),
@@ -225,13 +233,6 @@ def _several(
 
 def _gpu_bytes() -> int:
     return int(_with_torch(lambda torch: torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0))
-
-
-def _device(backend: Backend) -> str:
-    cpu = f"{psutil.cpu_count()} x {platform.processor() or platform.machine()}"
-    if backend != "transformers":
-        return cpu
-    return str(_with_torch(lambda torch: torch.cuda.get_device_name() if torch.cuda.is_available() else cpu))
 
 
 def _copy_speed(backend: Backend) -> float:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
+import socket
 import ssl
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -47,6 +50,61 @@ def llama_server(path: Path, context: int = 2048, slots: int = 4) -> Iterator[Ru
     finally:
         process.kill()
         process.communicate()
+
+
+@contextmanager
+def vllm_server(python: Path, folder: Path, context: int = 2048, slots: int = 4) -> Iterator[Running]:
+    """The real vLLM of another environment with the model of this folder, on a CPU; it wants `KEY`."""
+    address = f"http://127.0.0.1:{_free_port()}"
+    # what it stores of a context, in GiB; and it asks nobody for anything
+    about = {
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_API_KEY": KEY,
+    }
+    options = {"--host": "127.0.0.1", "--port": address.rpartition(":")[2], "--served-model-name": "smollm2-135m",
+               "--max-model-len": context, "--max-num-seqs": slots, "--generation-config": "vllm"}  # fmt: skip
+    given = [str(word) for option in options.items() for word in option]
+    # `vllm serve` of vllm-cpu 0.32 ends at once, since it looks for a package called vllm
+    module = "vllm.entrypoints.openai.api_server"
+    command = [str(python), "-m", module, "--model", str(folder), *given, "--enforce-eager"]
+    # what this environment has is not for the other one, and its engine is a process of its own
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    process = subprocess.Popen(
+        command, cwd=folder, env={**kept, **about}, text=True, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    said: list[str] = []
+    Thread(target=lambda: said.extend(process.stdout), daemon=True).start()
+    try:
+        _wait_for(f"{address}/health", process, said)
+        yield Running(address, process)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def _wait_for(address: str, process: subprocess.Popen[str], said: Sequence[str], seconds: float = 600) -> None:
+    """Wait until the server is well.
+
+    Raises:
+        RuntimeError: it ended, or took too long; with the last lines that it wrote.
+    """
+    since = time.monotonic()
+    while process.poll() is None and time.monotonic() - since < seconds:
+        with suppress(OSError), urllib.request.urlopen(address, timeout=5):
+            return
+        time.sleep(1)
+    raise RuntimeError("the server did not start:\n" + "".join(said[-20:]))
 
 
 def serve() -> None:
@@ -236,6 +294,17 @@ def plain(says: Says, *, top: dict[str, float] | None = None, models: Sequence[s
 
     listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
     return {"/v1/models": lambda _: Reply(listed), "/v1/chat/completions": chat}
+
+
+def misbehaving(says: Says, *replies: Reply) -> dict[str, Answer]:
+    """A server that gives these replies to what it is asked to write, one after the other, and answers from then on."""
+    left, usual = list(replies), plain(says)
+    good = usual["/v1/chat/completions"]
+
+    def chat(request: Request) -> Reply:
+        return left.pop(0) if left and request.body.get("stream") else good(request)
+
+    return {**usual, "/v1/chat/completions": chat}
 
 
 def lm_studio(says: Says, context: int = 8192) -> dict[str, Answer]:

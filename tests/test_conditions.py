@@ -15,8 +15,8 @@ from assistant.commands.train_joint import joint
 from assistant.commands.train_relevance import relevance as train_relevance
 from assistant.errors import SettingsError
 from assistant.evaluation import relevance, weighing
-from assistant.experiment import conditions
 from assistant.experiment.conditions import llm_of, model_of
+from assistant.llm import load
 from assistant.llm.catalogue import Catalogue
 from assistant.settings import Settings
 from benchmarks.strategies import strategies
@@ -25,8 +25,8 @@ from tests.test_evaluation_data import lines
 
 @pytest.fixture
 def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(conditions, "sees_gpu", lambda: False)
-    return Settings(data_dir=tmp_path)
+    monkeypatch.setattr(load, "sees_gpu", lambda: False)
+    return Settings(data_dir=tmp_path, hub=False)
 
 
 def test_the_usual_settings_need_no_words(plain: Settings) -> None:
@@ -61,10 +61,18 @@ def test_replies_are_told_apart_by_the_model_alone(plain: Settings) -> None:
 
 
 def test_the_model_of_a_gpu_is_told_where_it_is_the_one_that_is_loaded(plain: Settings, monkeypatch) -> None:
-    monkeypatch.setattr(conditions, "sees_gpu", lambda: True)
+    monkeypatch.setattr(load, "sees_gpu", lambda: True)
     assert model_of(plain) == llm_of(plain) == "gpu-default"
     assert model_of(with_llm(plain, backend="llama.cpp")) == "default, llm.backend = llama.cpp"
     assert model_of(with_llm(plain, model="fast")) == "fast"
+
+
+def test_what_nobody_chose_is_told_by_the_name_of_what_is_loaded(plain: Settings, monkeypatch) -> None:
+    assert model_of(with_llm(plain, model="auto")) == model_of(with_llm(plain, model="default")) == "default"
+    monkeypatch.setattr(load, "hub_trouble", lambda: "")
+    online = plain.model_copy(update={"hub": True})
+    assert model_of(online) == load.SMALL
+    assert model_of(with_llm(online, model="default")) == "default"
 
 
 def test_models_in_folders_are_told_apart_by_their_weights(plain: Settings, tmp_path: Path, monkeypatch) -> None:

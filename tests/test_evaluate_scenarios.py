@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,8 +38,12 @@ class Scripted:
         self.settings = parts.settings
         self.asked_for: list[str] = []
 
-    def loaded(self, seconds: float) -> bool:
+    def loaded(self, seconds: float, model: str = "") -> bool:
         return True
+
+    @contextmanager
+    def lent(self, user: str, choices: Choices, model: str = "") -> Iterator[Parts]:
+        yield self.parts(user, choices)
 
     def parts(self, user: str, choices: Choices) -> Parts:
         self.asked_for.append(user)

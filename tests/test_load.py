@@ -12,9 +12,11 @@ from assistant.errors import ModelError
 from assistant.llm import load as choice
 from assistant.llm.apart import Apart
 from assistant.llm.backends import openvino
+from assistant.llm.catalogue import Catalogue
 from assistant.protocols import silent
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Message
+from tests.hub import stand_in_hub
 
 pytestmark = pytest.mark.model
 
@@ -26,7 +28,7 @@ def settings_for(folder: Path, **llm: object) -> Settings:
 @pytest.fixture
 def small_default(smollm_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model that runs everywhere, as small as it gets."""
-    monkeypatch.setattr(choice, "CPU_DEFAULT", str(smollm_path))
+    monkeypatch.setattr(choice, "BY_PIP", str(smollm_path))
 
 
 def test_a_gguf_runs_in_a_process_of_its_own(smollm_path: Path, tmp_path: Path) -> None:
@@ -52,19 +54,90 @@ def test_a_gguf_runs_on_transformers_where_asked(smollm_path: Path, tmp_path: Pa
         (True, {}, "llama-3.1-8b-instruct could not be had"),
         (False, {"model": "meta-llama/Llama-2-13b-chat-hf"}, "Llama-2-13b-chat-hf could not be had"),
         (False, {"model": "llama-2-13b-chat"}, "llama-2-13b-chat could not be had"),
+        (True, {"model": choice.AUTO}, "llama-3.1-8b-instruct could not be had"),
         (False, {"model": "/nowhere/model"}, "There is no model at /nowhere/model"),
     ],
 )
-def test_the_cpus_default_answers_where_another_cannot_be_had(
+def test_the_model_by_pip_answers_where_another_cannot_be_had(
     gpu: bool, asked: dict[str, str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "sees_gpu", lambda: gpu)
     told: list[str] = []
-    settings = settings_for(tmp_path, **{"model": choice.CPU_DEFAULT, **asked})
+    settings = settings_for(tmp_path, **{"model": choice.BY_PIP, **asked})
     llm = choice.load_or_fall_back(settings, silent, told.append)
     assert isinstance(llm, Apart)
     assert why in told[0]
-    assert "the CPU's default model answers" in told[0]
+    assert "the model that comes by pip answers" in told[0]
+    llm.close()
+
+
+# --- what is meant where nobody chose -------------------------------------------------------------------------------
+
+
+def meant(settings: Settings, monkeypatch: pytest.MonkeyPatch, *, gpu: bool = False) -> str:
+    monkeypatch.setattr(choice, "sees_gpu", lambda: gpu)
+    return choice.model_of(settings)
+
+
+def test_nobody_has_to_choose() -> None:
+    assert LLMSettings().model == choice.AUTO
+
+
+def test_without_a_hub_it_is_the_model_by_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "hub_trouble", lambda: pytest.fail("asked"))
+    assert meant(settings_for(tmp_path), monkeypatch) == choice.BY_PIP
+    monkeypatch.setattr(choice, "hub_trouble", lambda: "unreachable")
+    assert meant(settings_for(tmp_path).model_copy(update={"hub": True}), monkeypatch) == choice.BY_PIP
+
+
+@pytest.mark.parametrize("here", [choice.SMALL, choice.BY_PIP])
+def test_what_is_here_is_taken_and_the_hub_not_asked(here: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(choice, "hub_trouble", lambda: pytest.fail("asked"))
+    monkeypatch.setattr(Catalogue, "is_here", lambda _, name, __: name == here)
+    assert meant(settings_for(tmp_path).model_copy(update={"hub": True}), monkeypatch) == here
+
+
+def test_a_gpu_has_a_default_of_its_own_and_a_server_is_asked_for_its_model(tmp_path: Path, monkeypatch) -> None:
+    for model in (choice.AUTO, choice.BY_PIP):
+        assert meant(settings_for(tmp_path, model=model), monkeypatch, gpu=True) == choice.GPU_DEFAULT
+        on_cpu = settings_for(tmp_path, model=model, backend="llama.cpp")
+        assert meant(on_cpu, monkeypatch, gpu=True) == choice.BY_PIP
+        at_server = settings_for(tmp_path, model=model, backend="server")
+        assert meant(at_server, monkeypatch, gpu=True) == model
+    assert meant(settings_for(tmp_path, model="fast"), monkeypatch, gpu=True) == "fast"
+
+
+def test_the_name_that_people_have_written_means_what_it_did(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(choice, "hub_trouble", lambda: "")
+    old = settings_for(tmp_path, model="default").model_copy(update={"hub": True})
+    assert meant(old, monkeypatch) == "default"
+    assert Catalogue.load().entry("default").wheels
+
+
+def test_the_first_start_takes_the_small_chat_model_of_the_hub(smollm_path: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(choice, "sees_gpu", lambda: False)
+    there = "Qwen/Qwen2.5-1.5B-Instruct-GGUF/qwen2.5-1.5b-instruct-q4_k_m.gguf"
+    with stand_in_hub({there: smollm_path.read_bytes()}, monkeypatch) as hub:
+        settings = settings_for(tmp_path, backend="llama.cpp").model_copy(update={"hub": True})
+        llm = choice.load_or_fall_back(settings, silent, pytest.fail)
+        assert llm.name == choice.SMALL
+        assert llm.count((Message("user", "Hi"),)) > 0
+        llm.close()
+        assert len(hub.ranges_asked()) == 1
+        hub.files.clear()
+        choice.load(settings, silent).close()
+
+
+@pytest.mark.usefixtures("small_default")
+def test_a_hub_that_answers_and_has_no_model_gives_way_to_pip(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(choice, "sees_gpu", lambda: False)
+    told: list[str] = []
+    with stand_in_hub({}, monkeypatch):
+        settings = settings_for(tmp_path).model_copy(update={"hub": True})
+        monkeypatch.setattr(Catalogue, "is_here", lambda *_: False)
+        llm = choice.load_or_fall_back(settings, silent, told.append)
+    assert "qwen2.5-1.5b-instruct could not be had from the Hugging Face hub" in told[0]
+    assert "the model that comes by pip answers" in told[0]
     llm.close()
 
 
@@ -74,10 +147,10 @@ def test_evaluation_never_falls_back(tmp_path: Path) -> None:
 
 
 def test_a_default_that_cannot_be_had_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "CPU_DEFAULT", str(tmp_path / "none.gguf"))
+    monkeypatch.setattr(choice, "BY_PIP", str(tmp_path / "none.gguf"))
     monkeypatch.setattr(choice, "sees_gpu", lambda: False)
     with pytest.raises(ModelError, match="There is no model at"):
-        choice.load_or_fall_back(settings_for(tmp_path, model=choice.CPU_DEFAULT), silent, pytest.fail)
+        choice.load_or_fall_back(settings_for(tmp_path, model=choice.BY_PIP), silent, pytest.fail)
 
 
 @pytest.mark.usefixtures("small_default")
@@ -86,7 +159,7 @@ def test_a_torch_without_cuda_beside_a_gpu_is_told(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(torch.version, "cuda", None)
     monkeypatch.setattr(choice, "sees_gpu", lambda: False)
     told: list[str] = []
-    choice.load_or_fall_back(settings_for(tmp_path, model=choice.CPU_DEFAULT), silent, told.append)
+    choice.load_or_fall_back(settings_for(tmp_path, model=choice.BY_PIP), silent, told.append)
     assert told == [choice.NO_CUDA]
 
 

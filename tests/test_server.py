@@ -43,6 +43,7 @@ from tests.servers import (
     event,
     llama_server,
     lm_studio,
+    misbehaving,
     ollama,
     plain,
     streamed,
@@ -248,6 +249,26 @@ class TestVllm:
         assert (body["temperature"], body["top_p"], body["top_k"], body["repetition_penalty"]) == (0.5, 1.0, 0, 1.0)
         assert body["chat_template_kwargs"] == {"enable_thinking": False}
 
+    def test_each_request_of_a_salted_engine_tells_its_salt_and_no_other_does(self, met: Met) -> None:
+        engine, there = met(vllm(says, {"y": 0.6}))
+        mine = engine.salted("mine")
+        asked = len(there.asked)
+        for one in (mine, engine):
+            run(one, "Hi")
+            one.choose([ask("Is it?")], ("yes", "no"), Event())
+            one.score([(ask("Hi"), "ab")], Event())
+        told = [one.body.get("cache_salt") for one in there.asked[asked:] if "tokenize" not in one.path]
+        assert told == ["mine", "mine", "mine", None, None, None]
+
+    def test_a_server_that_is_down_as_its_engine_is_salted_is_told_by_the_first_call(self, met: Met) -> None:
+        engine, there = met({**vllm(says, {"y": 0.6}), "/v1/models": lambda _: Reply({"error": "not yet"}, 404)})
+        mine = engine.salted("mine")
+        with pytest.raises(ModelError, match="doesn't speak as"):
+            run(mine, "Hi")
+        there.answers.update(vllm(says, {"y": 0.6}))
+        assert run(mine, "Hi")[-1].text == REPLY
+        assert there.asked[-1].body["cache_salt"] == "mine"
+
 
 class TestLmStudio:
     def test_its_context_is_read_and_it_can_not_choose(self, met: Met) -> None:
@@ -378,7 +399,41 @@ def refusing(*statuses: int, header: str = "") -> Answer:
     return answer
 
 
+NO_ROOM = Reply({"error": {"message": "no room"}}, 500, retry_after="0")
+BUSY = Reply({"error": {"message": "busy"}}, 429, retry_after="0")
+MISDEEDS = {
+    "slow": [Reply(parts=[4, *streamed(REPLY)])],
+    "silent": [Reply(parts=[delta(content="Oat"), 4])],
+    "cut off": [Reply(parts=[delta(content="Oat"), None])],
+    "failing": [NO_ROOM] * 4,
+    "busy": [BUSY] * 4,
+    "no JSON": [Reply(parts=["data: {nonsense\n\n"])],
+    "a page": [Reply("<html>Hello</html>")],
+    "no choices": [Reply(parts=[event(choices=[]), "data: [DONE]\n\n"])],
+    "other model": [Reply({"error": {"message": "The model `small` does not exist", "code": "model_not_found"}}, 404)],
+    "key refused": [Reply({"error": {"message": "Incorrect API key provided"}}, 401)],
+}
+
+
 class TestWrong:
+    @pytest.mark.parametrize("misdeed", MISDEEDS)
+    def test_a_misdeed_fails_the_turn_with_a_sentence_and_the_next_message_is_answered(
+        self, met: Met, parts: Parts, misdeed: str
+    ) -> None:
+        engine, there = met(plain(says), first_word_seconds=2, between_seconds=2)
+        engine.meet()
+        there.answers = misbehaving(says, *MISDEEDS[misdeed])
+        asked = Turn(QUESTION, choices=ALONE)
+        *_, failed = flow.run(asked, replace(parts, llm=engine), Event())
+        assert failed.status == "failed"
+        assert there.address in failed.error
+        assert failed.error.endswith(".")
+        assert "\n" not in failed.error
+        *_, turn = flow.run(asked, replace(parts, llm=engine), Event())
+        assert (turn.status, turn.error) == ("done", "")
+        assert turn.answer
+        assert REPLY.removesuffix(".") in turn.answer.text
+
     @pytest.mark.parametrize("statuses", [(429,), (500, 503)])
     def test_a_refusal_before_the_first_byte_is_tried_again(self, met: Met, statuses: tuple[int, ...]) -> None:
         engine, there = met(plain(says))
@@ -424,7 +479,7 @@ class TestWrong:
         *_, turn = flow.run(Turn(QUESTION, choices=ALONE), replace(parts, llm=engine), Event())
         assert turn.status == "failed"
         assert there.address in turn.error
-        assert turn.error.endswith(("ask again.", "correct llm.server."))
+        assert turn.error.endswith(("ask again.", "(llm.server)."))
         assert turn.answer
         assert turn.answer.text == "Oat drink"
         assert len(there.asked) == before + 1
@@ -452,7 +507,7 @@ class TestWrong:
     @pytest.mark.parametrize(
         ("content", "told"),
         [
-            ("<html>Hello</html>", "doesn't speak as an OpenAI-compatible server does; correct llm.server"),
+            ("<html>Hello</html>", "doesn't speak as an OpenAI-compatible server does; correct its address"),
             ("{nonsense", "doesn't speak as an OpenAI-compatible server does"),
             ([], "doesn't speak as an OpenAI-compatible server does"),
             ({"data": []}, "has no model 'mine'|lists none|ended|Which model"),
@@ -472,10 +527,11 @@ class TestWrong:
 
     def test_a_wrong_model_is_told_with_those_there_are(self, met: Met) -> None:
         engine, _ = met(plain(says, models=("small", "large")), model="huge")
-        with pytest.raises(ModelError, match=r"has no model 'huge'; set llm.model to one of its own: it has small, la"):
+        with pytest.raises(ModelError, match=r"has no model 'huge'; choose one of its own .* it has small, la"):
             engine.meet()
+        assert {written(met(plain(says), model=name)[0]) for name in ("auto", "default", "small")} == {REPLY}
         engine, _ = met(plain(says, models=("small", "large")))
-        with pytest.raises(ModelError, match=r"Which model .* set llm.model: it has small, large"):
+        with pytest.raises(ModelError, match=r"Which model .* choose one .*: it has small, large"):
             engine.meet()
 
     def test_a_model_that_vanished_is_told(self, met: Met) -> None:
@@ -483,12 +539,12 @@ class TestWrong:
         engine, there = met(answers)
         engine.meet()
         there.answers["/api/chat"] = lambda _: Reply({"error": "model 'small:latest' not found"}, 404)
-        with pytest.raises(ModelError, match=r"has no such model any more.*set llm.model to another"):
+        with pytest.raises(ModelError, match=r"has no such model any more.*choose another"):
             run(engine, "Hi")
 
     def test_a_key_that_is_wrong_or_missing_is_told_and_never_shown(self, met: Met) -> None:
         _, there = met(plain(says), key=KEY)
-        for key, told in (("", "wants a key"), ("wrong-key", "refuses the key that llm.key holds")):
+        for key, told in (("", "wants a key"), ("wrong-key", "refuses the key")):
             engine = Server(LLMSettings(backend="server", server=there.address, key=key))
             with pytest.raises(ModelError, match=told) as refused:
                 engine.meet()
@@ -594,7 +650,7 @@ def test_a_server_that_is_down_at_the_start_answers_once_it_is_there(tmp_path: P
 def test_where_nothing_may_fall_back_a_server_that_is_down_is_an_error(tmp_path: Path) -> None:
     with StandIn({}) as there:
         address = there.address
-    with pytest.raises(ModelError, match=r"No server answers at .*; start it, or correct llm.server"):
+    with pytest.raises(ModelError, match=r"No server answers at .*; start it, or correct its address"):
         choice.load(settings_at(address, tmp_path), silent)
 
 

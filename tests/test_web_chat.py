@@ -40,7 +40,7 @@ def view() -> View:
 @pytest.fixture
 def talk(view: View, parts: Parts) -> Talk:
     chat = Chat(view.conversations, view.ptkb, Given(parts))
-    return Talk(view, chat, lambda _user: Choices())
+    return Talk(view, chat, lambda _user: Choices(), lambda _user, _model: None)
 
 
 @pytest.fixture

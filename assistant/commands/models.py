@@ -1,21 +1,57 @@
-"""`models`: what the catalogue holds, fetching it, and checking it."""
+"""`models`: what the catalogue holds, what of it this computer runs, fetching it, and checking it."""
 
 from __future__ import annotations
 
 import asyncio
+from threading import Event
 from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from assistant.commands.bars import bar_of_bytes
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
+from assistant.commands.servers import app as servers_app
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.measured import Speed, speeds
+from assistant.llm.measured import measured as measure_engine
+from assistant.llm.rating import Rating, rated
 from assistant.settings import Settings
 
-app = typer.Typer(help="List, fetch and verify the models that Sequitur knows.", no_args_is_help=True)
+app = typer.Typer()
+app.add_typer(servers_app, name="servers")
+_GB = 1e9
+
+
+@app.callback(invoke_without_command=True)
+def rate(context: typer.Context, settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """Show which models this computer runs; with a command: list, fetch, measure or verify them.
+
+    A turn's time follows from the speed that `models measure` found, scaled by size where another model was measured.
+    """
+    if context.invoked_subcommand is None:
+        _show_ratings(settings_of(settings_file, data_dir))
+    elif settings_file or data_dir:
+        raise typer.BadParameter(f"put the options behind `{context.invoked_subcommand}`")
+
+
+@app.command()
+def measure(
+    model: Model = None,
+    backend: Backend = None,
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure in some seconds how fast the model that the settings name reads and writes here, and keep it."""
+    settings = settings_of(settings_file, data_dir, model=model, backend=backend)
+    with bar_of_bytes("Loading the model") as progress:
+        engine = load_llm(settings, progress)
+    speed = measure_engine(engine, settings, Event())
+    if speed:
+        out.print(_told(speed), soft_wrap=True, highlight=False, markup=False)
+        _show_ratings(settings, engine.name)
 
 
 @app.command("list")
@@ -68,6 +104,33 @@ def verify(
         raise ModelError(" ".join(errors))
     if not names:
         out.print("No model has been fetched yet.")
+
+
+def _show_ratings(settings: Settings, running: str = "") -> None:
+    ratings = rated(settings, running)
+    table = Table(Column("name", no_wrap=True), "size", "memory", "a turn", "on this computer", "here", box=None)
+    for one in ratings:
+        verdict = f"{one.verdict}, the best" if one.best else str(one.verdict)
+        turn = "not known" if one.seconds is None else f"{one.seconds:.0f} s"
+        needs, here = f"{one.needs / _GB:.1f} GB", "yes" if one.here else "no"
+        table.add_row(_names(one.entry), _size(one.entry), needs, turn, verdict, here)
+    out.print(table)
+    out.print(_advice(ratings, settings), soft_wrap=True, highlight=False, markup=False)
+
+
+def _advice(ratings: list[Rating], settings: Settings) -> str:
+    """Where the times come from, or how to have some."""
+    if all(one.seconds is None for one in ratings):
+        return "How fast they would be isn't known yet: run `models measure`."
+    newest = speeds(settings)[-1]
+    return f"{_told(newest)} A turn should take {settings.llm.aim_seconds:.0f} s at most (llm.aim_seconds)."
+
+
+def _told(speed: Speed) -> str:
+    return (
+        f"{speed.model} read {speed.read:.0f} and wrote {speed.written:.1f} tokens a second on {speed.backend}"
+        f" ({speed.processor})."
+    )
 
 
 def _list_servers() -> None:

@@ -12,6 +12,7 @@ import typer
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of, talk, watch
 from assistant.commands.ending import MENDABLE, at_end
 from assistant.errors import SequiturError
+from assistant.llm.known import KnownModels
 from assistant.parts import Loader
 from assistant.settings import Settings
 
@@ -52,7 +53,7 @@ def _with_web(settings: Settings, asked: dict[str, object]) -> Settings:
 def _serve(settings: Settings) -> None:
     from assistant.web.server import furnish, serve  # noqa: PLC0415 - gradio takes seconds to import
 
-    loader = Loader(settings)
+    loader = Loader(settings, KnownModels(settings).at_start())
     at_end(loader.close)
     house, logins = furnish(settings, loader)
     server = serve(house, logins)
@@ -71,5 +72,6 @@ def _tell(loader: Loader) -> None:
     try:
         watch(loader)
         talk.print(" ".join(("Ready.", loader.notice)).strip(), markup=False)
+        loader.models.measure()
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)

@@ -159,7 +159,8 @@ class Scenarios(Task[Scenario, Source]):
 def _run(turn: Turn, source: Source, user: str) -> Turn:
     """The turn at its end; one that a person could mend the cause of has failed, and a bug ends the run."""
     try:
-        *_, turn = flow.run(turn, source.parts(user, turn.choices), Event())
+        with source.lent(user, turn.choices) as parts:
+            *_, turn = flow.run(turn, parts, Event())
     except SequiturError as error:
         return replace(turn, status="failed", error=str(error))
     return turn

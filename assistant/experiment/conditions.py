@@ -7,14 +7,16 @@ from pathlib import Path
 
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.folders import name_of
-from assistant.llm.load import CPU_DEFAULT, GPU_DEFAULT
-from assistant.llm.processor import sees_gpu
+from assistant.llm.load import model_of as model_meant
 from assistant.settings import Settings
 
 _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")
 # How fast a model is, and what commands and claims name by themselves.
 _FREE = {
-    "llm": {"model", "slots", "continuous", "piece", "threads", "key", "first_word_seconds", "between_seconds"},
+    "llm": {
+        *("model", "slots", "continuous", "piece", "threads"),
+        *("key", "first_word_seconds", "between_seconds", "aim_seconds"),
+    },
     "retrieve": {"retriever"},
     "turn": {"loop", "strategy", "uncertainty", "unknown_threshold"},
 }
@@ -41,10 +43,9 @@ def _told(settings: Settings, sections: Sequence[str]) -> str:
 
 
 def _name(settings: Settings) -> str:
-    """The model that is loaded here: a GPU has another default, and what is in a folder changes with training."""
-    model, local = settings.llm.model, Path(settings.llm.model).expanduser()
-    if model == CPU_DEFAULT:
-        return GPU_DEFAULT if settings.llm.backend != "llama.cpp" and sees_gpu() else CPU_DEFAULT
+    """The model that is loaded here: what suits differs by machine, and what is in a folder changes with training."""
+    model = model_meant(settings)
+    local = Path(model).expanduser()
     # a name of the catalogue stays one, even where a folder is called the same
     return name_of(local) if local.is_dir() and Catalogue.load().resolve(model, settings) == local else model
 

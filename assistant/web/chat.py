@@ -26,8 +26,11 @@ NOT_STORED = "This reply could not be stored; copy what you need of it before yo
 class Talk:
     """The handlers. Each acts in the name of the event's user, so that nobody's ids but their own are found."""
 
-    def __init__(self, view: View, chat: Chat, choices: Callable[[str], Choices]) -> None:
-        self._view, self._chat, self._choices = view, chat, choices
+    def __init__(
+        self, view: View, chat: Chat, choices: Callable[[str], Choices], switch: Callable[[str, str], None]
+    ) -> None:
+        """`switch` lets another model answer, by its id, in a user's name."""
+        self._view, self._chat, self._choices, self._switch = view, chat, choices, switch
         self._conversations, self._runs, self._ptkb = view.conversations, view.runs, view.ptkb
         self._watchers = Watchers()
 
@@ -59,11 +62,13 @@ class Talk:
             yield updates
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Answer an earlier message anew, by another strategy or in spite of its passages where that was picked."""
-        turn_id, choices = tab.text("turn"), picked(tab, self._choices(tab.user))
+        """Answer an earlier message anew: by another strategy or model, or in spite of its passages, as picked."""
+        turn_id, choices, model = tab.text("turn"), picked(tab, self._choices(tab.user)), tab.text("model")
+        if model:
+            await asyncio.to_thread(self._switch, tab.user, model)
 
         def answering(stop: Event) -> Iterator[Turn]:
-            return self._chat.again(tab.user, tab.conversation, turn_id, choices, stop)
+            return self._chat.again(tab.user, tab.conversation, turn_id, choices, stop, model)
 
         run = await asyncio.to_thread(self._runs.start, tab.user, tab.conversation, answering, Place(turn_id))
         async for updates in self._begun(tab, run):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Protocol
 
 import gradio as gr
 
 from assistant.chat import Chat
+from assistant.llm.models import Models
 from assistant.parts import Stage
 from assistant.protocols import Embedder
 from assistant.settings import Settings
@@ -21,11 +24,13 @@ from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
 from assistant.web.library import Documents, Library
 from assistant.web.live import Live, live, place
+from assistant.web.models import ModelMenu, Switcher
 from assistant.web.panel import Panel
 from assistant.web.runs import Runs
 from assistant.web.sidebar import Sidebar
 from assistant.web.sources import Sources
 from assistant.web.tab import QUIET, Updates
+from assistant.web.tokens import TokenPanel
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
 
@@ -64,7 +69,7 @@ class Loading(Protocol):
 
 @dataclass(frozen=True)
 class House:
-    """What the page is built on."""
+    """What the page is built on. `may_switch` says who chooses the model that answers."""
 
     settings: Settings
     chat: Chat
@@ -74,19 +79,24 @@ class House:
     loading: Loading
     runs: Runs
     tokens: AccessTokens
+    models: Models
+    may_switch: Callable[[str], bool]
 
 
 def build(house: House) -> gr.Blocks:
     """The page. One is built for all users; what each sees is rendered for the user of each event."""
     pieces, header, loading = _pieces(), live("header"), live("loading")
-    view = View(pieces, house.conversations, house.ptkb, house.runs, lambda: house.loading.embedder)
+    switcher = Switcher(house.models, house.may_switch)
+    view = View(pieces, house.conversations, house.ptkb, house.runs, lambda: house.loading.embedder, switcher.offered)
     choices = ChoicesOf(house.conversations, house.settings)
-    talk = Talk(view, house.chat, choices)
+    talk = Talk(view, house.chat, choices, switcher.to)
     panels: Sequence[Panel] = (
         Sources(view),
         Facts(view, talk),
         Library(view, house.documents, house.chat.arrivals),
+        ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
+        TokenPanel(view, house.tokens),
     )
     page: gr.Blocks = gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
     with page:
@@ -127,9 +137,10 @@ def _place(pieces: Pieces, header: Live, loading: Live, panels: Sequence[Panel])
             place(pieces.transcript, pieces.answering)
         place(pieces.composer)
     with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
-        for panel in panels:
-            with gr.Tab(panel.title, elem_id=f"{panel.name}-tab", render_children=True):
-                panel.place()
+        for (name, title), beneath in groupby(panels, key=attrgetter("name", "title")):
+            with gr.Tab(title, elem_id=f"{name}-tab", render_children=True):
+                for panel in beneath:
+                    panel.place()
 
 
 def _show_header(page: gr.Blocks, header: Live) -> None:

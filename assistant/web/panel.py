@@ -8,7 +8,7 @@ import gradio as gr
 
 
 class Panel(Protocol):
-    """One tab. The page's script opens it by its `name`; people read its `title`."""
+    """One tab, or a part of it. The script opens it by its `name`; people read its `title`; equal ones share a tab."""
 
     name: str
     title: str

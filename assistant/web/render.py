@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from assistant.llm.known import KnownModel
 from assistant.registry import variants
 from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
@@ -34,13 +35,18 @@ def render(name: str, /, **values: Any) -> Markup:
     return Markup(_environment().get_template(f"{name}.html.j2").render(**values))  # noqa: S704 - autoescaped
 
 
-def transcript(conversation: Conversation, facts: Sequence[Fact], place: Place | None = None) -> Markup:
+def transcript(
+    conversation: Conversation,
+    facts: Sequence[Fact],
+    place: Place | None = None,
+    models: Sequence[KnownModel] = (),
+) -> Markup:
     """A conversation. The `facts` that are stored tell what is remembered, has changed since, and can be replaced.
 
-    `place` is where something is being written: that of a turn is left open for it.
+    `place` is where something is being written: that of a turn is left open for it. `models` can answer again.
     """
     at = conversation.place(place.of) if place and place.of else -1
-    return render("transcript", conversation=conversation, place=place, at=at, **_known(facts))
+    return render("transcript", conversation=conversation, place=place, at=at, **_known(facts, models))
 
 
 def answering(conversation: str, turn: Turn, into: str = "") -> Markup:
@@ -69,6 +75,11 @@ def day(moment: datetime) -> str:
     return names.get(days) or f"{local.day} {local:%b %Y}"
 
 
+def size(size: int) -> str:
+    """A number of bytes, such as "1.2 GB"."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
 def percent(share: float) -> int:
     """A share as whole percents, between 0 and 100."""
     return round(100 * min(max(share, 0.0), 1.0))
@@ -86,7 +97,7 @@ def _environment() -> Environment:
     environment.filters.update(
         headline=headline, waits=waits, day=day, percent=percent, plain=reply.plain, reply=reply.html
     )
-    environment.filters.update(lead=_lead)
+    environment.filters.update(lead=_lead, size=size, moment=datetime.fromisoformat)
     environment.filters.update(ballots=ballots, events=events, instead=instead, passed_over=passed_over)
     environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
@@ -105,10 +116,10 @@ def _environment() -> Environment:
     return environment
 
 
-def _known(facts: Iterable[Fact]) -> dict[str, Any]:
-    """What templates are told of facts: the facts by their ids, and the keys that equal statements share."""
+def _known(facts: Iterable[Fact], models: Sequence[KnownModel] = ()) -> dict[str, Any]:
+    """What templates are told beside turns: facts by their ids, the keys that equal statements share, and models."""
     stored = {fact.id: fact for fact in facts}
-    return {"stored": stored, "known": {key(fact.text) for fact in stored.values()}}
+    return {"stored": stored, "known": {key(fact.text) for fact in stored.values()}, "models": models}
 
 
 def _grouped(facts: Sequence[Fact]) -> dict[str, list[Fact]]:

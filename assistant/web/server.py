@@ -27,7 +27,7 @@ from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
-from assistant.store.users import Logins
+from assistant.store.users import ME, Logins, kept_name
 from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
 from assistant.web.library import OwnDocuments
@@ -73,8 +73,18 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     chat = Chat(conversations, ptkb, loader)
     choices = ChoicesOf(conversations, settings)
     documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
-    house = House(settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine))
-    return house, Logins(engine, settings.web.logins)
+    logins = Logins(engine, settings.web.logins)
+    stores = House(
+        settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine),
+        loader.models, choosing(settings.web, logins),
+    )  # fmt: skip
+    return stores, logins
+
+
+def choosing(web: WebSettings, logins: Logins) -> Callable[[str], bool]:
+    """Who may choose the model that answers: whom the settings name, or whoever is alone here, without logins."""
+    named = {kept_name(name) for name in web.admins}
+    return lambda user: user in named or (user == ME and not logins.names())
 
 
 def serve(house: House, logins: Logins) -> Server:

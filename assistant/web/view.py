@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from assistant.errors import StoreError
+from assistant.llm.known import KnownModel
 from assistant.protocols import Embedder
 from assistant.store.conversations import Conversation, Conversations, is_temporary
 from assistant.types import Fact, Turn, new_id, now
@@ -46,7 +47,8 @@ class Pieces:
 class View:
     """Renders pieces from what is stored and running. Whatever is shown was asked for in the user's name.
 
-    `embedder` gives what tells the fields of facts, None while that is not loaded.
+    `embedder` gives what tells the fields of facts, None while that is not loaded; `models` what a user may have answer
+    again.
     """
 
     pieces: Pieces
@@ -54,6 +56,7 @@ class View:
     ptkb: Ptkb
     runs: Runs
     embedder: Callable[[], Embedder | None] = lambda: None
+    models: Callable[[str], Sequence[KnownModel]] = lambda _user: ()
 
     def all(self, tab: Tab) -> Updates:
         """The tab's conversation, and the list of conversations."""
@@ -81,7 +84,8 @@ class View:
 
     def transcript(self, tab: Tab, conversation: Conversation, run: Run | None, place: Place | None) -> Updates:
         """The conversation without the answer that is being written, with `place` open for it."""
-        shown = render.transcript(_settled(conversation, run), self.ptkb.facts(tab.user), place)
+        facts, models = self.ptkb.facts(tab.user), self.models(tab.user)
+        shown = render.transcript(_settled(conversation, run), facts, place, models)
         if not conversation.turns and not run:
             shown += self._welcome(is_temporary(tab.conversation))
         return {self.pieces.transcript: shown}

@@ -6,14 +6,17 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
 from assistant.chat import Chat
 from assistant.errors import LibraryError, ModelError, UtteranceError
+from assistant.llm.load import load
+from assistant.llm.models import Models
 from assistant.parts import Stage
-from assistant.protocols import Embedder, Parts, Progress
+from assistant.protocols import Embedder, Engine, Parts, Progress
 from assistant.settings import Settings, WebSettings
 from assistant.steps import recall
 from assistant.store.conversations import Conversations
@@ -27,10 +30,13 @@ from assistant.types import (
     Candidate,
     Choices,
     Citation,
+    Completion,
     Confidence,
     Digest,
     Fact,
     FactOffer,
+    Messages,
+    Options,
     Passage,
     Query,
     RankedFact,
@@ -43,7 +49,7 @@ from assistant.types import (
 from assistant.web.library import Document
 from assistant.web.page import House
 from assistant.web.runs import Runs
-from assistant.web.server import Server, serve
+from assistant.web.server import Server, choosing, serve
 from assistant.wording.replies import FIXED
 from ptkb.store import Ptkb
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM
@@ -128,9 +134,35 @@ class Script:
     broken: str = ""
     wait: Wait | None = None
     go: Event = field(default_factory=Event)
+    loads: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
         self.go.set()
+        self.loads.set()
+
+    def load(self, settings: Settings, progress: Progress) -> Engine:
+        """A scripted engine for a model of the catalogue, once `loads` is set; a server's as it is."""
+        if settings.llm.backend == "server":
+            return load(settings, progress)
+        progress(30, 100)
+        self.loads.wait()
+        return Named("scripted again" if settings.llm.model == "default" else settings.llm.model)
+
+
+class Named(ScriptedLLM):
+    """A scripted engine of another name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        for n in range(1, 9):
+            stop.wait(0.001)
+            yield Completion("word " * n, 9, n, finish="stop" if n == 8 else "")
+
+    def close(self) -> None:
+        """Nothing is loaded."""
 
 
 # Messages about what is known, which real code answers.
@@ -146,9 +178,11 @@ SURE = (0.93, 0.81, 0.24, 0.004)
 class ScriptedChat(Chat):
     """Real saving, scripted answers: the utterance says which."""
 
-    def __init__(self, conversations: Conversations, ptkb: Ptkb, loading: Loaded, script: Script) -> None:
+    def __init__(
+        self, conversations: Conversations, ptkb: Ptkb, loading: Loaded, script: Script, models: Models
+    ) -> None:
         super().__init__(conversations, ptkb, loading)
-        self.loading, self.script = loading, script
+        self.loading, self.script, self.models = loading, script, models
 
     def _answered(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
         if self.loading.error:
@@ -158,7 +192,8 @@ class ScriptedChat(Chat):
             raise UtteranceError("The message is empty; type a question first.")
         if len(utterance) > 20_000:
             raise UtteranceError("The message has too many characters; shorten it.")
-        yield from scripted(replace(turn, utterance=utterance, model="scripted"), self.script, stop)
+        with self.models.lent(user, turn.model) as llm:
+            yield from scripted(replace(turn, utterance=utterance, model=llm.name), self.script, stop)
 
 
 def scripted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
@@ -349,6 +384,7 @@ class Loaded:
     error: str = ""
     notice: str = ""
     embeds: Embedder | None = None
+    models: Models | None = None
     told: tuple[Stage, ...] = (
         Stage("Sentence-BERT", 1.0, done=True),
         Stage("Starter library", 0.42),
@@ -367,13 +403,16 @@ class Loaded:
         return self.embeds
 
     def waiting(self) -> Wait:
+        if self.models and self.models.change:
+            return self.models.waiting()
         return Wait("loading", "Starter library", 42, 100)
 
-    def loaded(self, seconds: float) -> bool:
+    def loaded(self, seconds: float, model: str = "") -> bool:
         time.sleep(seconds)
-        return self.ready or bool(self.error)
+        there = self.models.loaded(0, model) if self.models else True
+        return there and (self.ready or bool(self.error))
 
-    def parts(self, user: str, choices: Choices) -> Parts:
+    def lent(self, user: str, choices: Choices, model: str = "") -> AbstractContextManager[Parts]:
         raise ModelError("No parts: the answers are scripted.")
 
     def prepare(self, user: str, choices: Choices) -> str:
@@ -409,11 +448,15 @@ def house(
     folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1"
 ) -> tuple[House, Logins]:
     """The page's foundations, in `folder`."""
-    settings = Settings(data_dir=folder, database="", web=WebSettings(host=host, port=port))
+    settings = Settings(data_dir=folder, database="", web=WebSettings(host=host, port=port, admins=("ann",)))
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
-    chat = ScriptedChat(conversations, ptkb, loading, script)
-    return House(settings, chat, conversations, ptkb, Shelf(), loading, Runs(), AccessTokens(engine)), Logins(engine)
+    loading.models = models = Models(settings, script.load)
+    models.take_up(models.known.named(), Named("scripted"))
+    chat = ScriptedChat(conversations, ptkb, loading, script, models)
+    logins, runs, tokens = Logins(engine), Runs(), AccessTokens(engine)
+    may = choosing(settings.web, logins)
+    return House(settings, chat, conversations, ptkb, Shelf(), loading, runs, tokens, models, may), logins
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from copy import copy
 from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
@@ -40,7 +42,7 @@ class Server:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
         self._wire = Wire(settings.server, settings.key.get_secret_value(), settings.first_word_seconds)
-        self.name = self._wire.root if settings.model == ANY else settings.model
+        self.name = self._wire.root if settings.model in ANY else settings.model
         self.context, self.can_score = settings.context, False
         self._queue = FairQueue(settings.slots)
         self._met: OpenAICompatible | None = None
@@ -49,6 +51,7 @@ class Server:
         self._thread = Thread(target=self._loop.run_forever, name="server", daemon=True)
         self._thread.start()
         self._counted = lru_cache(_COUNTS)(self._count)
+        self.salt = ""
 
     @property
     def abilities(self) -> Abilities:
@@ -74,6 +77,17 @@ class Server:
                 self.name, self.context, self.can_score = met.name, met.abilities.context, met.abilities.score
                 self._met = met
             return self._met
+
+    def salted(self, salt: str) -> Server:
+        """This engine for prompts that share what a server keeps of them with those of an equal salt alone.
+
+        A server that can't be met is told of by the first call.
+        """
+        with suppress(ModelError):
+            self.meet()
+        view = copy(self)
+        view.salt = salt
+        return view
 
     def count(self, messages: Messages) -> int:
         """Tokens of the prompt that these messages make; where the server doesn't count, an estimate."""
@@ -104,7 +118,7 @@ class Server:
         """
         self._check(*batch)
         even = Choice({word: 1 / len(words) for word in words})
-        server = self.meet()
+        server = self._own()
         return self._each([partial(server.choose, messages, words) for messages in batch], even, stop)
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
@@ -113,7 +127,7 @@ class Server:
         Raises:
             ModelError: the server can't tell (`can_score` is False).
         """
-        server = self.meet()
+        server = self._own()
         works = [partial(server.score, messages, defuse(text)) for messages, text in batch]
         return self._each(works, -math.inf, stop)
 
@@ -124,6 +138,9 @@ class Server:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
+    def _own(self) -> OpenAICompatible:
+        return self.meet().salted(self.salt) if self.salt else self.meet()
+
     def _count(self, messages: Messages) -> int:
         return self._done(self.meet().count(messages))
 
@@ -133,7 +150,7 @@ class Server:
             check(self.count(messages), self)
 
     def _begin(self, messages: Messages, options: Options, stop: Event, owner: object) -> _Job[Completion]:
-        server, chosen = self.meet(), self._settings
+        server, chosen = self._own(), self._settings
         pieces = paced(
             server.stream(messages, options), chosen.first_word_seconds, chosen.between_seconds, self._wire.root
         )

@@ -15,8 +15,8 @@ from assistant.llm.servers.vllm import Vllm
 from assistant.llm.servers.wire import Json, Wire
 
 KINDS: tuple[type[OpenAICompatible], ...] = (Vllm, LlamaServer, Ollama, LmStudio)
-# The name that stands for the only model of a server.
-ANY = "default"
+# The names that stand for the only model of a server: what llm.model is where nobody chose, now and formerly.
+ANY = ("auto", "default")
 _LISTED = 20
 # What is on this computer can be reached at once, and tells what it is soon, even if it is busy.
 _GLANCE, _PATIENCE = 1.0, 5.0
@@ -79,12 +79,12 @@ def _entry(listed: Sequence[Json], model: str, root: str) -> Json:
     for name in (model, f"{model}:latest"):
         if name in known:
             return known[name]
-    if model == ANY and len(known) == 1:
+    if model in ANY and len(known) == 1:
         return listed[0]
-    if model != ANY and not known:
+    if model not in ANY and not known:
         return {"id": model}
     names = [*list(known)[:_LISTED], *(["..."] if len(known) > _LISTED else [])]
     has = f"it has {', '.join(names)}" if names else "it lists none, so fetch or load one there"
-    if model == ANY:
-        raise ModelError(f"Which model of {root} is meant is not said; set llm.model: {has}.")
-    raise ModelError(f"The server at {root} has no model '{model}'; set llm.model to one of its own: {has}.")
+    if model in ANY:
+        raise ModelError(f"Which model of {root} is meant is not said; choose one (llm.model): {has}.")
+    raise ModelError(f"The server at {root} has no model '{model}'; choose one of its own (llm.model): {has}.")

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import PurePath
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from assistant.errors import ChoiceError, ModelError
 from assistant.llm.control import defuse
@@ -79,6 +79,10 @@ class OpenAICompatible:
     async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
         """Whether the server, which lists these models, is of this kind."""
         return True
+
+    def salted(self, salt: str) -> Self:  # noqa: ARG002 - other kinds keep what prompts begin with
+        """The same for prompts that share what the server keeps of them with those of an equal salt alone."""
+        return self
 
     async def probe(self) -> None:
         """Find out what the server can do, by asking it for a word or two.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from math import exp
-from typing import Literal
+from typing import Literal, Self
 
 from assistant.errors import ModelError
 from assistant.llm.servers.openai_compatible import TOP, TRIED, UNTHOUGHT, Tokenizing, first, said
@@ -22,11 +23,18 @@ class Vllm(Tokenizing):
     """A model of vLLM. What its makers set for sampling is overridden, so that temperature alone counts."""
 
     KIND, PORT, CANCELS = "vLLM", 8000, True
+    salt = ""
 
     @classmethod
     async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
         """It says so of every model that it lists."""
         return any(one.get("owned_by") == "vllm" for one in listed)
+
+    def salted(self, salt: str) -> Self:
+        """The same with a salt in each request, so that nobody learns by timing what others have asked."""
+        view = copy(self)
+        view.salt = salt
+        return view
 
     async def choose(self, messages: Messages, words: tuple[str, ...]) -> Choice:
         """The model's own probabilities; in old releases, of the words among the 20 likeliest tokens.
@@ -56,7 +64,7 @@ class Vllm(Tokenizing):
     async def _scored(self, messages: Messages, text: str) -> float:
         prompt, tokens = await self._prompt(messages), await self._tokens(text)
         asked = {"prompt": [*prompt, *tokens], "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0.0}
-        reply = await self.wire.post("completions", {"model": self.model, **asked})
+        reply = await self.wire.post("completions", {"model": self.model, **asked, **self._salted()})
         told = (first(reply.get("choices")).get("logprobs") or {}).get("token_logprobs") or []
         of_text = told[len(prompt) : len(prompt) + len(tokens)]
         if len(of_text) != len(tokens):
@@ -64,7 +72,10 @@ class Vllm(Tokenizing):
         return float(sum(of_text))
 
     def _extra(self) -> Json:
-        return {"top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0, **UNTHOUGHT}
+        return {"top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0, **UNTHOUGHT, **self._salted()}
+
+    def _salted(self) -> Json:
+        return {"cache_salt": self.salt} if self.salt else {}
 
     def _usage(self) -> Json:
         return {"include_usage": True, "continuous_usage_stats": True}

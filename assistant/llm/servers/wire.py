@@ -176,10 +176,10 @@ class Wire:
     def _refused(self, status: int, said: str) -> ModelError:
         at, why = f"The server at {self.root}", f"({status}: {self._clean(said)})"
         if status in {401, 403}:
-            wrong = "refuses the key that llm.key holds" if self._key else "wants a key"
-            return ModelError(f"{at} {wrong}; set llm.key, or SEQUITUR_LLM__KEY, to one that it knows.")
+            wrong = "refuses the key" if self._key else "wants a key"
+            return ModelError(f"{at} {wrong}; give it one that it knows (llm.key, or SEQUITUR_LLM__KEY).")
         if status == 404:
-            return ModelError(f"{at} has no such model any more, or no such address {why}; set llm.model to another.")
+            return ModelError(f"{at} has no such model any more, or no such address {why}; choose another (llm.model).")
         if status == 429:
             return ModelError(f"{at} takes no more requests just now {why}; wait a moment, and ask again.")
         if status >= 500:
@@ -203,17 +203,15 @@ class Wire:
                 " of the one that signed it into SSL_CERT_FILE."
             )
         if any(isinstance(one, httpx2.ConnectError | httpx2.ConnectTimeout) for one in causes):
-            return ModelError(
-                f"No server answers at {self.root}; start it, or correct llm.server. `models list --servers` shows"
-                " those of this computer."
-            )
+            return ModelError(f"No server answers at {self.root}; start it, or correct its address (llm.server).")
         if any(isinstance(one, httpx2.TimeoutException) for one in causes):
             return ModelError(f"The server at {self.root} sent nothing for too long; see what it does, and ask again.")
         return self.broken_off()
 
     def _strange(self) -> ModelError:
         return ModelError(
-            f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does; correct llm.server."
+            f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does; correct its address"
+            " (llm.server)."
         )
 
     def _clean(self, said: str) -> str:

@@ -7,6 +7,8 @@ const HOME = {
   conversations: "#conversations .new",
   facts: "#new-fact",
   documents: "#panel [role=tab][aria-selected=true]",
+  models: "#panel [role=tab][aria-selected=true]",
+  tokens: "#token-label",
 };
 
 // What has the focus in this piece: which of the buttons of its kind, in its list or group.

@@ -8,6 +8,7 @@ import "./conversations.js";
 import "./sources.js";
 import "./facts.js";
 import "./settings.js";
+import "./models.js";
 import "./notices.js";
 import "./refusals.js";
 import "./copy.js";

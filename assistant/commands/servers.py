@@ -1,0 +1,92 @@
+"""`models servers`: servers of language models that are kept for the page, as its Model tab has them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+from pydantic import SecretStr, ValidationError
+from rich.markup import escape
+from rich.table import Table
+
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.errors import ModelError
+from assistant.llm.known import AddedServer, KnownModels
+from assistant.llm.load import AUTO
+
+app = typer.Typer(help="List, test, add and remove servers whose models the page offers.", no_args_is_help=True)
+Address = Annotated[str, typer.Argument(help="Where the server is, such as http://127.0.0.1:11434.")]
+ServedModel = Annotated[str, typer.Option("--model", help="One of its models; left out where it has one.")]
+Key = Annotated[bool, typer.Option("--key", help="Ask for the key that it wants to be shown.")]
+Context = Annotated[int | None, typer.Option(help="Tokens a request; left out, the server tells.", show_default=False)]
+
+
+@app.command("list")
+def list_(settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
+    """List the servers that were added."""
+    table = Table("id", "model", "address", "key", box=None)
+    for known in _known(settings_file, data_dir).added():
+        key = "kept" if known.llm.key.get_secret_value() else "none"
+        table.add_row(*map(escape, (known.id, known.llm.model, known.llm.server)), key)
+    out.print(table)
+
+
+@app.command("test")
+def try_(
+    address: Address,
+    model: ServedModel = AUTO,
+    key: Key = False,
+    context: Context = None,
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Say what a server can do, or why it can't be used; nothing is kept."""
+    from assistant.llm.servers.probe import probe  # noqa: PLC0415 - takes a second to import
+
+    known = _known(settings_file, data_dir).of_server(_server(address, model, key, context))
+    probed = asyncio.run(probe(known.llm))
+    if not probed.abilities:
+        models = f" ({', '.join(probed.models)})" if len(probed.models) > 1 else ""
+        raise ModelError(f"{probed.reason}{models}")
+    can = probed.abilities
+    out.print(f"{probed.kind} answers with {probed.model}.", markup=False, highlight=False)
+    out.print(f"Context: {can.context:,} tokens a request. Streams: {'yes' if can.stream else 'no'}.", highlight=False)
+    out.print(f"Yes or no by probability: {can.choose}.", highlight=False)
+
+
+@app.command()
+def add(
+    address: Address,
+    model: ServedModel = AUTO,
+    key: Key = False,
+    context: Context = None,
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Keep a model of a server, for the page to offer; one that was added before is replaced."""
+    known = _known(settings_file, data_dir).add(_server(address, model, key, context))
+    talk.print(f"{known.title} was added.", markup=False)
+
+
+@app.command()
+def remove(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="Its id, as `models servers list` shows it.")],
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Forget a model of a server, and its key."""
+    _known(settings_file, data_dir).remove(id_)
+    talk.print("It was removed.")
+
+
+def _server(address: str, model: str, key: bool, context: int | None) -> AddedServer:
+    secret = SecretStr(typer.prompt("Key", hide_input=True, err=True)) if key else SecretStr("")
+    try:
+        return AddedServer(address=address, model=model, key=secret, context=context)
+    except ValidationError as error:
+        raise ModelError("A name or a key has 500 characters at most, and a context 512 tokens at least.") from error
+
+
+def _known(settings_file: SettingsFile, data_dir: DataDir) -> KnownModels:
+    return KnownModels(settings_of(settings_file, data_dir))

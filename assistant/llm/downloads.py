@@ -1,0 +1,144 @@
+"""Files of the Hugging Face hub, fetched so that a break costs little.
+
+A file arrives under a name of its own for each content, goes on where it broke off, and gets its real name in one step
+once it has the size and the hash that the hub states.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from threading import Event
+
+_GIB = 1 << 30
+_SPARE = 64 << 20
+# Seconds without a byte after which a connection counts as broken, and how often one is made anew in vain.
+_SILENCE, _TRIES, PAUSE = 30.0, 3, 1.0
+_SHA256_DIGITS = 64
+
+
+class SourceError(Exception):
+    """A source could not give the files; the message says why, in a few words."""
+
+
+class Stopped(Exception):  # noqa: N818 - nothing went wrong
+    """Somebody stopped the download. What has come is kept, and the next one goes on from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A file of the hub: where it is, its bytes, and its SHA-256, "" where the hub doesn't state it (small files)."""
+
+    name: str
+    url: str
+    size: int
+    sha256: str
+
+
+def look(repo: str, name: str, revision: str | None, seconds: float) -> Remote:
+    """What the hub says of a file.
+
+    Raises:
+        SourceError: it doesn't say how large the file is.
+        Exception: the hub can't be reached or refuses, in the words of its library.
+    """
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url  # noqa: PLC0415 - half a second
+
+    url = hf_hub_url(repo, name, revision=revision, endpoint=constants.ENDPOINT)
+    told = get_hf_file_metadata(url, timeout=seconds)
+    if not told.size:
+        raise SourceError(f"it doesn't say how large {name} is")
+    stated = told.etag if told.etag and len(told.etag) == _SHA256_DIGITS else ""
+    return Remote(name, url, told.size, stated)
+
+
+def download(remote: Remote, folder: Path, stop: Event) -> Path:
+    """The file, in the folder; what came of it before is not fetched again.
+
+    Raises:
+        SourceError: the disk is too full, the download broke off too often, or what came is not what the hub states.
+        Stopped: `stop` was set.
+        Exception: the hub refuses, in the words of its library.
+    """
+    target = folder / remote.name
+    if _size(target) == remote.size:
+        return target
+    partial = target.with_name(f"{target.name}.{remote.sha256[:8] or remote.size}.partial")
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    need_space(folder, remote.size - _size(partial))
+    _fill(partial, remote, stop)
+    if remote.sha256 and _sha256(partial) != remote.sha256:
+        partial.unlink()
+        raise SourceError(f"{remote.name} came with another SHA-256 than the hub states")
+    partial.replace(target)
+    return target
+
+
+def need_space(folder: Path, size: int) -> None:
+    """Raise SourceError unless `size` bytes fit onto the folder's disk."""
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
+    if size + _SPARE > free:
+        raise SourceError(
+            f"{size / _GIB:.1f} GiB are needed on the disk of {folder} and {free / _GIB:.1f} GiB are free"
+        )
+
+
+def _fill(partial: Path, remote: Remote, stop: Event) -> None:
+    """Fetch what the file lacks, with a new connection wherever one breaks off."""
+    in_vain = 0
+    while (had := _size(partial)) != remote.size:
+        if had > remote.size:
+            partial.unlink()
+            raise SourceError(f"{remote.name} came longer than the hub states")
+        trouble = _append(partial, remote, stop)
+        in_vain = 0 if _size(partial) > had else in_vain + 1
+        if in_vain == _TRIES:
+            raise SourceError(
+                f"{remote.name} was cut short at {_size(partial):,} of {remote.size:,} bytes ({trouble});"
+                " the next try goes on from there"
+            )
+        if trouble and stop.wait(PAUSE):
+            raise Stopped
+
+
+def _append(partial: Path, remote: Remote, stop: Event) -> str:
+    """Fetch as much as one connection gives; why it broke off, or ""."""
+    import httpx2  # noqa: PLC0415
+    from huggingface_hub import get_session  # noqa: PLC0415
+
+    had = _size(partial)
+    try:
+        with get_session().stream("GET", remote.url, headers=_headers(had), timeout=_SILENCE) as reply:
+            if reply.is_server_error or reply.status_code == httpx2.codes.TOO_MANY_REQUESTS:
+                return f"status {reply.status_code}"
+            reply.raise_for_status()
+            # one that knows no ranges sends the whole file
+            with partial.open("ab" if reply.status_code == httpx2.codes.PARTIAL_CONTENT else "wb") as file:
+                for piece in reply.iter_bytes():
+                    file.write(piece)
+                    if stop.is_set():
+                        raise Stopped
+    except httpx2.TransportError as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if _size(partial) > had else "nothing came"
+
+
+def _headers(had: int) -> dict[str, str]:
+    from huggingface_hub import get_token  # noqa: PLC0415
+
+    token = get_token()
+    key = {"Authorization": f"Bearer {token}"} if token else {}
+    # what is compressed on the way has other bytes than the file
+    return {**key, "Accept-Encoding": "identity", **({"Range": f"bytes={had}-"} if had else {})}
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,104 @@
+"""A model that is fetched in the background, one at a time."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from threading import Event, Lock, Thread
+
+from assistant.errors import ModelError
+from assistant.llm.catalogue import Catalogue
+from assistant.llm.downloads import Stopped
+from assistant.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a download is: bytes that are `done` of a `total`, 0 where that isn't known.
+
+    Without a `name` there is none, or it was stopped. It is over once it is `finished`, which means that the model is
+    here and checked, or once there is an `error`, a sentence that says what to do.
+    """
+
+    name: str = ""
+    done: int = 0
+    total: int = 0
+    error: str = ""
+    finished: bool = False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether something is being fetched."""
+        return bool(self.name) and not self.error and not self.finished
+
+
+class Fetching:
+    """Fetches models of the catalogue, one at a time. Safe to call from several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = Lock()
+        self._state = State()
+        self._stop = Event()
+        self._thread: Thread | None = None
+
+    @property
+    def state(self) -> State:
+        """How far it is, as of now."""
+        with self._lock:
+            return self._state
+
+    def start(self, name: str) -> None:
+        """Begin to fetch the model; nothing if it is being fetched. One that broke off goes on where it was.
+
+        Raises:
+            ModelError: there is no such model, or another one is being fetched.
+        """
+        entry = Catalogue.load().entry(name)
+        with self._lock:
+            if self._state.under_way and self._state.name != entry.name:
+                raise ModelError(f"{self._state.name} is being fetched; wait for it, or stop it first.")
+            if self._state.under_way:
+                return
+            self._state, self._stop = State(entry.name, total=entry.size), Event()
+            given = (entry.name, self._stop)
+            self._thread = Thread(target=self._fetch, args=given, name="fetching", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End what is under way; what has come is kept for the next time. Does nothing if there is nothing."""
+        with self._lock:
+            self._stop.set()
+            if self._state.under_way:
+                self._state = State()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether nothing is under way any more, within so many seconds."""
+        thread = self._thread
+        if thread:
+            thread.join(timeout)
+        return not (thread and thread.is_alive())
+
+    def _fetch(self, name: str, stop: Event) -> None:
+        def progress(done: int, total: int) -> None:
+            self._set(stop, done=done, total=total)
+
+        try:
+            Catalogue.load().fetch(name, self._settings, progress, stop)
+        except Stopped:
+            pass  # who stopped it has said so already
+        except ModelError as error:
+            self._set(stop, error=str(error))
+        except Exception as error:  # noqa: BLE001 - whoever looks at the state is told
+            _LOG.exception("fetching %s failed", name)
+            self._set(stop, error=f"{name} could not be fetched ({error}); the log has the details.")
+        else:
+            self._set(stop, finished=True)
+
+    def _set(self, stop: Event, **values: object) -> None:
+        """Change the state, unless this download was stopped."""
+        with self._lock:
+            if not stop.is_set():
+                self._state = replace(self._state, **values)  # type: ignore[arg-type]

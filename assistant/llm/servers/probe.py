@@ -1,0 +1,85 @@
+"""What a server can do, or why it can't be used, asked before anybody relies on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assistant.errors import ModelError
+from assistant.llm.servers.meet import ANY, kind_of, meet
+from assistant.llm.servers.openai_compatible import Abilities
+from assistant.llm.servers.wire import Wire
+from assistant.settings import LLMSettings
+
+# Seconds for all that is asked: a model may have to be loaded for the first word.
+PATIENCE = 120.0
+# And for a look at whether a server is still there.
+_GLANCE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A server as it was found: its kind, its models, and what it can do with `model`; or the `reason` why not."""
+
+    kind: str = ""
+    models: tuple[str, ...] = ()
+    model: str = ""
+    abilities: Abilities | None = None
+    reason: str = ""
+
+
+async def probe(llm: LLMSettings) -> Probed:
+    """What the server of these settings can do; asks it for a word or two, where it is told which model is meant."""
+    found = Probed()
+    try:
+        wire = _wire(llm, PATIENCE)
+    except ModelError as error:
+        return Probed(reason=str(error))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            listed = await wire.models()
+            found = Probed((await kind_of(wire, listed)).KIND, tuple(str(one["id"]) for one in listed))
+            if llm.model in ANY and len(listed) > 1:
+                return _with_reason(found, f"It has {len(listed)} models; choose one of them.")
+            typed = llm.context if "context" in llm.model_fields_set else None
+            met = await meet(wire, llm.model, typed, llm.context)
+            return Probed(found.kind, found.models, met.name, met.abilities)
+    except ModelError as error:
+        return _with_reason(found, str(error))
+    except TimeoutError:
+        return _with_reason(
+            found, f"{wire.root} took over {PATIENCE:.0f} seconds for a few words; see what it does, and test again."
+        )
+    finally:
+        await wire.close()
+
+
+async def absences(servers: Sequence[LLMSettings]) -> list[str]:
+    """For each of the servers why it can't be reached, "" where it answers; all are asked at once."""
+    return list(await asyncio.gather(*map(_absence, servers)))
+
+
+async def _absence(llm: LLMSettings) -> str:
+    try:
+        wire = _wire(llm, _GLANCE, connect=1.0)
+    except ModelError as error:
+        return str(error)
+    try:
+        async with asyncio.timeout(_GLANCE):
+            await wire.models()
+    except ModelError as error:
+        return str(error)
+    except TimeoutError:
+        return f"The server at {wire.root} doesn't answer; see what it does."
+    finally:
+        await wire.close()
+    return ""
+
+
+def _wire(llm: LLMSettings, first: float, connect: float = 5.0) -> Wire:
+    return Wire(llm.server, llm.key.get_secret_value(), first, connect)
+
+
+def _with_reason(found: Probed, reason: str) -> Probed:
+    return Probed(found.kind, found.models, reason=reason)

@@ -1,0 +1,41 @@
+// The model panel: servers are asked when it is opened, and a form can be tested before it is sent.
+import { onClick, onSubmit, submit } from "./actions.js";
+import { find } from "./dom.js";
+import { send, whenShown } from "./pieces.js";
+
+// However its tab was opened: by a click, by a key, or from elsewhere on the page.
+document.addEventListener("click", (event) => {
+  if (event.target.closest?.("#model-tab-button")) send(find("#models .models"), "see", {});
+});
+
+onClick("test", async (button) => {
+  const { form } = button;
+  if (!form.reportValidity()) return;
+  button.disabled = true;
+  if (!(await send(form, "test", Object.fromEntries(new FormData(form))))) button.disabled = false;
+});
+
+onClick("pick", ({ dataset: { pick } }) => (find("#server-model").value = pick));
+
+let adding = null; // the form that was sent; its fields stay until the server is kept
+
+onSubmit("connect", async (form) => {
+  if (await submit(form)) adding = form;
+});
+
+const tested = () => {
+  const button = find("#models [data-test]");
+  if (button) button.disabled = false;
+};
+
+whenShown("models", () => {
+  adding?.reset();
+  adding = null;
+  tested();
+});
+
+whenShown("notice", (element) => {
+  if (!find(".error", element)) return;
+  adding = null;
+  tested();
+});

@@ -1,0 +1,277 @@
+"""The model panel: what answers now and how fast, what else could, and servers that people add."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+
+import gradio as gr
+from pydantic import SecretStr, ValidationError
+
+from assistant.errors import ModelError, SettingsError
+from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.fetching import State
+from assistant.llm.known import AddedServer, KnownModel
+from assistant.llm.load import AUTO
+from assistant.llm.models import Change, Models, Running
+from assistant.llm.rating import Rating, Verdict, rated
+from assistant.llm.servers.meet import Found, on_this_computer
+from assistant.llm.servers.probe import Probed, absences, probe
+from assistant.settings import Settings
+from assistant.web import render
+from assistant.web.live import live, place
+from assistant.web.tab import QUIET, Tab, Updates, on_stream, told, user_of
+from assistant.web.view import View
+
+PAUSE = 0.3  # seconds between looks at a model that is being loaded
+LEAST_TYPED = 512
+
+
+@dataclass(frozen=True)
+class Switcher:
+    """The models, for those who may change which one answers."""
+
+    models: Models
+    may: Callable[[str], bool]
+
+    def check(self, user: str) -> None:
+        """See that this user may change it.
+
+        Raises:
+            SettingsError: others decide.
+        """
+        if not self.may(user):
+            raise SettingsError("The model is chosen by those whom the setting web.admins names; ask one of them.")
+
+    def to(self, user: str, id_: str) -> None:
+        """Begin to load another model.
+
+        Raises:
+            SettingsError: others decide.
+            ModelError: there is no such model, or another is being loaded.
+        """
+        self.check(user)
+        self.models.switch(id_)
+
+    def offered(self, user: str) -> list[KnownModel]:
+        """The models that this user may have answer at once; none where there is but the one that runs."""
+        if not self.may(user):
+            return []
+        here, running = self.models.known.here(), self.models.running
+        return here if any(running is None or known.id != running.known.id for known in here) else []
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueCard:
+    """A model of the catalogue, whether it is on this computer, and what it would be there, where that is rated."""
+
+    entry: Entry
+    known: KnownModel
+    is_here: bool
+    rating: Rating | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCard:
+    """A model of a server; `absence` says why it doesn't answer, and only what was added can be removed."""
+
+    known: KnownModel
+    absence: str
+    was_added: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What was found when the menu was opened: how models are rated, servers that were added or found, and a test."""
+
+    ratings: Sequence[Rating] = ()
+    servers: Sequence[ServerCard] = ()
+    found: Sequence[Found] = ()
+    problem: str = ""
+    probed: Probed | None = None
+    absence: str = ""
+    looked: bool = False
+
+
+class ModelMenu:
+    """The panel and its handlers."""
+
+    name, title = "model", "Model"
+
+    def __init__(self, view: View, switcher: Switcher, settings: Settings) -> None:
+        self._view, self._switcher, self._settings = view, switcher, settings
+        self._models, self._known = switcher.models, switcher.models.known
+        self._piece = live("models", "see", "use", "take", "test", "connect", "remove", "halt")
+
+    def place(self) -> None:
+        """Place the menu."""
+        place(self._piece)
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Listen; the menu is there when the page opens, and servers are asked when it is looked at."""
+        for event in ("see", "use", "take", "test", "connect", "remove", "halt"):
+            on_stream(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
+
+        def show(request: gr.Request) -> Updates:
+            return told(lambda: self._shown(user_of(request), Around()), self._view.pieces.notice)
+
+        show.__annotations__ = {"request": gr.Request}
+        page.load(show, None, [self._piece, self._view.pieces.notice], **QUIET)
+
+    async def see(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Show the menu, and what is being loaded to its end."""
+        async for updates in self._follow(tab, await self._around(tab)):
+            yield updates
+
+    async def use(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Let another model answer, from the message on that is sent once it is loaded."""
+        await asyncio.to_thread(self._switcher.to, tab.user, tab.text("model"))
+        async for updates in self._follow(tab, await self._around(tab)):
+            yield updates
+        yield self._outcome(tab.text("model"))
+
+    async def halt(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Stop what is being fetched; what has come of it is kept for the next time."""
+        self._switcher.check(tab.user)
+        self._models.fetching.stop()
+        async for updates in self.see(tab):
+            yield updates
+
+    async def take(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Let a model of a server that was found answer: it is added, and switched to."""
+        self._switcher.check(tab.user)
+        known = await asyncio.to_thread(self._known.add, _server(tab))
+        tab = Tab(tab.user, tab.session, data={"model": known.id})
+        async for updates in self.use(tab):
+            yield updates
+
+    async def test(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Say what the server of the form can do, or why it can't be used."""
+        self._switcher.check(tab.user)
+        known = self._known.of_server(_server(tab))
+        probed = await asyncio.to_thread(lambda: asyncio.run(probe(known.llm)))
+        yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab, probed))
+
+    async def connect(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Keep the server of the form."""
+        self._switcher.check(tab.user)
+        known = await asyncio.to_thread(self._known.add, _server(tab))
+        shown = await asyncio.to_thread(self._shown, tab.user, await self._around(tab))
+        yield {**shown, **self._view.note(f"{known.title} was added.")}
+
+    async def remove(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Forget a server that was added, and its key; if it answers now, it does so to the end."""
+        self._switcher.check(tab.user)
+        await asyncio.to_thread(self._known.remove, tab.text("model"))
+        yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab))
+
+    async def _follow(self, tab: Tab, around: Around) -> AsyncIterator[Updates]:
+        """The menu, each time that more of another model is fetched or loaded, until none is."""
+        while True:
+            seen = self._coming()
+            yield await asyncio.to_thread(self._shown, tab.user, around)
+            while self._models.is_changing and seen == self._coming():
+                await asyncio.sleep(PAUSE)
+            if seen == self._coming() and not self._models.is_changing:
+                return
+
+    def _coming(self) -> tuple[State, Change | None, Running | None]:
+        return self._models.fetching.state, self._models.change, self._models.running
+
+    def _outcome(self, id_: str) -> Updates:
+        """What became of the wish to have this model answer; nothing where it was stopped."""
+        change, running = self._models.change, self._models.running
+        if change and change.error:
+            return {self._view.pieces.notice: render.notice(change.error)}
+        if running and running.known.id == id_:
+            return self._view.note(f"{running.name} answers from the next message on.")
+        return {}
+
+    def _shown(self, user: str, around: Around) -> Updates:
+        html = render.render(
+            "models",
+            running=self._models.running,
+            change=self._models.change,
+            fetching=self._models.fetching.state,
+            cards=self._cards(around.ratings),
+            around=around,
+            may=self._switcher.may(user),
+        )
+        return {self._piece: html}
+
+    async def _around(self, tab: Tab, probed: Probed | None = None) -> Around:
+        """The servers, all asked at once; nobody is asked for those who can't choose them."""
+        if not self._switcher.may(tab.user):
+            return Around(await asyncio.to_thread(self._rated), looked=True)
+        return await asyncio.to_thread(lambda: asyncio.run(self._asked(probed)))
+
+    def _rated(self) -> Sequence[Rating]:
+        running = self._models.running
+        return rated(self._settings, running.name if running else "")
+
+    def _cards(self, ratings: Sequence[Rating]) -> list[CatalogueCard]:
+        """The catalogue's models: the best for this computer first, then what fits, then the others."""
+        catalogue, rating = Catalogue.load(), {one.entry.name: one for one in ratings}
+        cards = [
+            CatalogueCard(entry, known, catalogue.is_here(entry.name, self._settings), rating.get(entry.name))
+            for entry, known in self._known.catalogue()
+        ]
+        return sorted(cards, key=_place)
+
+    async def _asked(self, probed: Probed | None) -> Around:
+        added, problem = list[KnownModel](), ""
+        try:
+            added = self._known.added()
+        except ModelError as error:
+            problem = str(error)
+        named = self._known.named()
+        own = [named] if named.is_served and named.id not in {one.id for one in added} else []
+        running = self._models.running
+        now = [running.known] if running and running.known.is_served else []
+        asked = [*added, *own, *now]
+        reasons, found, ratings = await asyncio.gather(
+            absences([one.llm for one in asked]), on_this_computer(), asyncio.to_thread(self._rated)
+        )
+        cards = [
+            ServerCard(known, absence, known in added)
+            for known, absence in zip(added + own, reasons[: len(added) + len(own)], strict=True)
+        ]
+        absence = reasons[-1] if now else ""
+        return Around(ratings, cards, _new(found, asked), problem, probed, absence, looked=True)
+
+
+def _place(card: CatalogueCard) -> tuple[bool, int]:
+    """Where a model stands in the menu."""
+    verdicts = list(Verdict)
+    return not (card.rating and card.rating.best), verdicts.index(card.rating.verdict) if card.rating else len(verdicts)
+
+
+def _new(found: Sequence[Found], asked: Sequence[KnownModel]) -> list[Found]:
+    """The servers found, without the models that are known anyway."""
+    ids = {known.id for known in asked}
+    left = [
+        Found(one.kind, one.address, tuple(model for model in one.models if f"{one.address} {model}" not in ids))
+        for one in found
+    ]
+    return [one for one in left if one.models]
+
+
+def _server(tab: Tab) -> AddedServer:
+    """The server that a form or a button names.
+
+    Raises:
+        ModelError: something in it can't be.
+    """
+    context = tab.text("context").strip()
+    if context and tab.number("context") < LEAST_TYPED:
+        raise ModelError(f"The context is a number of tokens, {LEAST_TYPED} at least; left empty, the server tells it.")
+    try:
+        return AddedServer(
+            address=tab.text("address"),
+            model=tab.text("model").strip() or AUTO,
+            key=SecretStr(tab.text("key").strip()),
+            context=int(context) if context else None,
+        )
+    except ValidationError as error:
+        raise ModelError("The name of the model or the key is longer than any; check what was pasted.") from error

@@ -1,0 +1,48 @@
+"""Tokens for a user's own programs: made, shown once, revoked. They stand beneath the settings."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from assistant.store.tokens import AccessTokens
+from assistant.web import render
+from assistant.web.live import live, place
+from assistant.web.tab import QUIET, Tab, Updates, on, told, user_of
+from assistant.web.view import View
+
+
+class TokenPanel:
+    """The panel and its handlers."""
+
+    name, title = "settings", "Settings"
+
+    def __init__(self, view: View, tokens: AccessTokens) -> None:
+        self._view, self._tokens = view, tokens
+        self._piece = live("tokens", "make", "revoke")
+
+    def place(self) -> None:
+        """Place the list of tokens."""
+        place(self._piece)
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Listen, and list the user's tokens when the page opens."""
+        for event in ("make", "revoke"):
+            on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
+
+        def show(request: gr.Request) -> Updates:
+            return told(lambda: self._shown(user_of(request)), self._view.pieces.notice)
+
+        show.__annotations__ = {"request": gr.Request}
+        page.load(show, None, [self._piece, self._view.pieces.notice], **QUIET)
+
+    def make(self, tab: Tab) -> Updates:
+        """A new token, shown this once."""
+        return self._shown(tab.user, self._tokens.make(tab.user, tab.text("label").strip()))
+
+    def revoke(self, tab: Tab) -> Updates:
+        """Let nobody in by a token any more."""
+        self._tokens.revoke(tab.user, tab.text("token"))
+        return self._shown(tab.user)
+
+    def _shown(self, user: str, fresh: str = "") -> Updates:
+        return {self._piece: render.render("tokens", tokens=self._tokens.list(user), fresh=fresh)}

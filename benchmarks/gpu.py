@@ -1,0 +1,123 @@
+"""`bench gpu`: the quantised model of a GPU, all that there is to measure of it, in one command (docs/gpu.md)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from assistant.commands.bars import bar_of_bytes
+from assistant.commands.common import DataDir, SettingsFile, out, results_folder, settings_of, talk, writing
+from assistant.errors import ModelError
+from assistant.llm.catalogue import Catalogue
+from assistant.llm.load import GPU_DEFAULT, NO_CUDA
+from assistant.llm.processor import description, sees_gpu
+from assistant.settings import Quantisation
+from benchmarks.llm import measured_apart, table_of
+
+_PACKAGES = ("torch", "transformers", "accelerate", "bitsandbytes")
+_BACKEND = "transformers"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What it was measured on. `memory_gib` is that of each GPU."""
+
+    device: str
+    memory_gib: tuple[float, ...]
+    cuda: str | None
+    packages: dict[str, str]
+
+
+def gpu(
+    into: Annotated[Path, typer.Option("--out", help="A folder for gpu.json and turn.json.")],
+    model: Annotated[str, typer.Option(help="A name of the catalogue, a hub id or a folder.")] = GPU_DEFAULT,
+    quantisations: Annotated[
+        str, typer.Option(help="Of the weights; several with commas, one after the other.")
+    ] = ",".join(get_args(Quantisation)),
+    limit: Annotated[int, typer.Option(min=0, help="Of the twelve questions of `bench turn`, so many.")] = 12,
+    on_cpu: Annotated[
+        bool, typer.Option("--on-cpu", help="Measure without a GPU all the same, to try this command.")
+    ] = False,
+    settings_file: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Measure the model of a GPU: loading, memory, speed, batches and people at once by quantisation, and whole turns.
+
+    Each is measured in a process of its own. What fails, say for want of memory, is told, and the rest goes on.
+    """
+    wanted = [_known(one.strip()) for one in quantisations.split(",")]
+    lacking = missing()
+    if lacking and not on_cpu:
+        raise ModelError(lacking)
+    settings = settings_of(settings_file, data_dir)
+    results_folder(into)
+    with bar_of_bytes(f"Fetching {model}") as progress:
+        Catalogue.load().resolve(model, settings, progress)
+    costs, failed = [], {}
+    for one in wanted:
+        try:
+            costs.append(measured_apart(model, _BACKEND, one, settings_file, data_dir))
+        except ModelError as error:
+            failed[one] = str(error)
+            talk.print(str(error), style="yellow", markup=False)
+        found = {"machine": asdict(_machine()), "costs": costs, "failed": failed}
+        with writing(into):
+            (into / "gpu.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+    if costs:
+        out.print(table_of(costs))
+    trouble = _turns(model, limit, into, settings_file, data_dir) if limit else ""
+    if failed or trouble:
+        raise ModelError(f"Not all could be measured: {'; '.join([*failed, *filter(None, [trouble])])}; see above why.")
+
+
+def missing() -> str:
+    """What a quantised model on a GPU lacks on this machine, in a sentence; "" if nothing."""
+    if not sees_gpu():
+        import torch  # noqa: PLC0415 - takes seconds to import
+
+        if shutil.which("nvidia-smi") and torch.version.cuda is None:
+            return NO_CUDA
+        return "There is no GPU that torch can use; run this where `nvidia-smi` lists one, or try it with --on-cpu."
+    lacking = [name for name in _PACKAGES if not find_spec(name)]
+    return f"{', '.join(lacking)} can't be found; run `pip install -r requirements.txt`." if lacking else ""
+
+
+def _known(quantisation: str) -> Quantisation:
+    for known in get_args(Quantisation):
+        if quantisation == known:
+            return known  # type: ignore[no-any-return]
+    raise ModelError(f"There is no quantisation '{quantisation}'; give some of {', '.join(get_args(Quantisation))}.")
+
+
+def _machine() -> Machine:
+    import torch  # noqa: PLC0415
+
+    cards = range(torch.cuda.device_count())
+    memory = tuple(torch.cuda.get_device_properties(card).total_memory / (1 << 30) for card in cards)
+    return Machine(description(_BACKEND), memory, torch.version.cuda, {name: _version(name) for name in _PACKAGES})
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _turns(model: str, limit: int, into: Path, settings_file: Path | None, data_dir: Path | None) -> str:
+    """Time whole turns with the quantisation that the settings name, twice; what went wrong, or ""."""
+    options: dict[str, Any] = {"--model": model, "--backend": _BACKEND, "--limit": limit, "--out": into,
+                               "--settings": settings_file, "--data-dir": data_dir}  # fmt: skip
+    given: Sequence[str] = [str(word) for option in options.items() if option[1] for word in option]
+    command = [sys.executable, "-m", "assistant", "bench", "turn", *given]
+    return "whole turns" if subprocess.run(command, check=False).returncode else ""

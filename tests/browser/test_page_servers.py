@@ -1,0 +1,117 @@
+"""The Model tab on `python app.py` as a person starts it: a real llama-server is added, answers, and dies.
+
+The tests go on with one another's page: nothing is loaded twice.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.app import App, started
+from tests.browser.conftest import tab
+from tests.fixtures_models import fetched, sharing_models
+from tests.servers import KEY, Running, llama_server
+
+pytestmark = [pytest.mark.model, pytest.mark.lucene, pytest.mark.timeout(600)]
+
+QUESTION = "Which languages are spoken in Switzerland?"
+OWN, SERVED = "smollm2-135m", "served"
+SLOW = 240_000  # milliseconds for a turn on a busy machine
+
+
+@pytest.fixture(scope="module")
+def app(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    fetched("all-MiniLM-L6-v2")
+    with started(sharing_models(tmp_path_factory.mktemp("data"))) as app:
+        yield app
+
+
+@pytest.fixture(scope="module")
+def server(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A llama-server whose model has another name than the one that runs in the app."""
+    path = tmp_path_factory.mktemp("served") / f"{SERVED}.gguf"
+    path.symlink_to(smollm_path)
+    with llama_server(path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, app: App) -> Iterator[Page]:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(app.url)
+    expect(page.locator("#loading .loading")).to_have_count(0, timeout=SLOW)
+    yield page
+    context.close()
+
+
+def ask(page: Page) -> None:
+    before = page.locator("#transcript article").count()
+    page.locator("#box").fill(QUESTION)
+    page.keyboard.press("Enter")
+    expect(page.locator("#transcript article")).to_have_count(before + 1, timeout=SLOW)
+
+
+def written_by(page: Page, name: str) -> None:
+    """The last reply tells this model in its steps, whatever kind of reply it became."""
+    turn = page.locator("#transcript article").last
+    expect(turn.locator(".reply")).not_to_be_empty()
+    turn.locator(".steps summary").click()
+    expect(turn.locator(".inside")).to_contain_text(name)
+    turn.locator(".steps summary").click()
+
+
+def test_a_real_server_is_tested_and_added(app: App, page: Page, server: Running) -> None:
+    ask(page)
+    written_by(page, OWN)
+    tab(page, "Model")
+    page.locator("#add-server summary").click()
+    page.locator("#server-address").fill(server.address)
+    page.locator("#server-key").fill(KEY)
+    page.get_by_role("button", name="Test").click()
+    expect(page.locator("#probed")).to_contain_text(f"llama-server answers with {SERVED}.", timeout=60_000)
+    expect(page.locator("#probed dl")).to_contain_text("2,048 tokens a request")
+    page.get_by_role("button", name="Add", exact=True).last.click()
+    expect(page.locator("#servers .engine")).to_have_count(1)
+    file = app.folder / "models.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert KEY in file.read_text()
+    assert KEY not in page.content()
+
+
+def test_it_answers_the_next_message_and_its_speed_is_told(page: Page) -> None:
+    page.locator("#servers").get_by_role("button", name="Use").click()
+    expect(page.locator("#notice")).to_contain_text(f"{SERVED} answers from the next message on.", timeout=60_000)
+    ask(page)
+    written_by(page, SERVED)
+    tab(page, "Sources")
+    tab(page, "Model")
+    expect(page.locator("#models .pace")).to_contain_text("tokens a second in the last")
+
+
+def test_one_that_dies_fails_the_turn_with_a_sentence_and_the_conversation_is_kept(page: Page, server: Running) -> None:
+    kept = page.locator("#transcript article").count()
+    server.process.kill()
+    server.process.wait()
+    ask(page)
+    turn = page.locator("#transcript article").last
+    expect(turn.get_by_role("alert")).to_contain_text(f"No server answers at {server.address}; start it")
+    expect(page.locator("#transcript article")).to_have_count(kept + 1)
+    tab(page, "Model")
+    tab(page, "Sources")
+    tab(page, "Model")
+    expect(page.locator("#models .engine").first.get_by_role("alert")).to_contain_text("No server answers at")
+
+
+def test_another_model_answers_the_failed_message_again(page: Page) -> None:
+    turn = page.locator("#transcript article").last
+    turn.get_by_text("Answer again with…").click()
+    turn.get_by_role("group", name="Models").get_by_role("button", name="smollm2-135m").click()
+    expect(page.locator("#transcript article").last.get_by_role("alert")).to_have_count(0, timeout=SLOW)
+    written_by(page, OWN)
+    expect(page.locator("#transcript article").last.locator(".versions")).to_have_text("2/2")

@@ -1,0 +1,448 @@
+"""The language model in use: switching, what turns keep meanwhile, and what happens where it can't be loaded."""
+
+from __future__ import annotations
+
+import json
+import stat
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+from click.testing import Result
+from pydantic import SecretStr
+from typer.testing import CliRunner
+
+from assistant.__main__ import app
+from assistant.errors import ModelError
+from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.gauge import Gauge
+from assistant.llm.known import FILE, AddedServer, KnownModels
+from assistant.llm.measured import is_measured, speeds
+from assistant.llm.models import Models
+from assistant.llm.sources import Hub
+from assistant.llm.speed import Clocked, Speed
+from assistant.protocols import Engine, Progress, silent
+from assistant.settings import LLMSettings, Settings
+from assistant.types import Completion, Message, Options
+from tests.hub import StandInHub, stand_in_hub
+from tests.scripted import ScriptedLLM
+from tests.servers import KEY, StandIn, lm_studio, plain, vllm
+
+HERE = "http://127.0.0.1:9999"
+QUICK, SLOW, BROKEN = f"{HERE} quick", f"{HERE} slow", f"{HERE} broken"
+
+
+def settings_in(folder: Path, **llm: object) -> Settings:
+    return Settings(data_dir=folder, hub=False, llm=LLMSettings.model_validate(llm))
+
+
+class Loaded(ScriptedLLM):
+    """An engine that notes when it is unloaded."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name, self.closed = name, False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Loads:
+    """Makes engines; a "slow" one once `go` is set, a "broken" one never."""
+
+    def __init__(self) -> None:
+        self.go, self.made = Event(), list[Loaded]()
+
+    def __call__(self, settings: Settings, progress: Progress) -> Engine:
+        if settings.llm.model == "broken":
+            raise ModelError("No server answers there; start it.")
+        if settings.llm.model == "bug":
+            raise RuntimeError("oh")
+        if settings.llm.model == "slow":
+            progress(1, 4)
+            assert self.go.wait(10)
+        self.made.append(Loaded(settings.llm.model))
+        return self.made[-1]
+
+
+@pytest.fixture
+def loads() -> Loads:
+    return Loads()
+
+
+@pytest.fixture
+def models(tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch) -> Models:
+    """ "first" runs, and four others are known."""
+    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda settings, progress, _: loads(settings, progress))
+    models = Models(settings_in(tmp_path, backend="server", server=HERE, model="first"), loads)
+    for name in ("quick", "slow", "broken", "bug"):
+        models.known.add(AddedServer(address=HERE, model=name))
+    models.open(models.known.at_start(), silent)
+    return models
+
+
+def until(true: Callable[[], object]) -> None:
+    for _ in range(200):
+        if true():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not come about in four seconds")
+
+
+def switched(models: Models, id_: str) -> None:
+    models.switch(id_)
+    assert models.loaded(5, id_)
+
+
+def test_the_next_turn_has_the_new_model_and_one_that_runs_keeps_its_own(models: Models, loads: Loads) -> None:
+    with models.lent("me") as old:
+        switched(models, QUICK)
+        with models.lent("me") as new:
+            assert (old.name, new.name) == ("first", "quick")
+        assert not loads.made[0].closed
+    assert loads.made[0].closed
+    assert not loads.made[1].closed
+    assert models.running
+    assert models.running.known.id == QUICK
+
+
+def test_a_model_that_no_turn_has_in_hand_is_unloaded_at_once(models: Models, loads: Loads) -> None:
+    with models.lent("me"), models.lent("ann"):
+        pass
+    switched(models, QUICK)
+    until(lambda: loads.made[0].closed)
+
+
+def test_the_old_one_answers_while_another_is_loaded_and_only_one_is_loaded_at_a_time(
+    models: Models, loads: Loads
+) -> None:
+    models.switch(SLOW)
+    until(lambda: models.change and models.change.fraction == 0.25)
+    assert (models.waiting().name, models.waiting().done) == ("slow", 25)
+    with models.lent("me") as llm:
+        assert llm.name == "first"
+    assert models.loaded(0)
+    assert not models.loaded(0, SLOW)
+    with pytest.raises(ModelError, match="slow is being loaded; wait until that is done"):
+        models.switch(QUICK)
+    loads.go.set()
+    assert models.loaded(5, SLOW)
+    with models.lent("me", SLOW) as llm:
+        assert llm.name == "slow"
+    assert models.change is None
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("broken", "No server answers there; start it."), ("bug", "bug could not be loaded (oh); the log")],
+)
+def test_one_that_cannot_be_loaded_changes_nothing_and_is_told(models: Models, name: str, why: str) -> None:
+    switched(models, f"{HERE} {name}")
+    assert models.change
+    assert models.change.error.startswith(why)
+    assert models.change.error.endswith("first goes on answering.")
+    with models.lent("me") as llm:
+        assert llm.name == "first"
+    with pytest.raises(ModelError, match="first goes on answering"), models.lent("me", f"{HERE} {name}"):
+        pass
+    switched(models, QUICK)
+    assert models.change is None
+
+
+def test_a_turn_that_must_have_a_model_has_no_other(models: Models) -> None:
+    switched(models, QUICK)
+    switched(models, f"{HERE} first")
+    with pytest.raises(ModelError, match="choose it again"), models.lent("me", QUICK):
+        pass
+
+
+def test_nothing_is_lent_before_anything_is_loaded(tmp_path: Path, loads: Loads) -> None:
+    with pytest.raises(ModelError, match="still loading"), Models(settings_in(tmp_path), loads).lent("me"):
+        pass
+
+
+def test_what_is_loaded_after_the_end_is_unloaded(models: Models, loads: Loads) -> None:
+    models.switch(SLOW)
+    models.close()
+    assert loads.made[0].closed
+    loads.go.set()
+    until(lambda: len(loads.made) == 2 and loads.made[1].closed)
+
+
+def test_users_of_a_vllm_have_salts_of_their_own_which_are_not_their_names(tmp_path: Path) -> None:
+    with StandIn(vllm(lambda _: "Oat drink.", {"y": 0.6}), KEY) as there:
+        models = Models(settings_in(tmp_path, backend="server", server=there.address, key=KEY))
+        models.open(models.known.at_start(), silent)
+        salts = []
+        for user in ("ann", "ann", "bob"):
+            with models.lent(user) as llm:
+                assert [*llm.stream((Message("user", "Hi"),), Options(), Event())][-1].text == "Oat drink."
+            salts.append(there.asked[-1].body["cache_salt"])
+        models.close()
+    assert salts[0] == salts[1] != salts[2]
+    assert "ann" not in salts[0]
+
+
+def test_a_server_that_is_down_at_the_start_is_met_with_the_next_turn(tmp_path: Path) -> None:
+    with StandIn({}) as there:
+        models = Models(settings_in(tmp_path, backend="server", server=there.address))
+        models.open(models.known.at_start(), silent)
+        assert "The next message tries again." in models.notice
+        there.answers.update(lm_studio(lambda _: "Oat drink."))
+        with models.lent("me") as llm:
+            assert [*llm.stream((Message("user", "Hi"),), Options(), Event())][-1].text == "Oat drink."
+        models.close()
+
+
+class Paced(ScriptedLLM):
+    """Waits before each word of its replies; counts them, and those that were stopped."""
+
+    asked_for = stopped = 0
+
+    def stream(self, messages: object, options: Options, stop: Event) -> Iterator[Completion]:
+        self.asked_for += 1
+        yield Completion("", 9, read=4)
+        for n in range(1, 12):
+            if stop.wait(0.01):
+                self.stopped += 1
+                return
+            yield Completion("word " * n, 9, n, finish="stop" if n == 11 else "")
+
+
+# --- what is fetched first, and measured afterwards ---------------------------------------------------------------
+
+CHAT = Entry(
+    name="chat", kind="gguf", template="in it", listed_size=300_000, hub=Hub(repo="someone/chat", file="chat.gguf")
+)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInHub]:
+    """A hub that has "chat", the only model of the catalogue."""
+    listed = Catalogue([CHAT])
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: listed))
+    with stand_in_hub({"someone/chat/chat.gguf": b"GGUF" + bytes(300_000)}, monkeypatch) as running:
+        yield running
+
+
+def online(folder: Path) -> Settings:
+    return Settings(data_dir=folder, llm=LLMSettings(backend="llama.cpp"))
+
+
+def test_a_model_that_is_not_here_is_fetched_and_then_used(tmp_path: Path, loads: Loads, hub: StandInHub) -> None:
+    models = Models(online(tmp_path), loads)
+    hub.pause = 0.02
+    models.switch("chat")
+    until(lambda: models.fetching.state.done > 0)
+    assert models.running is None
+    until(lambda: models.running)
+    assert models.running
+    assert (models.running.known.id, models.running.known.llm.model) == ("chat", "chat")
+    assert Catalogue.load().is_here("chat", online(tmp_path))
+    models.close()
+
+
+@pytest.mark.parametrize("end", [lambda models: models.fetching.stop(), Models.close])
+def test_a_fetch_that_is_stopped_or_outlived_switches_nothing(
+    tmp_path: Path, loads: Loads, hub: StandInHub, end: Callable[[Models], None]
+) -> None:
+    models = Models(online(tmp_path), loads)
+    hub.pause = 0.1
+    models.switch("chat")
+    until(lambda: models.fetching.state.done > 0)
+    end(models)
+    assert models.fetching.wait(5)
+    assert not models.fetching.state.under_way
+    assert (models.running, models.change, loads.made) == (None, None, [])
+    models.close()
+
+
+def test_a_fetch_that_fails_is_told_and_what_runs_goes_on(tmp_path: Path, loads: Loads, hub: StandInHub) -> None:
+    models = Models(online(tmp_path), loads)
+    hub.status = 404
+    models.switch("chat")
+    until(lambda: models.change and models.change.error)
+    assert models.change
+    assert "could not be had" in models.change.error
+    assert not models.is_changing
+    assert loads.made == []
+    models.close()
+
+
+def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
+    turns = [True]
+    gauge = Gauge(settings, lambda _: not turns, quiet=0.01)
+    engine = Paced(name="paced")
+    gauge.start(engine, settings)
+    time.sleep(0.3)
+    assert not is_measured(engine, settings)
+    turns.clear()
+    until(lambda: is_measured(engine, settings))
+    [kept] = speeds(settings)
+    assert kept.written > 40
+    asked = engine.asked_for
+    gauge.start(engine, settings)
+    time.sleep(0.2)
+    assert engine.asked_for == asked
+
+
+def test_a_turn_that_begins_stops_a_measurement_which_is_begun_anew(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
+    gauge, engine = Gauge(settings, lambda _: True, quiet=0.01), Paced(name="paced")
+    gauge.start(engine, settings)
+    until(lambda: engine.asked_for)
+    gauge.stop()
+    until(lambda: engine.stopped)
+    until(lambda: is_measured(engine, settings))
+
+
+def test_an_engine_that_was_replaced_is_not_measured(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
+    engine = Paced(name="paced")
+    Gauge(settings, lambda _: None, quiet=0.01).start(engine, settings)
+    time.sleep(0.2)
+    assert engine.asked_for == 0
+
+
+# --- what is known -------------------------------------------------------------------------------------------------
+
+
+def test_servers_are_kept_for_nobody_else_to_read_and_a_key_is_never_shown(tmp_path: Path) -> None:
+    known = KnownModels(settings_in(tmp_path))
+    added = known.add(AddedServer(address=f"{HERE}/v1/", model="big", key=SecretStr("sk-secret"), context=8192))
+    file = tmp_path / FILE
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [one.name for one in tmp_path.glob(f"{FILE}.*")] == [f"{FILE}.lock"]
+    [again] = KnownModels(settings_in(tmp_path)).added()
+    assert again == added
+    assert (again.id, again.title, again.llm.context) == (f"{HERE} big", "big", 8192)
+    assert again.llm.key.get_secret_value() == "sk-secret"
+    assert "sk-secret" not in repr(again)
+    assert "sk-secret" in file.read_text()
+
+
+def test_a_server_that_is_added_again_is_replaced_and_one_that_is_removed_is_gone(tmp_path: Path) -> None:
+    known = KnownModels(settings_in(tmp_path))
+    known.add(AddedServer(address=HERE, model="big"))
+    known.add(AddedServer(address=HERE, model="small"))
+    known.add(AddedServer(address=HERE, model="big", key=SecretStr("new")))
+    assert [one.llm.key.get_secret_value() for one in known.added()] == ["", "new"]
+    known.remove(f"{HERE} big")
+    assert [one.title for one in known.added()] == ["small"]
+    with pytest.raises(ModelError, match="not among those that were added"):
+        known.remove(f"{HERE} big")
+    with pytest.raises(ModelError, match="is not known any more"):
+        known.find(f"{HERE} big")
+
+
+@pytest.mark.parametrize("text", ["{", '{"servers": [{"address": 1}]}', '{"more": 1}'])
+def test_a_broken_file_is_told_and_what_is_in_it_is_not_lost(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    known = KnownModels(settings_in(tmp_path))
+    for use in (known.added, lambda: known.add(AddedServer(address=HERE)), lambda: known.choose("x")):
+        with pytest.raises(ModelError, match="can't be read; mend it, or delete it"):
+            use()
+    assert (tmp_path / FILE).read_text() == text
+    assert known.at_start().id == "auto"
+    assert known.here() == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelError, match="can't be written"):
+        KnownModels(settings_in(tmp_path / "file" / "data")).add(AddedServer(address=HERE))
+
+
+def test_what_was_switched_to_answers_after_the_next_start_unless_the_settings_name_another(
+    models: Models, tmp_path: Path
+) -> None:
+    switched(models, QUICK)
+    assert json.loads((tmp_path / FILE).read_text())["chosen"] == QUICK
+    assert KnownModels(settings_in(tmp_path, context=2048)).at_start().id == QUICK
+    assert KnownModels(settings_in(tmp_path, model="fast")).at_start().id == "qwen2.5-coder-0.5b-instruct"
+    models.known.remove(QUICK)
+    assert KnownModels(settings_in(tmp_path)).at_start().id == "auto"
+
+
+def test_other_models_keep_the_settings_but_for_what_names_one(tmp_path: Path) -> None:
+    known = KnownModels(settings_in(tmp_path, backend="llama.cpp", context=2048, threads=3, slots=2))
+    served = known.add(AddedServer(address=HERE)).llm
+    assert (served.backend, served.threads, served.slots) == ("server", 3, 2)
+    assert "context" not in served.model_fields_set
+    [small] = [one.llm for entry, one in known.catalogue() if entry.name == "smollm2-135m"]
+    assert (small.backend, small.context, small.threads) == ("llama.cpp", 2048, 3)
+    elsewhere = KnownModels(settings_in(tmp_path, backend="server", server=HERE, key="secret", context=9000))
+    [small] = [one.llm for entry, one in elsewhere.catalogue() if entry.name == "smollm2-135m"]
+    assert (small.backend, small.context, small.server, small.key.get_secret_value()) == ("auto", 4096, "", "")
+
+
+def test_what_the_settings_name_can_be_switched_back_to(tmp_path: Path) -> None:
+    known = KnownModels(settings_in(tmp_path, model=str(tmp_path / "mine.gguf")))
+    own = known.find(str(tmp_path / "mine.gguf"))
+    assert own.title == "mine.gguf"
+    assert own in known.here()
+
+
+# --- how fast ------------------------------------------------------------------------------------------------------
+
+
+def test_the_pace_of_replies_is_told_without_the_readers_own_time() -> None:
+    speed = Speed()
+    assert speed.per_second == 0
+    for _ in Clocked(Paced(), speed).stream((), Options(), Event()):
+        time.sleep(0.02)
+    assert speed.replies == 1
+    assert 40 < speed.per_second <= 100
+
+
+def test_the_last_twenty_replies_count_and_short_ones_do_not() -> None:
+    speed = Speed()
+    speed.add(3, 1.0)
+    assert speed.replies == 0
+    speed.add(1001, 1.0)
+    for _ in range(20):
+        speed.add(101, 2.0)
+    assert (speed.replies, speed.per_second) == (20, pytest.approx(50))
+
+
+def test_plain_servers_can_be_switched_to(tmp_path: Path) -> None:
+    with StandIn(plain(lambda _: "Oat drink.", models=("small", "large"))) as there:
+        models = Models(settings_in(tmp_path))
+        known = models.known.add(AddedServer(address=there.address, model="large"))
+        switched(models, known.id)
+        assert models.running
+        assert models.running.name == "large"
+        models.close()
+
+
+# --- from the command line -----------------------------------------------------------------------------------------
+
+
+def command(folder: Path, *words: str, said: str = "") -> Result:
+    """The command in a thread of its own, where no loop of another test's browser runs."""
+    line = ["models", "servers", *words, "--data-dir", str(folder)]
+    with ThreadPoolExecutor() as pool:
+        return pool.submit(CliRunner().invoke, app, line, input=said).result()
+
+
+def test_servers_are_tested_added_listed_and_removed_from_the_command_line(tmp_path: Path) -> None:
+    with StandIn(plain(lambda _: "Oat drink.", models=("small", "large")), KEY) as there:
+        refused = command(tmp_path, "test", there.address)
+        assert "wants a key" in str(refused.exception)
+        which = command(tmp_path, "test", there.address, "--key", said=f"{KEY}\n")
+        assert "It has 2 models; choose one of them. (small, large)" in str(which.exception)
+        tested = command(tmp_path, "test", there.address, "--model", "large", "--key", said=f"{KEY}\n")
+        assert "OpenAI-compatible answers with large." in tested.output
+        assert KnownModels(settings_in(tmp_path)).added() == []
+        command(tmp_path, "add", there.address, "--model", "large", "--key", said=f"{KEY}\n")
+    listed = command(tmp_path, "list").output
+    assert "large" in listed
+    assert "kept" in listed
+    assert KEY not in listed
+    command(tmp_path, "remove", f"{there.address} large")
+    assert KnownModels(settings_in(tmp_path)).added() == []
+    assert "512 tokens at least" in str(command(tmp_path, "add", HERE, "--context", "3").exception)

@@ -1,0 +1,74 @@
+"""A real vLLM, which runs from an environment of its own, since it needs another torch.
+
+VLLM_PYTHON names that environment's interpreter; docs/servers.md says how to make it. Without it these are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+from llm_contract import LLMContract
+
+from assistant import turn as flow
+from assistant.errors import ModelError
+from assistant.llm.engines.server import Server
+from assistant.protocols import LLM, Parts
+from assistant.settings import LLMSettings
+from assistant.types import Choices, Turn
+from tests.servers import KEY, Running, vllm_server
+
+PYTHON = os.environ.get("VLLM_PYTHON", "")
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.skipif(not PYTHON, reason="VLLM_PYTHON names no interpreter that has vLLM (docs/servers.md)"),
+    # it may take minutes to start on a CPU
+    pytest.mark.timeout(900),
+]
+
+
+@pytest.fixture(scope="module")
+def real(smollm_folder: Path) -> Iterator[Running]:
+    with vllm_server(Path(PYTHON), smollm_folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def at_real(real: Running) -> Iterator[Server]:
+    engine = Server(LLMSettings(backend="server", server=real.address, key=KEY))
+    engine.meet()
+    yield engine
+    engine.close()
+
+
+class TestContract(LLMContract):
+    @pytest.fixture
+    def llm(self, at_real: Server) -> LLM:
+        return at_real
+
+
+def test_it_is_known_with_all_that_it_can_do(at_real: Server) -> None:
+    can = at_real.abilities
+    assert (at_real.kind, at_real.name) == ("vLLM", "smollm2-135m")
+    assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", True, True, True, 2048)
+
+
+def test_a_whole_turn_is_answered_and_cited(at_real: Server, parts: Parts) -> None:
+    choices = Choices(strategy="concat", loop="retrieve_then_generate")
+    *_, turn = flow.run(Turn("What is lactose?", choices=choices), replace(parts, llm=at_real), Event())
+    assert (turn.status, turn.error, turn.events) == ("done", "", ())
+    assert turn.model == at_real.name
+    assert turn.answer
+    assert "milk" in turn.answer.text
+    assert turn.citations
+
+
+def test_a_key_that_is_wrong_is_told(real: Running) -> None:
+    engine = Server(LLMSettings(backend="server", server=real.address, key="wrong"))
+    with pytest.raises(ModelError, match=r"refuses the key that llm\.key holds"):
+        engine.meet()
+    engine.close()
