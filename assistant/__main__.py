@@ -49,6 +49,11 @@ COMMANDS = {
         "assistant.commands.users:app",
         "Logins for a page that other computers can reach, and tokens for programs.",
     ),
+    "backup": (
+        "assistant.commands.backup:backup",
+        "Write all that people told and added to one file, while the page may be up.",
+    ),
+    "restore": ("assistant.commands.backup:restore", "Put back what `backup` wrote; what is there now is kept aside."),
     "evaluate": ("assistant.commands.evaluate:app", "Measure answers, rankings and rewriting on real data."),
     "train": ("assistant.commands.train:app", "Train the parts that learn."),
     "bench": ("benchmarks.commands:app", "Measure speed and memory."),

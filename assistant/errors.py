@@ -37,6 +37,10 @@ class StoreError(SequiturError):
     """A conversation that can't be read or written, or that is not the user's own."""
 
 
+class BackupError(SequiturError):
+    """A backup that can't be written, read or restored."""
+
+
 class BusyError(StoreError):
     """An answer that can't begin while others are being written."""
 

@@ -361,7 +361,7 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
         SettingsError: a file that can't be read, an unknown key, or a value out of range.
     """
     _refuse_unknown_variables(os.environ)
-    values = _read(file or _default_file())
+    values = _read(file or default_file())
 
     class WithFile(Settings):
         """The settings, with a file behind the environment."""
@@ -389,12 +389,17 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
         raise SettingsError(f"Setting '{key}' {what}; docs/settings.md lists them all.") from error
 
 
-def _default_file() -> Path | None:
+def default_file() -> Path | None:
+    """The settings file where none is named: that of SEQUITUR_SETTINGS, or the usual one where it is there."""
     named = os.environ.get(FILE_VARIABLE)
     if named:
         return Path(named)
-    usual = platformdirs.user_config_path("sequitur") / "sequitur.toml"
-    return usual if usual.exists() else None
+    return usual_file() if usual_file().exists() else None
+
+
+def usual_file() -> Path:
+    """Where a person's settings file lies, or would lie."""
+    return platformdirs.user_config_path("sequitur") / "sequitur.toml"
 
 
 def _read(file: Path | None) -> dict[str, Any]:

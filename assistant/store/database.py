@@ -7,6 +7,8 @@ need not know any driver. Each write is one transaction: what fails changes noth
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +40,15 @@ BUSY_SECONDS = 10
 
 _METADATA = MetaData()
 _SCHEMA = Table("schema_version", _METADATA, Column("id", Integer, primary_key=True), Column("version", Integer))
+_DAMAGED = "is damaged or not a database; move it away or put a backup in its place"
 # Beginnings of what drivers say, and what a person should do about it.
 _ADVICE = (
     ("database or disk is full", "is on a full disk; free some space and try again, nothing was lost"),
     ("disk i/o error", "can't be written (disk error); check the disk, nothing that was saved is lost"),
     ("attempt to write a readonly", "is read-only; make the file and its folder writable to save anything"),
     ("unable to open", "can't be opened; check that the file and its folder exist and are yours to read and write"),
-    ("file is not a database", "is damaged or not a database; move it away or put a backup in its place"),
-    ("malformed", "is damaged or not a database; move it away or put a backup in its place"),
+    ("file is not a database", _DAMAGED),
+    ("malformed", _DAMAGED),
     ("database is locked", "is busy with another program; close that one or try again"),
 )
 
@@ -76,6 +79,62 @@ def create_tables(engine: Engine, metadata: MetaData) -> None:
             connection.execute(CreateTable(table, if_not_exists=True))
             for index in table.indexes:
                 connection.execute(CreateIndex(index, if_not_exists=True))
+
+
+def database_file(url: str) -> Path | None:
+    """The file of a SQLite database, None for any other.
+
+    Raises:
+        SettingsError: `url` is not a SQLAlchemy URL.
+    """
+    parsed = _parse(url)
+    plain = _is_file(parsed) and not str(parsed.database).startswith("file:")
+    return Path(str(parsed.database)) if plain else None
+
+
+def snapshot(url: str, file: Path) -> None:
+    """Copy a SQLite database, as it is at one moment, to a new file; others may write to it meanwhile.
+
+    Raises:
+        StoreError: it can't be opened, is damaged, or the copy can't be written.
+    """
+    engine = connect(url)
+    name = _name(engine.url)
+    with engine.connect() as connection, closing(sqlite3.connect(file)) as copy:
+        try:
+            connection.connection.dbapi_connection.backup(copy)  # type: ignore[union-attr]
+            sound = copy.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        except sqlite3.Error as error:
+            raise StoreError(f"The copy of the database {name} {_advice(error)}.") from error
+    engine.dispose()
+    if not sound:
+        raise StoreError(f"The database {name} {_DAMAGED}.")
+
+
+@contextmanager
+def unused(file: Path) -> Iterator[None]:
+    """Keep all programs out of a SQLite file, where there is one; what they left in files beside it is in it then.
+
+    Raises:
+        StoreError: a program has it open.
+    """
+    if not file.exists():
+        yield
+        return
+    with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as connection:
+        try:
+            # Only the last connection may leave write-ahead logging, and an idle one of a program counts.
+            connection.execute("PRAGMA journal_mode=DELETE")
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise StoreError(
+                    f"The database {file} is in use; end every program of Sequitur that uses it and try again."
+                ) from error
+            raise StoreError(f"The database {file} {_advice(error)}.") from error
+        except sqlite3.DatabaseError:
+            pass  # what is damaged is nobody's
+        yield
 
 
 def _parse(url: str) -> URL:
@@ -217,9 +276,12 @@ def _explain(context: ExceptionContext) -> None:
     if context.sqlalchemy_exception is None:
         return
     name = _name(context.engine.url) if context.engine is not None else "in use"
+    raise StoreError(f"The database {name} {_advice(error)}.") from error
+
+
+def _advice(error: Exception) -> str:
     said = str(error).lower()
-    advice = next((advice for start, advice in _ADVICE if start in said), f"can't be used: {_first_line(error)}")
-    raise StoreError(f"The database {name} {advice}.") from error
+    return next((advice for start, advice in _ADVICE if start in said), f"can't be used: {_first_line(error)}")
 
 
 def _name(url: URL) -> str:

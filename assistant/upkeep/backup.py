@@ -1,0 +1,183 @@
+"""Writes a backup while the program may run: nothing that was acknowledged before it is missing.
+
+The database is copied by SQLite's own way for that, at one moment; each library is held still while it is copied. What
+can be made again is left out.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from tempfile import NamedTemporaryFile, TemporaryDirectory
+from typing import IO
+
+import tomlkit
+
+from assistant.errors import BackupError
+from assistant.library.shelves import is_library, library_names, locked
+from assistant.library.starter import NAME as STARTER
+from assistant.llm.known import FILE as MODELS_FILE
+from assistant.settings import Settings
+from assistant.store import database
+from assistant.types import now
+from assistant.upkeep.archive import DATABASE, LIBRARIES, MODELS, SETTINGS, ArchiveWriter, Manifest, is_kept
+
+WAIT = 60.0  # seconds for which a library may go on being changed
+# What the data folder holds beside what is kept, by its names there.
+DERIVED = (
+    "models", f"{LIBRARIES}/{STARTER}", "dense", "corpora", "examples", "likelihoods", "runs", "speeds.json",
+)  # fmt: skip
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A backup that was written: the bytes of its file, and of what could be made again and was left out."""
+
+    manifest: Manifest
+    size: int
+    left_out: int
+
+
+def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, keys: bool = False) -> Written:
+    """Write all that people told and added to one new file, which only its owner can read.
+
+    Args:
+        settings: say where everything is.
+        into: the file; it appears under this name once it is whole.
+        settings_file: where the settings came from, if from a file.
+        keys: whether the keys of servers go with it.
+
+    Raises:
+        SequiturError: there is nothing to back up, something can't be read, or the file can't be written.
+    """
+    source = kept_database(settings)
+    if not source.exists():
+        raise BackupError(f"There is no database {source}, so there is nothing to back up; check --data-dir.")
+    if into.exists():
+        raise BackupError(f"{into} is there already; choose another name, or move it away first.")
+    with _appearing(into) as stream:
+        writer = ArchiveWriter(stream)
+        with TemporaryDirectory(prefix=".backup-", dir=into.parent) as folder:
+            copy = Path(folder) / DATABASE
+            database.snapshot(settings.database_url, copy)
+            _add(writer, DATABASE, copy)
+        _add_libraries(writer, settings)
+        _add_models(writer, settings.data_dir / MODELS_FILE, keys)
+        _add_settings(writer, settings_file, keys)
+        manifest = writer.finish(now().isoformat(), database.VERSION, keys)
+    left_out = sum(_size(settings.data_dir / name) for name in DERIVED)
+    return Written(manifest, into.stat().st_size, left_out)
+
+
+def kept_database(settings: Settings) -> Path:
+    """The file of the database that is backed up, whether it is there or not.
+
+    Raises:
+        BackupError: it is no file of SQLite.
+    """
+    file = database.database_file(settings.database_url)
+    if file is None:
+        raise BackupError(
+            "The setting 'database' names no file of SQLite: back that database up with its own program, such as "
+            f"pg_dump, and copy the folder {settings.libraries_dir} for the documents."
+        )
+    return file
+
+
+def own_libraries(settings: Settings) -> list[str]:
+    """The libraries that people made, all users' own among them, sorted."""
+    folders = settings.libraries_dir.iterdir() if settings.libraries_dir.is_dir() else ()
+    return sorted(one.name for one in folders if is_library(one) and one.name != STARTER and not one.name.startswith("."))
+
+
+def disk_error(error: OSError, what: Path) -> BackupError:
+    """The sentence for what could not be written."""
+    if error.errno in _FULL:
+        return BackupError(f"The disk has no room for {what}: free some space or choose another; nothing was changed.")
+    return BackupError(f"{what} can't be written ({error.strerror or error}); choose another place.")
+
+
+@contextmanager
+def _appearing(into: Path) -> Iterator[IO[bytes]]:
+    """A file that gets its name once it is whole; one that isn't leaves nothing behind."""
+    try:
+        with NamedTemporaryFile(dir=into.parent, prefix=f".{into.name}.", delete=False) as fresh:
+            try:
+                yield fresh
+                fresh.flush()
+                os.fsync(fresh.fileno())
+                Path(fresh.name).replace(into)
+            except BaseException:
+                Path(fresh.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise disk_error(error, into) from error
+
+
+def _add_libraries(writer: ArchiveWriter, settings: Settings) -> None:
+    for name in own_libraries(settings):
+        folder = settings.libraries_dir / name
+        with locked(folder, WAIT):
+            for file in sorted(folder.iterdir()):
+                inside = f"{LIBRARIES}/{name}/{file.name}"
+                if is_kept(inside) and file.name != "write.lock":
+                    _add(writer, inside, file)
+
+
+def _add_models(writer: ArchiveWriter, file: Path, keys: bool) -> None:
+    """What was added and chosen on the page, its keys only where they are wanted."""
+    if not file.exists():
+        return
+    kept = json.loads(_read(file))
+    if not keys:
+        for server in kept.get("servers", ()):
+            server["key"] = ""
+    writer.add(MODELS, BytesIO(json.dumps(kept, indent=2).encode()))
+
+
+def _add_settings(writer: ArchiveWriter, file: Path | None, keys: bool) -> None:
+    if file is None:
+        return
+    text = _read(file).decode()
+    if not keys:
+        document = tomlkit.parse(text)
+        with suppress(KeyError):
+            del document["llm"]["key"]  # type: ignore[union-attr]
+        text = tomlkit.dumps(document)
+    writer.add(SETTINGS, BytesIO(text.encode()))
+
+
+def _add(writer: ArchiveWriter, name: str, file: Path) -> None:
+    try:
+        source = file.open("rb")
+    except OSError as error:
+        raise _unreadable(file, error) from error
+    with source:
+        writer.add(name, source)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: Path, error: OSError) -> BackupError:
+    return BackupError(f"{file} can't be read ({error.strerror}), so that no backup was written; check its permissions.")
+
+
+def _size(place: Path) -> int:
+    """Bytes of a file, or of all files in a folder; 0 where there is none."""
+    total = 0
+    for one in (place, *place.rglob("*")):
+        with suppress(OSError):
+            total += one.stat().st_size if one.is_file() else 0
+    return total
