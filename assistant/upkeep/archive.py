@@ -139,7 +139,7 @@ class Archive:
             OSError: `to` can't be written.
         """
         digest, size = sha256(), 0
-        with open(to, "xb", opener=lambda path, flags: os.open(path, flags, _OURS_ALONE)) as target:  # noqa: PTH123
+        with open(to, "xb", opener=lambda path, flags: os.open(path, flags, _OURS_ALONE)) as target:
             for piece in self._pieces(entry.name):
                 digest.update(piece)
                 size += len(piece)

@@ -20,7 +20,7 @@ from typing import IO
 import tomlkit
 
 from assistant.errors import BackupError
-from assistant.library.shelves import is_library, library_names, locked
+from assistant.library.shelves import is_library, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.llm.known import FILE as MODELS_FILE
 from assistant.settings import Settings
@@ -94,7 +94,9 @@ def kept_database(settings: Settings) -> Path:
 def own_libraries(settings: Settings) -> list[str]:
     """The libraries that people made, all users' own among them, sorted."""
     folders = settings.libraries_dir.iterdir() if settings.libraries_dir.is_dir() else ()
-    return sorted(one.name for one in folders if is_library(one) and one.name != STARTER and not one.name.startswith("."))
+    return sorted(
+        one.name for one in folders if is_library(one) and one.name != STARTER and not one.name.startswith(".")
+    )
 
 
 def disk_error(error: OSError, what: Path) -> BackupError:
@@ -171,7 +173,9 @@ def _read(file: Path) -> bytes:
 
 
 def _unreadable(file: Path, error: OSError) -> BackupError:
-    return BackupError(f"{file} can't be read ({error.strerror}), so that no backup was written; check its permissions.")
+    return BackupError(
+        f"{file} can't be read ({error.strerror}), so that no backup was written; check its permissions."
+    )
 
 
 def _size(place: Path) -> int:

@@ -1,0 +1,70 @@
+"""`backup` and `restore`: all that people told and added, in one file and back again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+
+from assistant.commands.common import DataDir, SettingsFile, settings_of, talk
+from assistant.settings import default_file, usual_file
+from assistant.upkeep.archive import MODELS, SETTINGS, Manifest
+from assistant.upkeep.backup import write_backup
+from assistant.upkeep.restore import ASIDE, restore_backup
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write, such as sequitur.zip; it must be new.")],
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Keep the keys of servers, too; without it they are left out.")
+    ] = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write all that people told and added to one file, while the page may be up.
+
+    It holds facts, conversations, logins and tokens (as hashes), documents as they are indexed, the settings file, and
+    the servers that were added, without their keys. Only its owner can read it; it is not encrypted. What can be made
+    or fetched again is left out: models, the starter library, vectors, caches.
+    """
+    found = settings_of(settings, data_dir)
+    written = write_backup(found, file, settings or default_file(), keys=keys)
+    _say(f"{file} ({decimal(written.size)}) holds {_told(written.manifest)}.")
+    _say(
+        f"Left out: models, the starter library, vectors and caches ({decimal(written.left_out)}), which are made or "
+        "fetched again when they are needed."
+    )
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `backup` wrote.")],
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Put back what `backup` wrote; what is there now is kept aside.
+
+    Every file is checked by its hash before anything is replaced. Programs that use the data folder must have ended.
+    The settings file is put back only where there is none; else it is laid into the data folder, to be compared.
+    """
+    found = settings_of(settings, data_dir)
+    restored = restore_backup(file, found, settings or default_file() or usual_file())
+    _say(f"{found.data_dir} holds {_told(restored.manifest)} now, as of {restored.manifest.made[:16]}.")
+    if restored.settings:
+        not_used = ", which is not used; compare it with yours" if restored.settings.name == ASIDE else ""
+        _say(f"The settings of the backup are in {restored.settings}{not_used}.")
+    for kept in restored.kept:
+        _say(f"What was there before is in {kept}; delete it once you don't need it.")
+
+
+def _told(manifest: Manifest) -> str:
+    held = {entry.name for entry in manifest.files}
+    parts = ["the database", f"libraries: {', '.join(manifest.libraries) or 'none'}"]
+    parts += ["the settings file"] if SETTINGS in held else []
+    parts += [f"the added servers {'with' if manifest.keys else 'without'} keys"] if MODELS in held else []
+    return "; ".join(parts)
+
+
+def _say(sentence: str) -> None:
+    talk.print(sentence, markup=False, highlight=False, soft_wrap=True)
