@@ -144,6 +144,11 @@ class Ptkb:
         with self._engine.begin() as connection:
             _delete(connection, user, fact_id)
 
+    def remove_all(self, user: str) -> None:
+        """Delete all facts of the user."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(_FACTS).where(_FACTS.c.user == user))
+
     def replace(self, user: str, old_id: str, text: str, source: str) -> Fact:
         """Put a new fact, with an id of its own, in the place of one that it contradicts. Raises as `add` does."""
         fact = _new(text, source)

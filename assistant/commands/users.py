@@ -13,6 +13,7 @@ from assistant.errors import SettingsError
 from assistant.store.database import connect
 from assistant.store.tokens import AccessToken, AccessTokens
 from assistant.store.users import ME, Logins, checked_name, checked_password, hash_password, kept_name
+from assistant.upkeep.accounts import Account, Accounts
 
 app = typer.Typer(
     help="Logins for a page that other computers can reach, and tokens for programs.", no_args_is_help=True
@@ -36,11 +37,23 @@ def list_(settings: SettingsFile = None, data_dir: DataDir = None) -> None:
 
 
 @app.command()
-def remove(name: Name, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
-    """Let a user log in no more, and end the user's log-ins and tokens; conversations and facts stay."""
-    _logins(settings, data_dir).remove(name)
-    _tokens(settings, data_dir).revoke_all(kept_name(name))
-    talk.print(f"{name} can't log in any more, and is logged out.", markup=False)
+def remove(
+    name: Annotated[str, typer.Argument(help=f"Whose account: a user's, or '{ME}' on a page without logins.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Delete a user's account: login, tokens, facts, conversations, documents; asks first.
+
+    A page that is up logs the user out. Backups keep what they hold.
+    """
+    chosen = settings_of(settings, data_dir)
+    accounts = Accounts(chosen, connect(chosen.database_url))
+    account = accounts.of(name)
+    if account and not yes:
+        _confirm(name, account)
+    note = accounts.delete(name)
+    talk.print(f"The account of {name} is deleted with all that was its own. {note}".strip(), markup=False)
 
 
 @app.command()
@@ -72,6 +85,17 @@ def token(
 def hash_() -> None:
     """Print a password's hash, for the setting web.logins."""
     typer.echo(hash_password(_password()))
+
+
+def _confirm(name: str, account: Account) -> None:
+    held = f"{account.facts} facts, {account.conversations} conversations, {account.tokens} tokens"
+    documents = " and all documents" if account.documents else ""
+    try:
+        sure = typer.confirm(f"Delete the account of {name} with {held}{documents}, for good?", err=True)
+    except typer.Abort:
+        sure = False
+    if not sure:
+        raise SettingsError("Nothing was deleted; answer y, or give --yes where nobody can be asked.")
 
 
 def _password(name: str = "") -> str:

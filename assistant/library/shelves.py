@@ -105,12 +105,29 @@ def remove_library(name: str, settings: Settings) -> None:
     with locked(folder):
         if not is_library(folder):
             raise LibraryError(f"There is no library '{name}'; python -m assistant index --list shows those there are.")
-        try:
-            shutil.rmtree(folder)
-            for vectors in settings.data_dir.glob(f"dense/*/{name}"):
-                shutil.rmtree(vectors)
-        except OSError as error:
-            raise LibraryError(f"{folder} can't be deleted ({error.strerror}); check its permissions.") from error
+        _delete(folder, settings)
+
+
+def remove_own(user: str, settings: Settings) -> None:
+    """Delete the user's own documents, where there are any, and what was made of them.
+
+    Raises:
+        LibraryError: they are being updated, or can't be deleted.
+    """
+    folder = library_folder(own_library(user), settings)
+    if folder.exists():
+        with locked(folder):
+            _delete(folder, settings)
+
+
+def _delete(folder: Path, settings: Settings) -> None:
+    try:
+        for vectors in settings.data_dir.glob(f"dense/*/{folder.name}"):
+            shutil.rmtree(vectors)
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise LibraryError(f"{folder} can't be deleted ({error.strerror}); check its permissions.") from error
+    _kept.cache_clear()  # or whoever makes one of this name finds what is held open of the old
 
 
 @contextmanager

@@ -223,6 +223,13 @@ class Conversations:
             gone = connection.execute(delete(_CONVERSATIONS).where(_mine(user, conversation_id)))
             _expect(gone.rowcount, "conversation")
 
+    def remove_all(self, user: str) -> None:
+        """Delete all conversations of the user, temporary ones too, and the user's choices."""
+        for engine in (self._engine, self._memory):
+            with engine.begin() as connection:
+                connection.execute(delete(_CONVERSATIONS).where(_CONVERSATIONS.c.user == user))
+                connection.execute(delete(_PREFERENCES).where(_PREFERENCES.c.user == user))
+
     def save_turn(self, user: str, conversation_id: str, turn: Turn, version: Version | None = None) -> None:
         """Store a turn, or put it in the place of the one with its id; the conversation becomes the newest.
 

@@ -111,6 +111,18 @@ def snapshot(url: str, file: Path) -> None:
         raise StoreError(f"The database {name} {_DAMAGED}.")
 
 
+def shrink(engine: Engine) -> None:
+    """Take what was deleted out of the file of a SQLite database, where it lies until something else needs the place.
+
+    Raises:
+        StoreError: the disk has no room for a second copy, or another program is writing.
+    """
+    if engine.url.get_backend_name() == "sqlite":
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("VACUUM")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 @contextmanager
 def unused(file: Path) -> Iterator[None]:
     """Keep all programs out of a SQLite file, where there is one; what they left in files beside it is in it then.

@@ -1,0 +1,83 @@
+"""Deletes an account with all that is its own: login, tokens, facts, conversations, choices and documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from assistant.errors import SettingsError, StoreError
+from assistant.library.shelves import is_library, library_folder, own_library, remove_own
+from assistant.settings import Settings
+from assistant.store.conversations import Conversations
+from assistant.store.database import shrink
+from assistant.store.tokens import AccessTokens
+from assistant.store.users import Logins, kept_name
+from ptkb.store import Ptkb
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a user has: numbers of things, and whether there is a login, a choice of the page, and any document."""
+
+    facts: int
+    conversations: int
+    tokens: int
+    login: bool
+    choices: bool
+    documents: bool
+
+    def __bool__(self) -> bool:
+        """Whether there is anything."""
+        return bool(self.facts or self.conversations or self.tokens or self.login or self.choices or self.documents)
+
+
+class Accounts:
+    """All users' accounts."""
+
+    def __init__(self, settings: Settings, engine: Engine, conversations: Conversations | None = None) -> None:
+        """`conversations` are those that the page is built on, which holds the temporary ones.
+
+        Raises:
+            SettingsError: a login in the settings is malformed.
+        """
+        self._settings, self._engine = settings, engine
+        self._logins = Logins(engine, settings.web.logins)
+        self._conversations = conversations or Conversations(engine)
+        self._ptkb, self._tokens = Ptkb(engine), AccessTokens(engine)
+
+    def of(self, user: str) -> Account:
+        """What this user has."""
+        user = kept_name(user)
+        return Account(
+            facts=len(self._ptkb.facts(user)),
+            conversations=len(self._conversations.list(user)),
+            tokens=len(self._tokens.list(user)),
+            login=user in self._logins.names(),
+            choices=bool(self._conversations.preferences(user)),
+            documents=is_library(library_folder(own_library(user), self._settings)),
+        )
+
+    def delete(self, user: str) -> str:
+        """Delete all that is this user's own. Returns what a person should know all the same, or "".
+
+        What fails midway can be done again: what is left is deleted then.
+
+        Raises:
+            SettingsError: there is no such user, or one of the settings, which only a person changes.
+            SequiturError: documents of the user are being read, or something can't be written.
+        """
+        user = kept_name(user)
+        if not self.of(user):
+            raise SettingsError(f"There is no user '{user}'; `users list` shows who there is.")
+        if user in self._logins.names():
+            self._logins.remove(user)
+        self._tokens.revoke_all(user)
+        remove_own(user, self._settings)
+        self._ptkb.remove_all(user)
+        self._conversations.remove_all(user)
+        try:
+            shrink(self._engine)
+        except StoreError as error:
+            return f"Words of theirs may lie in unused parts of the database's file until it is written to: {error}"
+        return ""
