@@ -329,5 +329,5 @@ def test_the_command_makes_lists_and_revokes(tmp_path: Path) -> None:
     Logins(connect(f"sqlite:///{tmp_path / 'sequitur.sqlite3'}")).add("ann", "correct horse")
     given = run("token", "ann").strip()
     assert tokens.user(given) == "ann"
-    run("remove", "ann")
+    run("remove", "ann", "--yes")
     assert tokens.user(given) == ""

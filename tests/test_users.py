@@ -171,7 +171,7 @@ def test_the_command_asks_twice_and_never_shows_the_password(tmp_path: Path) -> 
     assert PASSWORD not in added.output
     assert CliRunner().invoke(app, ["list", *where]).stdout == "ada\n"
     assert Logins(connect(f"sqlite:///{tmp_path / 'sequitur.sqlite3'}")).check("ada", PASSWORD)
-    assert CliRunner().invoke(app, ["remove", "ada", *where]).exit_code == 0
+    assert CliRunner().invoke(app, ["remove", "ada", "--yes", *where]).exit_code == 0
     assert CliRunner().invoke(app, ["list", *where]).stdout == ""
 
 

@@ -18,7 +18,9 @@ from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.tokens import AccessTokens
 from assistant.types import Choices, new_id
+from assistant.upkeep.accounts import Accounts
 from assistant.web import render
+from assistant.web.account import AccountPanel
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
@@ -79,6 +81,7 @@ class House:
     loading: Loading
     runs: Runs
     tokens: AccessTokens
+    accounts: Accounts
     models: Models
     may_switch: Callable[[str], bool]
 
@@ -97,6 +100,7 @@ def build(house: House) -> gr.Blocks:
         ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
+        AccountPanel(view, house.accounts),
     )
     page: gr.Blocks = gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
     with page:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -161,15 +161,18 @@ class Runs:
         if run:
             run.stop.set()
 
+    def end(self, user: str, seconds: float = 5.0) -> None:
+        """Stop all that is being written for a user and wait until it is saved."""
+        with self._lock:
+            runs = [run for (whose, _), run in self._runs.items() if run and whose == user]
+        _end(runs, seconds)
+
     def close(self, seconds: float = 5.0) -> None:
         """Stop everything and wait until it is saved."""
         self._closed.set()
         with self._lock:
             runs = [run for run in self._runs.values() if run]
-        for run in runs:
-            run.stop.set()
-        for run in runs:
-            run.join(seconds)
+        _end(runs, seconds)
 
     def _sweep(self) -> None:
         while not self._closed.wait(LOOK):
@@ -181,6 +184,13 @@ class Runs:
     def _forget(self, user: str, conversation: str) -> None:
         with self._lock:
             self._runs.pop((user, conversation), None)
+
+
+def _end(runs: Sequence[Run], seconds: float) -> None:
+    for run in runs:
+        run.stop.set()
+    for run in runs:
+        run.join(seconds)
 
 
 async def watch(run: Run) -> AsyncIterator[Turn]:

@@ -28,6 +28,7 @@ from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import ME, Logins, kept_name
+from assistant.upkeep.accounts import Accounts
 from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
 from assistant.web.library import OwnDocuments
@@ -76,7 +77,7 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     logins = Logins(engine, settings.web.logins)
     stores = House(
         settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine),
-        loader.models, choosing(settings.web, logins),
+        Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins),
     )  # fmt: skip
     return stores, logins
 

@@ -46,6 +46,7 @@ from assistant.types import (
     TurnEvent,
     Wait,
 )
+from assistant.upkeep.accounts import Accounts
 from assistant.web.library import Document
 from assistant.web.page import House
 from assistant.web.runs import Runs
@@ -455,8 +456,10 @@ def house(
     models.take_up(models.known.named(), Named("scripted"))
     chat = ScriptedChat(conversations, ptkb, loading, script, models)
     logins, runs, tokens = Logins(engine), Runs(), AccessTokens(engine)
+    accounts = Accounts(settings, engine, conversations)
     may = choosing(settings.web, logins)
-    return House(settings, chat, conversations, ptkb, Shelf(), loading, runs, tokens, models, may), logins
+    kept = (settings, chat, conversations, ptkb, Shelf(), loading, runs, tokens)
+    return House(*kept, accounts, models, may), logins
 
 
 def main() -> None:

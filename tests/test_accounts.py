@@ -1,0 +1,159 @@
+"""Deleting an account: all that is a user's own goes, and nothing of anybody else's."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from threading import Event
+
+import pytest
+from sqlalchemy import Engine
+from typer.testing import CliRunner
+
+from assistant.commands.users import app
+from assistant.errors import SettingsError
+from assistant.library.index import add_documents, list_documents
+from assistant.library.shelves import library_names, own_library
+from assistant.settings import Settings, WebSettings
+from assistant.store import users
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
+from assistant.store.tokens import AccessTokens
+from assistant.store.users import Logins, hash_password
+from assistant.types import Turn
+from assistant.upkeep.accounts import Account, Accounts
+from assistant.web.account import AccountPanel
+from assistant.web.runs import Runs
+from assistant.web.tab import Tab
+from assistant.web.view import View
+from ptkb.store import Ptkb
+
+PASSWORD = "correct horse"
+NOTHING = Account(0, 0, 0, login=False, choices=False, documents=False)
+ALL = Account(1, 1, 1, login=True, choices=True, documents=False)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(users, "COST", 2**10)
+    monkeypatch.setattr(users, "LANES", 1)
+    return Settings(data_dir=tmp_path / "data")
+
+
+@pytest.fixture
+def engine(settings: Settings) -> Engine:
+    """A database in which two users have one of everything."""
+    engine = connect(settings.database_url)
+    conversations, tokens = Conversations(engine), AccessTokens(engine)
+    for user in ("ada", "bob"):
+        Logins(engine).add(user, PASSWORD)
+        Logins(engine).meet(user, "192.0.2.1")
+        Ptkb(engine).set_fields(user, {Ptkb(engine).add(user, f"{user} eats lentils.").id: "food"})
+        turn = Turn(f"What does {user} eat?", status="done")
+        conversations.save_turn(user, conversations.new(user).id, turn)
+        conversations.feedback(user, turn.id, 1)
+        conversations.set_preferences(user, {"k": 3})
+        tokens.make(user, f"of {user}")
+    return engine
+
+
+def rows(settings: Settings, user: str) -> list[str]:
+    """All that the database says of a user, or in words of theirs."""
+    with closing(sqlite3.connect(settings.data_dir / "sequitur.sqlite3")) as connection:
+        return [line for line in connection.iterdump() if line.startswith("INSERT") and user in line]
+
+
+def remove(settings: Settings, *arguments: str, typed: str = "") -> str:
+    words = ["remove", *arguments, "--data-dir", str(settings.data_dir)]
+    done = CliRunner().invoke(app, words, input=typed, env={"COLUMNS": "200"})
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_all_that_is_a_users_own_goes_and_nothing_else(settings: Settings, engine: Engine) -> None:
+    accounts, others = Accounts(settings, engine), rows(settings, "bob")
+    assert accounts.of("ada") == accounts.of("bob") == ALL
+    said = remove(settings, "ada", "--yes")
+    assert said == "The account of ada is deleted with all that was its own.\n"
+    assert accounts.of("ada") == NOTHING
+    assert not Logins(engine).has_met("ada", "192.0.2.1")
+    assert rows(settings, "ada") == []
+    assert rows(settings, "bob") == others
+    assert accounts.of("bob") == ALL
+    engine.dispose()
+    held = b"".join(file.read_bytes() for file in settings.data_dir.glob("sequitur.sqlite3*"))
+    assert b"ada" not in held
+    assert b"bob eats lentils." in held
+
+
+@pytest.mark.lucene
+def test_documents_go_with_what_was_made_of_them(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "lentils.txt").write_text("Lentils cook in 20 minutes.")
+    for user in ("ada", "bob"):
+        add_documents(own_library(user), [tmp_path / "lentils.txt"], settings, uploaded=True)
+        (settings.data_dir / "dense" / "encoder" / own_library(user)).mkdir(parents=True)
+    remove(settings, "ada", "--yes")
+    assert library_names(settings, "ada") == []
+    assert list_documents(own_library("ada"), settings) == []
+    assert not [file for file in settings.data_dir.rglob(f"{own_library('ada')}*") if file.suffix != ".lock"]
+    assert [one.name for one in list_documents(own_library("bob"), settings)] == ["lentils.txt"]
+    assert (settings.data_dir / "dense" / "encoder" / own_library("bob")).exists()
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", ""])
+def test_whoever_is_not_sure_keeps_everything(settings: Settings, engine: Engine, typed: str) -> None:
+    with pytest.raises(SettingsError, match="Nothing was deleted; answer y, or give --yes"):
+        remove(settings, "ada", typed=typed)
+    assert Accounts(settings, engine).of("ada") == ALL
+    said = remove(settings, "ada", typed="y\n")
+    assert "Delete the account of ada with 1 facts, 1 conversations, 1 tokens, for good?" in said
+    assert Accounts(settings, engine).of("ada") == NOTHING
+
+
+def test_what_a_login_left_behind_can_be_deleted(settings: Settings, engine: Engine) -> None:
+    Logins(engine).remove("ada")
+    remove(settings, "ada", "--yes")
+    assert rows(settings, "ada") == []
+    with pytest.raises(SettingsError, match="There is no user 'ada'"):
+        remove(settings, "ada", "--yes")
+
+
+def test_a_user_of_the_settings_keeps_everything_while_they_stand_there(settings: Settings, engine: Engine) -> None:
+    web = WebSettings(logins={"cid": hash_password(PASSWORD)})
+    Ptkb(engine).add("cid", "I'm vegan.")
+    with pytest.raises(SettingsError, match=r"stands in the settings \(web\.logins\); remove the line there"):
+        Accounts(settings.model_copy(update={"web": web}), engine).delete("cid")
+    assert Accounts(settings, engine).of("cid").facts == 1
+    assert Accounts(settings, engine).delete("cid") == ""
+    assert Accounts(settings, engine).of("cid") == NOTHING
+
+
+def test_on_the_page_a_user_types_who_they_are(settings: Settings, engine: Engine) -> None:
+    conversations, runs = Conversations(engine), Runs()
+    temporary = conversations.new("ada", temporary=True)
+    accounts = Accounts(settings, engine, conversations)
+    panel = AccountPanel(View(None, conversations, Ptkb(engine), runs), accounts)  # type: ignore[arg-type]
+    for word in ("", "bob", "Ada"):
+        with pytest.raises(SettingsError, match="Nothing was deleted; type “ada” into the field"):
+            panel.remove(Tab("ada", data={"word": word}))
+    assert accounts.of("ada") == ALL
+
+    def answering(stop: Event):
+        turn = Turn("Still there?")
+        yield turn
+        stop.wait(60)
+        Ptkb(engine).add("ada", "A last fact.")
+        yield turn
+
+    run = runs.start("ada", "one", answering)
+    [shown] = panel.remove(Tab("ada", data={"word": " ada "})).values()
+    assert "data-gone" in shown
+    assert run.over
+    assert accounts.of("ada") == NOTHING
+    assert accounts.of("bob") == ALL
+    with pytest.raises(Exception, match="was not found"):
+        conversations.get("ada", temporary.id)
+    runs.close()
