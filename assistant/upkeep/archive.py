@@ -15,7 +15,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -107,6 +107,11 @@ class ArchiveWriter:
         self._zip.writestr(_member(MANIFEST), manifest.model_dump_json(indent=1))
         self._zip.close()
         return manifest
+
+    def close(self) -> None:
+        """Let go of the file, whether the archive is finished or can't be."""
+        with suppress(OSError, ValueError):
+            self._zip.close()
 
 
 class Archive:

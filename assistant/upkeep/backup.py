@@ -10,7 +10,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -62,8 +62,7 @@ def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, 
         raise BackupError(f"There is no database {source}, so there is nothing to back up; check --data-dir.")
     if into.exists():
         raise BackupError(f"{into} is there already; choose another name, or move it away first.")
-    with _appearing(into) as stream:
-        writer = ArchiveWriter(stream)
+    with _appearing(into) as stream, closing(ArchiveWriter(stream)) as writer:
         with TemporaryDirectory(prefix=".backup-", dir=into.parent) as folder:
             copy = Path(folder) / DATABASE
             database.snapshot(settings.database_url, copy)
