@@ -6,6 +6,7 @@ import json
 import resource
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -92,9 +93,11 @@ def archive(made: Path, tmp_path: Path, run: Callable[..., str]) -> Path:
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """Everything in a folder but lock files, by name."""
-    files = (one for one in folder.rglob("*") if one.is_file() and one.suffix != ".lock")
-    return {one.relative_to(folder).as_posix(): sha256(one.read_bytes()).hexdigest() for one in files}
+    """Everything in a folder but lock files, by name; of the database what it says, however it says it."""
+    files = (one for one in folder.rglob("*") if one.is_file() and one.suffix not in {".lock", ".sqlite3"})
+    kept = {one.relative_to(folder).as_posix(): one.read_bytes() for one in files if "sqlite3-" not in one.name}
+    kept["sequitur.sqlite3"] = "\n".join(rows(folder)).encode()
+    return {name: sha256(content).hexdigest() for name, content in kept.items()}
 
 
 def rows(folder: Path) -> list[str]:
@@ -112,7 +115,7 @@ def facts(folder: Path, user: str = "ada") -> list[str]:
 def test_what_is_restored_is_what_was_backed_up(made: Path, archive: Path, tmp_path: Path, run) -> None:
     fresh = tmp_path / "fresh"
     said = run("restore", archive, "--data-dir", fresh)
-    assert f"{fresh} holds the database; libraries: documents, {own_library('ada')}; the added servers" in said
+    assert f"{fresh} holds the database; libraries: documents, {own_library('ada')}; the settings file;" in said
     before, after = hashes(made), hashes(fresh)
     kept = {name for name in before if name.startswith(("libraries/documents/", "libraries/user-"))}
     assert kept
@@ -189,7 +192,10 @@ def test_an_archive_that_was_cut_short_changes_nothing(archive: Path, data: Path
 def test_a_changed_byte_is_found_wherever_it_is(archive: Path, data: Path, tmp_path: Path, run) -> None:
     whole, before = archive.read_bytes(), hashes(data)
     with ZipFile(archive) as held:
-        places = [info.header_offset + 80 + info.compress_size // 2 for info in held.infolist()]
+        infos = [info for info in held.infolist() if info.file_size]
+    starts = [one.header_offset + 30 + sum(struct.unpack_from("<HH", whole, one.header_offset + 26)) for one in infos]
+    places = [start + info.compress_size // 2 for start, info in zip(starts, infos, strict=True)]
+    assert len(places) > 8
     for place in places:
         archive.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         assert "is damaged (" in run("restore", archive, "--data-dir", data, status=2)
@@ -354,7 +360,7 @@ def test_a_full_disk_leaves_no_half_backup(data: Path, tmp_path: Path, size: int
 
 def test_a_full_disk_loses_nothing_of_what_would_be_replaced(archive: Path, data: Path) -> None:
     before = hashes(data)
-    status, said = limited("restore", archive, "--data-dir", data, size=3000)
+    status, said = limited("restore", archive, "--data-dir", data, size=40_000)
     assert status == 2
     assert said == f"Error: The disk has no room for {data}: free some space or choose another; nothing was changed."
     assert hashes(data) == before

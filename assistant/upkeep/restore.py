@@ -108,8 +108,8 @@ def _check_room(manifest: Manifest, folder: Path) -> None:
 
 
 def _settings_target(file: Path, settings: Settings, place: Path) -> Path | None:
-    """Where the settings file of the backup goes, if it has one."""
-    if not file.exists():
+    """Where the settings file of the backup goes; None where it has none, or the one that is there."""
+    if not file.exists() or (place.exists() and place.read_bytes() == file.read_bytes()):
         return None
     try:
         meant = load(file)
