@@ -20,5 +20,6 @@ def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Pas
         parts[key] = n = parts.get(key, 0) + 1
         own = block.id if n == 1 else f"{block.id}#{n}"
         where = f"{source}, {block.place}" if block.place else source
-        passages.append(Passage(own if block.id else f"{document}-{n}", block.title, block.text, source=where))
+        number = own if block.id else f"{document}-{n}"
+        passages.append(Passage(number, block.title, block.text, source=where, page=block.page))
     return passages
