@@ -147,16 +147,9 @@ def list_documents(library: str, settings: Settings) -> list[Document]:
     return sorted(_documents(folder).values(), key=lambda one: (one.name.lower(), one.id))
 
 
-def original_of(library: str, document: str, settings: Settings) -> tuple[str, Path] | None:
-    """The name of an uploaded document and the copy that is kept of it, by its id; None where there is none.
-
-    Raises:
-        LibraryError: the library can't be read.
-    """
-    folder = library_folder(library, settings)
-    found = _documents(folder).get(document)
-    path = Originals(folder).path(found.hash) if found and not found.path else None
-    return (found.name, path) if found and path else None
+def originals_of(library: str, settings: Settings) -> Originals:
+    """The copies of uploaded documents that are kept with a library."""
+    return Originals(library_folder(library, settings))
 
 
 def _changeable(library: str, settings: Settings) -> Path:

@@ -8,6 +8,11 @@ from assistant.text.chunks import Block, chunk
 from assistant.types import Passage
 
 
+def document_of(passage: str) -> str:
+    """The id of the document of an upload that the passage of this id stands in, as `passages_of` numbers them."""
+    return passage.partition("-")[0]
+
+
 def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Passage]:
     """The passages that a document's blocks make.
 
