@@ -21,9 +21,7 @@ from assistant.web.tab import Tab, Updates, on_stream
 from assistant.web.view import View
 
 GONE = "This source is not shown any more; reload the page."
-NOT_KEPT = (
-    "There is no copy of this document: it was removed, or added before copies were kept. Add it to see its pages."
-)
+NOT_KEPT = "There is no copy of this document: it was removed, or added before copies were kept. Add it anew."
 
 
 @dataclass(frozen=True, slots=True)
