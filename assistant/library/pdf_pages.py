@@ -96,7 +96,7 @@ def _drawn(document: PdfDocument, number: int, quote: str) -> dict[str, Any]:
 
 
 def _best(document: PdfDocument, number: int, quote: str) -> tuple[int, Spots]:
-    """The first page that surely has the quote, or the one that has most of it."""
+    """The first page that surely has the quote, or that has most of it; the first where none has half."""
     best, most = number, Spots()
     for n in range(number, min(number + AHEAD, len(document) + 1)):
         found = spots(quote, [word for word, _ in _words(document[n - 1].get_textpage())])
@@ -104,7 +104,7 @@ def _best(document: PdfDocument, number: int, quote: str) -> tuple[int, Spots]:
             best, most = n, found
         if most.share >= SURE:
             break
-    return best, most
+    return (best if most.share >= ENOUGH else number), most
 
 
 def _words(text: PdfTextPage) -> Iterator[tuple[str, range]]:
@@ -132,24 +132,22 @@ def _scale(page: PdfPage) -> float:
 
 def _lines(bitmap: PdfBitmap, page: PdfPage, found: Spots) -> list[Box]:
     """A box for each line of the words that were found; a hyphenated word is one word on two lines."""
-    text, place = page.get_textpage(), bitmap.get_posconv(page).to_bitmap
+    text = page.get_textpage()
     words = list(_words(text))
     lines: list[_Edges] = []
     for n in chain.from_iterable(words[place][1] for place in found.places):
-        left, bottom, right, top = text.get_charbox(n, loose=True)
-        (x0, y0), (x1, y1) = place(left, top), place(right, bottom)
-        edges = min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+        edges = text.get_charbox(n, loose=True)
         if edges[0] == edges[2] or edges[1] == edges[3]:
             continue  # it is drawn nowhere, as hyphens that PDFium makes out
         if lines and _in_line(lines[-1], edges):
             lines[-1] = _around(lines[-1], edges)
         else:
             lines.append(edges)
-    return [_shares(edges, bitmap) for edges in lines]
+    return [_box(edges, bitmap, page) for edges in lines]
 
 
-# Left, top, right, bottom, in pixels.
-_Edges = tuple[int, int, int, int]
+# Left, bottom, right and top in points, upwards from the foot of the page as it was before it was turned.
+_Edges = tuple[float, float, float, float]
 
 
 def _around(one: _Edges, other: _Edges) -> _Edges:
@@ -163,7 +161,8 @@ def _in_line(line: _Edges, char: _Edges) -> bool:
     return 2 * common > height and -height < char[0] - line[2] < 3 * height
 
 
-def _shares(edges: tuple[int, int, int, int], bitmap: PdfBitmap) -> Box:
-    left, top, right, bottom = edges
-    width, height = bitmap.width, bitmap.height
-    return left / width, top / height, (right - left) / width, (bottom - top) / height
+def _box(edges: _Edges, bitmap: PdfBitmap, page: PdfPage) -> Box:
+    left, bottom, right, top = edges
+    place, width, height = bitmap.get_posconv(page).to_bitmap, bitmap.width, bitmap.height
+    (x0, y0), (x1, y1) = place(left, top), place(right, bottom)
+    return min(x0, x1) / width, min(y0, y1) / height, abs(x1 - x0) / width, abs(y1 - y0) / height

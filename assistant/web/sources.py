@@ -52,7 +52,7 @@ class Sources:
         """Listen. A page is asked for by a source, and by the page before or after it."""
         pieces = self._view.pieces
         for piece in (pieces.sources, pieces.viewer):
-            on_stream(piece, "page", self.open, [pieces.viewer], pieces.notice)
+            on_stream(piece, "show_page", self.open, [pieces.viewer], pieces.notice)
 
     async def open(self, tab: Tab) -> AsyncIterator[Updates]:
         """Show that a page is being drawn, then the page, or a sentence that says why there is none.
