@@ -181,7 +181,7 @@ class Passage:
     `score` is the retriever's own (BM25: unbounded; dense: cosine; fused: reciprocal rank sum). `found_by` names the
     queries that found it. `source` is the file or work it came from. `confidence` is how sure the relevance estimator
     is that it answers the question, in (0, 1); None where no estimator was asked. It is the person's `own` where it
-    stands in a document of theirs.
+    stands in a document of theirs. `page` is the page of a PDF that it begins on, from 1; 0 where that isn't known.
     """
 
     id: str
@@ -192,6 +192,7 @@ class Passage:
     source: str = ""
     confidence: float | None = None
     own: bool = False
+    page: int = 0
 
     @property
     def titled(self) -> str:

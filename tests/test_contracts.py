@@ -174,8 +174,8 @@ class TestStep:
 
 class TestDocuments:
     @pytest.fixture(params=["shelf", pytest.param("own", marks=pytest.mark.lucene)])
-    def documents(self, request: pytest.FixtureRequest, settings: Settings) -> Documents:
-        return Shelf() if request.param == "shelf" else OwnDocuments(settings)
+    def documents(self, request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Documents:
+        return Shelf(tmp_path / "shelf") if request.param == "shelf" else OwnDocuments(settings)
 
     def test_added_listed_replaced_removed(self, documents: Documents, tmp_path: Path) -> None:
         told: list[tuple[int, int]] = []
@@ -189,6 +189,16 @@ class TestDocuments:
         assert all(one.passages >= 1 for one in documents.list("ann"))
         documents.remove("ann", documents.list("ann")[0].id)
         assert [one.name for one in documents.list("ann")] == ["b.txt"]
+
+    def test_the_original_is_kept_until_its_document_goes(self, documents: Documents, tmp_path: Path) -> None:
+        (tmp_path / "a.txt").write_text("The key hangs behind the door. " * 3)
+        documents.add("ann", [tmp_path / "a.txt"], lambda done, total: None, Event())
+        (tmp_path / "a.txt").unlink()
+        [document] = documents.list("ann")
+        assert document.original
+        assert document.original.read_text() == "The key hangs behind the door. " * 3
+        documents.remove("ann", document.id)
+        assert list(documents.list("ann")) == []
 
     def test_what_cannot_be_read_is_told_by_name_and_the_rest_added(self, documents: Documents, tmp_path: Path) -> None:
         (tmp_path / "empty.txt").write_text("")

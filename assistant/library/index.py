@@ -7,7 +7,7 @@ together with the manifest that lists the documents. Killed before that, the lib
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
 from stat import S_ISREG
@@ -15,6 +15,7 @@ from threading import Event
 from typing import Any, Literal
 
 from assistant.errors import LibraryError
+from assistant.library.originals import Originals
 from assistant.library.passages import passages_of
 from assistant.library.readers import read, reader_of
 from assistant.library.reading import read_apart
@@ -89,7 +90,7 @@ def add_documents(
         settings: say where libraries are.
         progress: told bytes.
         uploaded: whether they come from users of the page: known by their names alone, wherever they lie now, and
-            read in a process of its own within limits of time and memory.
+            read in a process of its own within limits of time and memory. A copy of each is kept beside the index.
         stop: when this is set, no uploaded file is read any further.
 
     Raises:
@@ -102,10 +103,12 @@ def add_documents(
         documents = _documents(folder)
         folder.mkdir(exist_ok=True)
         with writing(folder) as writer:
-            outcomes += list(_add_all(writer, documents, files, progress, reads, library.startswith(OWN)))
+            shelf = _Shelf(writer, documents, library.startswith(OWN), Originals(folder) if uploaded else None)
+            outcomes += list(_add_all(shelf, files, progress, reads))
             outcomes += list(_drop(writer, documents, _vanished(documents, files, paths), "it is gone from the folder"))
             if any(outcome.status in {"added", "replaced", "removed"} for outcome in outcomes):
                 writer.commit(_manifest(documents))
+        _sweep(folder, documents)
     return outcomes
 
 
@@ -130,6 +133,7 @@ def remove_documents(library: str, names: Sequence[str | Path], settings: Settin
                 if not meant:
                     outcomes.append(Outcome(str(name), "skipped", reason="it is not in the library"))
             writer.commit(_manifest(documents))
+        _sweep(folder, documents)
     return outcomes
 
 
@@ -141,6 +145,11 @@ def list_documents(library: str, settings: Settings) -> list[Document]:
     """
     folder = library_folder(library, settings)
     return sorted(_documents(folder).values(), key=lambda one: (one.name.lower(), one.id))
+
+
+def originals_of(library: str, settings: Settings) -> Originals:
+    """The copies of uploaded documents that are kept with a library."""
+    return Originals(library_folder(library, settings))
 
 
 def _changeable(library: str, settings: Settings) -> Path:
@@ -206,15 +215,30 @@ def _is_hidden(path: Path, base: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(base).parts)
 
 
-def _add_all(
-    writer: Writer, documents: dict[str, Document], files: list[_File], progress: Progress, reads: Read, own: bool
-) -> Iterator[Outcome]:
+@dataclass(frozen=True, slots=True)
+class _Shelf:
+    """A library that is open for changes: whether it is a user's `own`, and where copies of what comes are kept."""
+
+    writer: Writer
+    documents: dict[str, Document]
+    own: bool
+    originals: Originals | None
+
+    def has(self, document: str, digest: str) -> bool:
+        """Whether a document is there with this content, and its copy where it is to have one."""
+        before = self.documents.get(document)
+        if before is None or before.hash != digest:
+            return False
+        return self.originals is None or self.originals.path(digest) is not None
+
+
+def _add_all(shelf: _Shelf, files: list[_File], progress: Progress, reads: Read) -> Iterator[Outcome]:
     sizes = [max(_size(file.path), 1) for file in files]
     done, total = 0, sum(sizes)
     for file, size in zip(files, sizes, strict=True):
         start = done
         tell = lambda n, of: progress(start + size * n // of, total)  # noqa: B023, E731
-        yield _add(writer, documents, file, tell, reads, own)
+        yield _add(shelf, file, tell, reads)
         done += size
         progress(done, total)
 
@@ -234,25 +258,25 @@ def _reads_apart(stop: Event) -> Read:
     return lambda file: read_apart(file.path, file.id, file.name, stop)
 
 
-def _add(
-    writer: Writer, documents: dict[str, Document], file: _File, progress: Progress, reads: Read, own: bool
-) -> Outcome:
-    before = documents.get(file.id)
+def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome:
+    writer, before = shelf.writer, shelf.documents.get(file.id)
     try:
         digest = _digest(file.path)
-        if before and before.hash == digest:
+        if before and shelf.has(file.id, digest):
             return Outcome(file.name, "unchanged", before.passages)
         passages = reads(file)
+        if shelf.originals:
+            shelf.originals.keep(file.path, digest)
     except LibraryError as error:
         return Outcome(file.name, "skipped", reason=str(error) + (_KEPT if before else ""))
     writer.remove(file.id)
-    if _has_ids(file.path) and (own or writer.holds_any([passage.id for passage in passages])):
+    if _has_ids(file.path) and (shelf.own or writer.holds_any([passage.id for passage in passages])):
         passages = [_renamed(passage, file.id) for passage in passages]
     for start in range(0, len(passages), BATCH):
         writer.add(file.id, passages[start : start + BATCH])
         progress(min(start + BATCH, len(passages)), len(passages))
     path = "" if file.key.startswith("upload:") else file.key
-    documents[file.id] = Document(file.id, file.name, len(passages), digest, path)
+    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path)
     return Outcome(file.name, "replaced" if before else "added", len(passages))
 
 
@@ -278,7 +302,7 @@ def _renamed(passage: Passage, document: str) -> Passage:
 
     Those of a user's own documents always are: they are searched beside another library, which has ids like them.
     """
-    return Passage(f"{document}-{passage.id}", passage.title, passage.text, source=passage.source)
+    return replace(passage, id=f"{document}-{passage.id}")
 
 
 def _vanished(documents: dict[str, Document], files: list[_File], paths: Sequence[Path]) -> list[Document]:
@@ -301,6 +325,10 @@ def _is_gone(path: Path) -> bool:
         return not S_ISREG(path.stat().st_mode)
     except OSError as error:
         return isinstance(error, FileNotFoundError | NotADirectoryError)
+
+
+def _sweep(folder: Path, documents: dict[str, Document]) -> None:
+    Originals(folder).sweep({one.hash for one in documents.values()})
 
 
 def _drop(writer: Writer, documents: dict[str, Document], gone: Sequence[Document], reason: str) -> Iterator[Outcome]:

@@ -8,6 +8,11 @@ from assistant.text.chunks import Block, chunk
 from assistant.types import Passage
 
 
+def document_of(passage: str) -> str:
+    """The id of the document of an upload that the passage of this id stands in, as `passages_of` numbers them."""
+    return passage.partition("-")[0]
+
+
 def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Passage]:
     """The passages that a document's blocks make.
 
@@ -20,5 +25,6 @@ def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Pas
         parts[key] = n = parts.get(key, 0) + 1
         own = block.id if n == 1 else f"{block.id}#{n}"
         where = f"{source}, {block.place}" if block.place else source
-        passages.append(Passage(own if block.id else f"{document}-{n}", block.title, block.text, source=where))
+        number = own if block.id else f"{document}-{n}"
+        passages.append(Passage(number, block.title, block.text, source=where, page=block.page))
     return passages

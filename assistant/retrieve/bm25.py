@@ -193,6 +193,8 @@ def raw(passage: Passage) -> str:
     """The JSON that an index stores of a passage; `contents` is what is searched: the title, a line break, the text."""
     contents = f"{passage.title}\n{passage.text}" if passage.title else passage.text
     record = {"id": passage.id, "title": passage.title, "source": passage.source, "contents": contents}
+    if passage.page:
+        record["page"] = passage.page
     return json.dumps(record, ensure_ascii=False)
 
 
@@ -299,4 +301,5 @@ def _passage(text: str | None, score: float = 0.0) -> Passage:
     record, _ = _decode(text or "")
     title, contents = record["title"], record["contents"]
     body = contents[len(title) + 1 :] if title else contents
-    return Passage(id=record["id"], title=title, text=body, score=score, source=record["source"])
+    page = record.get("page", 0)
+    return Passage(id=record["id"], title=title, text=body, score=score, source=record["source"], page=page)

@@ -24,13 +24,14 @@ class Block:
     """A piece of a document as a reader gives it: a paragraph, or a record that is a passage of its own.
 
     `title` is the document's, with the heading that the paragraph stands under; `place` says where in the document it
-    is ("page 3"); `id` is the record's own.
+    is ("page 3"), and `page` which page of a PDF that is, from 1; `id` is the record's own.
     """
 
     text: str
     title: str
     place: str = ""
     id: str = ""
+    page: int = 0
 
 
 def count_words(text: str) -> int:

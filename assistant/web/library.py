@@ -30,11 +30,12 @@ READ = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of a library, and how many passages it was cut into."""
+    """A file of a library, and how many passages it was cut into. `original` is the copy that is kept of it, if any."""
 
     id: str
     name: str
     passages: int
+    original: Path | None = None
 
 
 class Documents(Protocol):
@@ -65,9 +66,10 @@ class OwnDocuments:
 
     def list(self, user: str) -> Sequence[Document]:
         """As the Protocol has it."""
-        from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
+        from assistant.library.index import list_documents, originals_of  # noqa: PLC0415 - imports Lucene's Python
 
-        return [Document(one.id, one.name, one.passages) for one in list_documents(self._own(user), self._settings)]
+        kept, found = originals_of(self._own(user), self._settings), list_documents(self._own(user), self._settings)
+        return [Document(one.id, one.name, one.passages, kept.path(one.hash)) for one in found]
 
     def add(self, user: str, files: Sequence[Path], progress: Progress, stop: Event) -> Sequence[str]:
         """As the Protocol has it."""
@@ -181,6 +183,11 @@ class Library:
         """Take a document out."""
         self._documents.remove(tab.user, tab.text("document"))
         return self.show(tab.user)
+
+
+def document_with(documents: Sequence[Document], key: str) -> Document | None:
+    """The document of this id, if it is among these."""
+    return next((one for one in documents if one.id == key), None)
 
 
 def _taken(files: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:

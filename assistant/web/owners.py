@@ -28,6 +28,7 @@ JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gra
 OPEN = {"", LOGIN, "/favicon.ico", "/theme.css", "/gradio_api/app_id", "/gradio_api/login_check"}
 OPEN |= {"/gradio_api/startup-events"}
 OPEN_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
+ORIGINALS = "/original"  # the files that users uploaded, each under the id of its document
 NEEDED = {"/config", LOGOUT, UPLOAD, PROGRESS, JOIN, DATA}
 MOST_OF_USER = 1000
 NO_LOGIN = "Nobody is logged in here; log in first."
@@ -125,6 +126,8 @@ def refused(path: str, method: str, user: str | None) -> tuple[int, str] | None:
         return 401, NO_LOGIN
     if path == LOGOUT and method != "POST":
         return 405, "Log out with the button of the page."
+    if path.startswith(f"{ORIGINALS}/") and method in {"GET", "HEAD"}:
+        return None
     return None if path in NEEDED else (404, NOT_THERE)
 
 

@@ -94,7 +94,7 @@ def build(house: House) -> gr.Blocks:
     choices = ChoicesOf(house.conversations, house.settings)
     talk = Talk(view, house.chat, choices, switcher.to)
     panels: Sequence[Panel] = (
-        Sources(view),
+        Sources(view, house.documents),
         Facts(view, talk),
         Library(view, house.documents, house.chat.arrivals),
         ModelMenu(view, switcher, house.settings),
@@ -123,10 +123,11 @@ def _pieces() -> Pieces:
         answering=live("answering", "look"),
         composer=live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id())),
         notice=live("notice"),
-        sources=live("sources", value=render.render("sources", turn=None)),
+        sources=live("sources", "show_page", value=render.render("sources", turn=None)),
         facts=live("facts", "store", "edit", "switch", "drop", "export", "open"),
         documents=live("documents", "drop", "halt"),
         download=live("download"),
+        viewer=live("viewer", "show_page"),
     )
 
 
@@ -136,7 +137,7 @@ def _place(pieces: Pieces, header: Live, loading: Live, panels: Sequence[Panel])
     with gr.Column(elem_id="side"):
         place(pieces.conversations)
     with gr.Column(elem_id="main"):
-        place(pieces.notice, loading, pieces.download)
+        place(pieces.notice, loading, pieces.download, pieces.viewer)
         with gr.Column(elem_id="talk"):
             place(pieces.transcript, pieces.answering)
         place(pieces.composer)

@@ -15,7 +15,7 @@ from assistant.llm.known import KnownModel
 from assistant.registry import variants
 from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
-from assistant.web import confidence, highlight, reply
+from assistant.web import cited, confidence, highlight, reply
 from assistant.web.runs import Place, Run
 from assistant.wording.views import STEPS, ballots, events, headline, instead, passed_over, waits
 from ptkb.store import key
@@ -101,6 +101,8 @@ def _environment() -> Environment:
     environment.filters.update(ballots=ballots, events=events, instead=instead, passed_over=passed_over)
     environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
+        copies=cited.copies,
+        has_page=cited.has_page,
         about_passage=confidence.about_passage,
         sources=highlight.sources,
         query_names=QUERY_NAMES,

@@ -14,6 +14,7 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from assistant.types import Citation, Sentence, Turn
+from assistant.web.cited import where
 from assistant.wording.replies import reply
 
 # Two characters that no reply holds (SignWriting's comma and full stop) stand for the two ends of a sentence that
@@ -34,7 +35,8 @@ NO_SOURCE = "No passage says this"
 def html(turn: Turn) -> Markup:
     """The answer of a turn, with a chip for each citation and a mark on each sentence without support."""
     text = _MARKS.sub("", reply(turn.answer))
-    env = {"turn": turn.id, "left": list(enumerate(turn.citations))}
+    places = {passage.id: where(passage) for passage in turn.passages}
+    env = {"turn": turn.id, "left": list(enumerate(turn.citations)), "places": places}
     shown = _markdown().render(marked(text, turn.sentences), env)
     return Markup(_MARKS.sub("", shown))  # noqa: S704 - escaped by the renderer
 
@@ -94,7 +96,9 @@ def _chip(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("chip", "", 0)
-        token.meta = {"place": left[0][0], "citation": left.pop(0)[1], "turn": state.env["turn"]}
+        place, citation = left.pop(0)
+        stands = state.env["places"].get(citation.passage_id, "")
+        token.meta = {"place": place, "citation": citation, "turn": state.env["turn"], "stands": stands}
     state.pos = match.end()
     return True
 
@@ -117,12 +121,16 @@ def _render_chip(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _
         'aria-label="Source {label}">{n}</button>'
     ).format(
         weaker=" partly" if citation.partly else "",
-        title=f"partly: {citation.quote}" if citation.partly else citation.quote,
+        title=f"{'partly: ' if citation.partly else ''}{citation.quote}{_beneath(meta['stands'])}",
         label=f"{citation.n}{', partly' if citation.partly else ''}: {citation.quote}",
         place=meta["place"],
         turn=meta["turn"],
         n=citation.n,
     )
+
+
+def _beneath(stands: str) -> str:
+    return f"\n— {stands}" if stands else ""
 
 
 def _render_unsupported(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:

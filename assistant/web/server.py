@@ -15,7 +15,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 import gradio as gr
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from assistant.api.answers import Answers
@@ -31,6 +31,7 @@ from assistant.store.users import ME, Logins, kept_name
 from assistant.upkeep.accounts import Accounts
 from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
+from assistant.web.downloads import downloads
 from assistant.web.library import OwnDocuments
 from assistant.web.logins import Addresses, Door
 from assistant.web.look import SCRIPTS, Scripts, look
@@ -108,7 +109,7 @@ def serve(house: House, logins: Logins) -> Server:
         server_name=f"[{web.host}]" if ":" in web.host else web.host,
         server_port=port,
         **look(),
-        **guarded(web, local, logins, api(house, logins)),
+        **guarded(web, local, logins, api(house, logins), downloads(house.documents)),
     )
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 
@@ -166,13 +167,13 @@ def api(house: House, logins: Logins) -> Mount:
     return Mount("/v1", routes=Completions(answers, house.loading, holder).routes())
 
 
-def guarded(web: WebSettings, local: bool, logins: Logins, programs: Mount) -> dict[str, Any]:
+def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
         "auth": None if local and not logins.names() else Door(logins).keeper(),
         "app_kwargs": {
             "lifespan": outermost(lambda app: protected(app, web, local, logins)),
-            "routes": [Mount("/js", Scripts(directory=SCRIPTS)), Route(LOGOUT, log_out, methods=["POST"]), programs],
+            "routes": [Mount("/js", Scripts(directory=SCRIPTS)), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
         "auth_message": WAIT_AND_TRY,
         "max_file_size": f"{web.upload_mb}mb",

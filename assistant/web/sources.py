@@ -1,24 +1,95 @@
-"""The sources panel: what a reply was read from. It is filled by those who show a conversation or a turn of it."""
+"""The sources panel: what a reply was read from. It is filled by those who show a conversation or a turn of it.
+
+A source that stands in a PDF of the user's opens as the picture of its page, with the cited sentence marked.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
 import gradio as gr
 
+from assistant.errors import LibraryError
+from assistant.types import Passage, Turn, new_id
+from assistant.web import render
+from assistant.web.cited import has_page, on_pages
+from assistant.web.library import Documents, document_with
 from assistant.web.live import place
+from assistant.web.tab import Tab, Updates, on_stream
 from assistant.web.view import View
+
+GONE = "This source is not shown any more; reload the page."
+NOT_KEPT = "There is no copy of this document: it was removed, or added before copies were kept. Add it anew."
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A passage on its page: the words to mark, the citation's place or -1, and those before and after it, or None."""
+
+    turn: Turn
+    passage: Passage
+    quote: str
+    cite: int = -1
+    before: int | None = None
+    after: int | None = None
 
 
 class Sources:
-    """The panel."""
+    """The panel, and the page that it opens."""
 
     name, title = "sources", "Sources"
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    def __init__(self, view: View, documents: Documents) -> None:
+        self._view, self._documents = view, documents
 
     def place(self) -> None:
         """Place its piece."""
         place(self._view.pieces.sources)
 
     def wire(self, _page: gr.Blocks) -> None:
-        """Listen to nothing: what can be pressed in it is in the hands of the browser alone."""
+        """Listen. A page is asked for by a source, and by the page before or after it."""
+        pieces = self._view.pieces
+        for piece in (pieces.sources, pieces.viewer):
+            on_stream(piece, "show_page", self.open, [pieces.viewer], pieces.notice)
+
+    async def open(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Show that a page is being drawn, then the page, or a sentence that says why there is none.
+
+        Raises:
+            LibraryError: the source is none that has a page.
+        """
+        shown = self._shown(tab)
+        yield {self._view.pieces.viewer: _rendered(shown)}
+        yield {self._view.pieces.viewer: await asyncio.to_thread(self._drawn, tab.user, shown)}
+
+    def _shown(self, tab: Tab) -> Shown:
+        turn = self._view.turn(tab, tab.text("turn"))
+        passage = next((one for one in turn.passages if one.id == tab.text("passage")), None) if turn else None
+        if turn is None or passage is None or not has_page(passage):
+            raise LibraryError(GONE)
+        places, cite = on_pages(turn), tab.text("cite")
+        for n, at in enumerate(places):
+            if cite == str(at):
+                before, after = (places[n - 1] if n else None), next(iter(places[n + 1 :]), None)
+                return Shown(turn, passage, turn.citations[at].quote, at, before, after)
+        return Shown(turn, passage, passage.text)
+
+    def _drawn(self, user: str, shown: Shown) -> str:
+        from assistant.library.passages import document_of  # noqa: PLC0415 - imports what readers are made of
+        from assistant.library.pdf_pages import page_picture  # noqa: PLC0415
+
+        document = document_with(self._documents.list(user), document_of(shown.passage.id))
+        if document is None or document.original is None:
+            return _rendered(shown, problem=NOT_KEPT)
+        try:
+            picture = page_picture(document.original, shown.passage.page, shown.quote)
+        except LibraryError as error:
+            return _rendered(shown, problem=f"The page can't be shown: {error}.", document=document.id)
+        return _rendered(shown, picture=picture, document=document.id)
+
+
+def _rendered(shown: Shown, **values: object) -> str:
+    given = {"picture": None, "problem": "", "document": "", **values}
+    return render.render("viewer", shown=shown, nonce=new_id(), **given)

@@ -41,6 +41,7 @@ class Pieces:
     facts: Live
     documents: Live
     download: Live
+    viewer: Live
 
 
 @dataclass(frozen=True)

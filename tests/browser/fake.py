@@ -98,6 +98,7 @@ PASSAGES = (
         "The World Factbook",
     ),
 )
+PAGES = ("The key hangs behind the green door of the shed.", "The boiler is drained in November.")
 DRAFT = "A good diet is varied: vegetables, legumes, whole grains, fruit, nuts, and enough protein and calcium."
 HARD_CHEESE = (
     "People with lactose intolerance do well with hard cheese, which holds almost none, and with oat or soy drink."
@@ -260,6 +261,8 @@ def _answered(turn: Turn, said: str, script: Script, stop: Event) -> Iterator[Tu
         )
     elif "unknown" in said:
         yield from _unknown(turn, script, stop)
+    elif "in my pdf" in said:
+        yield from _paged(turn)
     elif "fall back" in said:
         yield from _voted(replace(turn, step="fallback", events=(TurnEvent("fell_back"),)), script, stop)
     elif turn.choices.strategy == "post_fusion":
@@ -299,6 +302,19 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     yield replace(
         turn, step="offers", answer=answer, citations=tuple(cited), sentences=tuple(sentences), offers=_offers(turn)
     )
+
+
+def _paged(turn: Turn) -> Iterator[Turn]:
+    """One citation of each page of a PDF of the user's, house.pdf, whatever is on it."""
+    passages = tuple(
+        Passage(f"house.pdf-{n}", "The house", text, 0.5, source=f"house.pdf, page {n}", own=True, page=n)
+        for n, text in enumerate(PAGES, 1)
+    )
+    citations = tuple(
+        Citation(n, one.id, 0, len(one.text), one.text, one.text, 0.95) for n, one in enumerate(passages, 1)
+    )
+    text = " ".join(f"{one.quote} [{one.n}]" for one in citations)
+    yield replace(turn, step="answer", passages=passages, answer=Answer(text), citations=citations)
 
 
 def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
@@ -422,8 +438,9 @@ class Loaded:
 
 @dataclass
 class Shelf:
-    """Documents by user, in memory; an empty file is refused."""
+    """Documents by user, in memory, with their originals in a folder; an empty file is refused."""
 
+    folder: Path
     kept: dict[str, dict[str, Document]] = field(default_factory=dict)
 
     def list(self, user: str) -> list[Document]:
@@ -435,7 +452,11 @@ class Shelf:
             progress(n, len(files))
             text = file.read_bytes()
             if text.strip():
-                self.kept.setdefault(user, {})[file.name] = Document(file.name, file.name, len(text) // 500 + 1)
+                original = self.folder / user / file.name
+                original.parent.mkdir(parents=True, exist_ok=True)
+                original.write_bytes(text)
+                document = Document(file.name, file.name, len(text) // 500 + 1, original)
+                self.kept.setdefault(user, {})[file.name] = document
             else:
                 problems.append(f"{file.name} is empty.")
         return problems
@@ -458,7 +479,7 @@ def house(
     logins, runs, tokens = Logins(engine), Runs(), AccessTokens(engine)
     accounts = Accounts(settings, engine, conversations)
     may = choosing(settings.web, logins)
-    kept = (settings, chat, conversations, ptkb, Shelf(), loading, runs, tokens)
+    kept = (settings, chat, conversations, ptkb, Shelf(folder / "shelf"), loading, runs, tokens)
     return House(*kept, accounts, models, may), logins
 
 

@@ -57,7 +57,7 @@ def read(path: Path) -> Iterator[Block]:
         raise LibraryError("it has no text, only images: scan it with text recognition (OCR) first")
     _join(texts)
     for number, text in enumerate(texts, 1):
-        yield from (Block(paragraph, title, f"page {number}") for paragraph in text)
+        yield from (Block(paragraph, title, f"page {number}", page=number) for paragraph in text)
 
 
 def _without_margins(pages: list[str]) -> list[str]:

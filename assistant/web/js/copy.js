@@ -1,12 +1,15 @@
-// Copies a reply as text, its citations as numbers in brackets.
+// Copies a reply as text, its citations as numbers in brackets; and what a button has to copy.
 import { onClick } from "./actions.js";
 import { all } from "./dom.js";
 
-onClick("copy", async (button) => {
-  if (!(await toClipboard(textOf(document.getElementById(button.dataset.copy))))) return;
+onClick("copy", (button) => copied(button, textOf(document.getElementById(button.dataset.copy))));
+onClick("clip", (button) => copied(button, button.dataset.clip));
+
+async function copied(button, text) {
+  if (!(await toClipboard(text))) return;
   button.classList.add("done");
   setTimeout(() => button.classList.remove("done"), 1500);
-});
+}
 
 function textOf(reply) {
   const clone = reply.cloneNode(true);

@@ -6,6 +6,7 @@ import "./composer.js";
 import "./talk.js";
 import "./conversations.js";
 import "./sources.js";
+import "./viewer.js";
 import "./facts.js";
 import "./settings.js";
 import "./models.js";

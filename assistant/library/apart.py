@@ -1,0 +1,109 @@
+"""Looks into documents of users in a process of its own, which may take so much time and memory and no more.
+
+What a document makes the libraries of its format do can't be told beforehand: a few kilobytes can keep them busy for
+minutes or fill the memory. Here that ends with the process, and the page goes on meanwhile. What comes back is JSON,
+which can hold nothing but text, whoever wrote the document.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import Event
+from time import monotonic
+from typing import Any
+
+from assistant.errors import LibraryError
+
+# Where others keep the processors busy, or the system can't count their seconds, so many times those by the clock.
+BUSY = 6.0
+MEMORY_BYTES = 3 * 2**29
+STOPPED = "its reading was stopped"
+_LOOK = 0.1  # seconds between looks at whether the process is to stop
+_TOO_LONG = "it takes too long to read; split it up, or save it anew in a simpler format"
+_TOO_LARGE = "it takes too much memory to read; split it up, or save it anew in a simpler format"
+
+
+def answer_apart(module: str, asked: Mapping[str, Any], seconds: float, stop: Event) -> dict[str, Any]:
+    """What a module's `answer(asked)` returns, called in a process of its own.
+
+    Args:
+        module: its full name.
+        asked: what it is given, as JSON has it.
+        seconds: of a processor, that it may take.
+        stop: when this is set, the process ends at once.
+
+    Raises:
+        LibraryError: `answer` raised one, or it took more than it may; the message is the reason.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"from {__name__} import serve; from {module} import answer; serve(answer)"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what this one finds
+    )
+    try:
+        said = _said(process, json.dumps({"seconds": seconds, "asked": asked}).encode(), seconds, stop)
+    finally:
+        process.kill()
+        process.wait()
+    return _understood(said, process.returncode)
+
+
+def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Answer what standard input asks, as JSON, on standard output: this is all that the process does."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no part of the answer
+    given = json.loads(sys.stdin.buffer.read())
+    _limit(given["seconds"])
+    try:
+        said = answer(given["asked"])
+    except MemoryError:
+        said = {"error": _TOO_LARGE}
+    except LibraryError as error:
+        said = {"error": _TOO_LARGE if isinstance(error.__cause__, MemoryError) else str(error)}
+    with out:
+        out.write(json.dumps(said).encode())
+
+
+def _limit(seconds: float) -> None:
+    """Bound this process where the system can; it is also to wait behind those that answer."""
+    with suppress(ImportError):  # Windows has none of it: there the time alone is bounded, from outside
+        import resource  # noqa: PLC0415
+
+        limits = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_CPU: int(seconds) + 1, resource.RLIMIT_CORE: 0}
+        for kind, most in limits.items():
+            with suppress(ValueError, OSError):  # less is allowed already
+                resource.setrlimit(kind, (most, most))
+        os.nice(5)
+
+
+def _said(process: subprocess.Popen[bytes], asked: bytes, seconds: float, stop: Event) -> bytes:
+    """What the process answers."""
+    given: bytes | None = asked
+    end = monotonic() + BUSY * seconds
+    while not stop.is_set():
+        if monotonic() > end:
+            raise LibraryError(_TOO_LONG)
+        try:
+            return process.communicate(given, timeout=_LOOK)[0]
+        except subprocess.TimeoutExpired:
+            given = None
+    raise LibraryError(STOPPED)
+
+
+def _understood(said: bytes, code: int) -> dict[str, Any]:
+    if code == -getattr(signal, "SIGXCPU", 0) or (code == -signal.SIGKILL and not said):
+        raise LibraryError(_TOO_LONG)
+    try:
+        answer: dict[str, Any] = json.loads(said)
+    except ValueError as error:  # it ended in the middle, for want of memory most likely
+        raise LibraryError(_TOO_LARGE) from error
+    if "error" in answer:
+        raise LibraryError(answer["error"])
+    return answer

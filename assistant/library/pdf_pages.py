@@ -1,0 +1,168 @@
+"""A page of a PDF as a picture, with the lines that say a quote: by PDFium, within limits of time and memory."""
+
+from __future__ import annotations
+
+import io
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from threading import BoundedSemaphore, Event
+from typing import Any
+
+import pypdfium2
+from pypdfium2 import PdfBitmap, PdfDocument, PdfiumError, PdfPage, PdfTextPage
+
+from assistant.errors import LibraryError
+from assistant.library.apart import answer_apart
+from assistant.text.spots import Spots, spots
+
+SECONDS = 10.0  # of a processor, for a page
+AT_ONCE = 2  # pages of all users that are drawn at a time
+# Pixels: twice what a column of text needs on a screen. A page that is longer is drawn smaller.
+WIDTH, HEIGHT = 1400, 2400
+# A sentence is sought on so many pages from the one that its passage begins on.
+AHEAD = 3
+# With less of its words, the quote is taken to stand elsewhere; with as many, it isn't sought on.
+ENOUGH, SURE = 0.5, 0.9
+CHARS_MOST = 100_000
+
+# Shares of the page's width and height: left, top, width, height.
+Box = tuple[float, float, float, float]
+_LANES = BoundedSemaphore(AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A page, drawn: its `number`, from 1, among so many `pages`; its size in pixels; and the picture, a PNG in base64.
+
+    `boxes` are where the quote stands, a line each; none where less than half of its words are on the page. `share` is
+    which share of them is.
+    """
+
+    number: int
+    pages: int
+    width: int
+    height: int
+    png: str
+    boxes: tuple[Box, ...]
+    share: float
+
+
+def page_picture(path: Path, number: int, quote: str) -> Picture:
+    """The page that a quote stands on: the one of this number, from 1, or one of the next few that has more of it.
+
+    Raises:
+        LibraryError: it can't be drawn, or not within the limits; the message is the reason.
+    """
+    asked = {"path": str(path), "number": number, "quote": quote}
+    with _LANES:
+        said = answer_apart(__name__, asked, SECONDS, Event())
+    return Picture(**{**said, "boxes": tuple((left, top, width, height) for left, top, width, height in said["boxes"])})
+
+
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    """What the process apart says: the fields of a `Picture`.
+
+    Raises:
+        LibraryError: the page can't be drawn; the message is the reason.
+    """
+    try:
+        with PdfDocument(asked["path"]) as document:
+            return _drawn(document, asked["number"], asked["quote"])
+    except (PdfiumError, ValueError, OSError) as error:
+        raise LibraryError("it is not a PDF that can be drawn; it may be damaged or encrypted") from error
+
+
+def _drawn(document: PdfDocument, number: int, quote: str) -> dict[str, Any]:
+    if not 1 <= number <= len(document):
+        raise LibraryError(f"it has no page {number}")
+    number, found = _best(document, number, quote)
+    page = document[number - 1]
+    bitmap = page.render(scale=_scale(page))
+    boxes = _lines(bitmap, page, found) if found.share >= ENOUGH else []
+    file = io.BytesIO()
+    bitmap.to_pil().save(file, "PNG")
+    return {
+        "number": number,
+        "pages": len(document),
+        "width": bitmap.width,
+        "height": bitmap.height,
+        "png": b64encode(file.getvalue()).decode(),
+        "boxes": boxes,
+        "share": found.share,
+    }
+
+
+def _best(document: PdfDocument, number: int, quote: str) -> tuple[int, Spots]:
+    """The first page that surely has the quote, or that has most of it; the first where none has half."""
+    best, most = number, Spots()
+    for n in range(number, min(number + AHEAD, len(document) + 1)):
+        found = spots(quote, [word for word, _ in _words(document[n - 1].get_textpage())])
+        if found.share > most.share:
+            best, most = n, found
+        if most.share >= SURE:
+            break
+    return (best if most.share >= ENOUGH else number), most
+
+
+def _words(text: PdfTextPage) -> Iterator[tuple[str, range]]:
+    """The words of a page, each with the places of its characters."""
+    start, word = 0, ""
+    for n in range(min(text.count_chars(), CHARS_MOST)):
+        char = chr(pypdfium2.raw.FPDFText_GetUnicode(text, n))
+        if char.isspace():
+            if word:
+                yield word, range(start, n)
+            start, word = n + 1, ""
+        else:
+            word += char
+    if word:
+        yield word, range(start, start + len(word))
+
+
+def _scale(page: PdfPage) -> float:
+    """Pixels for a point of the page."""
+    width, height = page.get_size()
+    if min(width, height) <= 0:
+        raise LibraryError("its page has no size")
+    return min(WIDTH / width, HEIGHT / height)
+
+
+def _lines(bitmap: PdfBitmap, page: PdfPage, found: Spots) -> list[Box]:
+    """A box for each line of the words that were found; a hyphenated word is one word on two lines."""
+    text = page.get_textpage()
+    words = list(_words(text))
+    lines: list[_Edges] = []
+    for n in chain.from_iterable(words[place][1] for place in found.places):
+        edges = text.get_charbox(n, loose=True)
+        if edges[0] == edges[2] or edges[1] == edges[3]:
+            continue  # it is drawn nowhere, as hyphens that PDFium makes out
+        if lines and _in_line(lines[-1], edges):
+            lines[-1] = _around(lines[-1], edges)
+        else:
+            lines.append(edges)
+    return [_box(edges, bitmap, page) for edges in lines]
+
+
+# Left, bottom, right and top in points, upwards from the foot of the page as it was before it was turned.
+_Edges = tuple[float, float, float, float]
+
+
+def _around(one: _Edges, other: _Edges) -> _Edges:
+    return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
+
+
+def _in_line(line: _Edges, char: _Edges) -> bool:
+    """Whether a character goes on a line: they share half of the lower one's height, and no column is between them."""
+    common = min(line[3], char[3]) - max(line[1], char[1])
+    height = min(line[3] - line[1], char[3] - char[1])
+    return 2 * common > height and -height < char[0] - line[2] < 3 * height
+
+
+def _box(edges: _Edges, bitmap: PdfBitmap, page: PdfPage) -> Box:
+    left, bottom, right, top = edges
+    place, width, height = bitmap.get_posconv(page).to_bitmap, bitmap.width, bitmap.height
+    (x0, y0), (x1, y1) = place(left, top), place(right, bottom)
+    return min(x0, x1) / width, min(y0, y1) / height, abs(x1 - x0) / width, abs(y1 - y0) / height

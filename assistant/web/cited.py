@@ -1,0 +1,61 @@
+"""What a turn cites, and how a person cites it elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from assistant.types import Passage, Turn
+
+# What TeX reads as a command, and how it is written instead.
+_TEX = {
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>#])")
+
+
+def on_pages(turn: Turn) -> list[int]:
+    """The places, in the turn's citations, of those that stand on a page of a PDF of the user's."""
+    passages = {one.id: one for one in turn.passages}
+    return [n for n, one in enumerate(turn.citations) if has_page(passages.get(one.passage_id))]
+
+
+def has_page(passage: Passage | None) -> bool:
+    """Whether there is a page to show of it."""
+    return passage is not None and passage.own and passage.page > 0
+
+
+def where(passage: Passage) -> str:
+    """Title and place of a source, such as "On oats, oats.pdf, page 3"."""
+    return ", ".join(filter(None, (passage.title, passage.source))) or passage.id
+
+
+def copies(passage: Passage, quote: str) -> Mapping[str, str]:
+    """The citation as text, Markdown and BibTeX; a `quote` is given where there is one."""
+    line = " ".join(quote.split())
+    marked = f"> {_MARKDOWN.sub(_escaped, line)}\n>\n> — " if line else ""
+    return {
+        "text": f"“{line}” — {where(passage)}" if line else where(passage),
+        "Markdown": marked + _MARKDOWN.sub(_escaped, where(passage)),
+        "BibTeX": _bibtex(passage),
+    }
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\{match[1]}"
+
+
+def _bibtex(passage: Passage) -> str:
+    fields = {"title": passage.title or passage.source or passage.id, "howpublished": passage.source}
+    if passage.page:
+        fields["note"] = f"p. {passage.page}"
+    lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields.items() if value]
+    key = "".join(char for char in passage.id if char.isascii() and (char.isalnum() or char in "-_")) or "source"
+    return f"@misc{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(char, char) for char in text)

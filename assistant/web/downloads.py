@@ -1,0 +1,24 @@
+"""Gives users the documents back that they uploaded, as files to keep: no browser shows them, whatever is in them."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from assistant.web.library import Documents, document_with
+from assistant.web.owners import NOT_THERE, ORIGINALS, user_of
+
+
+def downloads(documents: Documents) -> Route:
+    """The route of a user's own originals; what is another's is not there."""
+
+    def give(request: Request) -> Response:
+        user = user_of(request.scope)
+        found = document_with(documents.list(user), request.path_params["document"]) if user else None
+        if not found or not found.original:
+            return PlainTextResponse(NOT_THERE, 404)
+        headers = {"Cache-Control": "private, no-store"}
+        return FileResponse(found.original, headers=headers, media_type="application/octet-stream", filename=found.name)
+
+    return Route(f"{ORIGINALS}/{{document}}", give, methods=["GET"])

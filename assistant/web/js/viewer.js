@@ -1,0 +1,14 @@
+// The page of a PDF, over everything else, scrolled to what is marked on it.
+import { onClick } from "./actions.js";
+import { find } from "./dom.js";
+import { whenShown } from "./pieces.js";
+
+onClick("closes", (button) => button.closest("dialog").close());
+
+whenShown("viewer", (element) => {
+  const viewer = find("dialog", element);
+  if (!viewer) return;
+  // What comes once a person has closed it opens it no more.
+  if (viewer.dataset.state === "waiting" && !viewer.open) viewer.showModal();
+  if (viewer.open) find("mark, .told, img", viewer)?.scrollIntoView({ block: "center" });
+});
