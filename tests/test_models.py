@@ -56,7 +56,7 @@ class Loads:
     def __init__(self) -> None:
         self.go, self.made = Event(), list[Loaded]()
 
-    def __call__(self, settings: Settings, progress: Progress) -> Engine:
+    def __call__(self, settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
         if settings.llm.model == "broken":
             raise ModelError("No server answers there; start it.")
         if settings.llm.model == "bug":
@@ -76,12 +76,16 @@ def loads() -> Loads:
 @pytest.fixture
 def models(tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch) -> Models:
     """ "first" runs, and four others are known."""
-    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda settings, progress, _: loads(settings, progress))
+    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", loads)
     models = Models(settings_in(tmp_path, backend="server", server=HERE, model="first"), loads)
     for name in ("quick", "slow", "broken", "bug"):
         models.known.add(AddedServer(address=HERE, model=name))
     models.open(models.known.at_start(), silent)
     return models
+
+
+def nothing() -> None:
+    pass
 
 
 def until(true: Callable[[], object]) -> None:
@@ -277,7 +281,7 @@ def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: 
     turns = [True]
     gauge = Gauge(settings, lambda _: not turns, quiet=0.01)
     engine = Paced(name="paced")
-    gauge.start(engine, settings)
+    gauge.start(engine, settings, nothing)
     time.sleep(0.3)
     assert not is_measured(engine, settings)
     turns.clear()
@@ -285,7 +289,7 @@ def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: 
     [kept] = speeds(settings)
     assert kept.written > 40
     asked = engine.asked_for
-    gauge.start(engine, settings)
+    gauge.start(engine, settings, nothing)
     time.sleep(0.2)
     assert engine.asked_for == asked
 
@@ -293,7 +297,7 @@ def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: 
 def test_a_turn_that_begins_stops_a_measurement_which_is_begun_anew(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
     gauge, engine = Gauge(settings, lambda _: True, quiet=0.01), Paced(name="paced")
-    gauge.start(engine, settings)
+    gauge.start(engine, settings, nothing)
     until(lambda: engine.asked_for)
     gauge.stop()
     until(lambda: engine.stopped)
@@ -303,7 +307,7 @@ def test_a_turn_that_begins_stops_a_measurement_which_is_begun_anew(tmp_path: Pa
 def test_an_engine_that_was_replaced_is_not_measured(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
     engine = Paced(name="paced")
-    Gauge(settings, lambda _: None, quiet=0.01).start(engine, settings)
+    Gauge(settings, lambda _: None, quiet=0.01).start(engine, settings, nothing)
     time.sleep(0.2)
     assert engine.asked_for == 0
 

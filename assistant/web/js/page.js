@@ -9,6 +9,7 @@ import "./sources.js";
 import "./facts.js";
 import "./settings.js";
 import "./models.js";
+import "./offer.js";
 import "./notices.js";
 import "./refusals.js";
 import "./copy.js";
