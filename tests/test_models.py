@@ -7,9 +7,12 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from click.testing import Result
 from pydantic import SecretStr
@@ -17,6 +20,7 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import ModelError
+from assistant.llm import measured
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.gauge import Gauge
 from assistant.llm.known import FILE, AddedServer, KnownModels
@@ -274,6 +278,63 @@ def test_a_fetch_that_fails_is_told_and_what_runs_goes_on(tmp_path: Path, loads:
     assert not models.is_changing
     assert loads.made == []
     models.close()
+
+
+class Small(Paced):
+    """A quick engine of the catalogue's small model."""
+
+    def __init__(self) -> None:
+        super().__init__(name="small")
+
+    def close(self) -> None:
+        """Nothing is loaded."""
+
+
+@pytest.mark.parametrize(
+    ("here", "hub", "trouble", "offers"),
+    [(False, True, "", True), (True, True, "", False), (False, False, "", False), (False, True, "offline", False)],
+)
+def test_the_best_is_offered_once_the_speed_is_known_where_the_hub_can_be_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool, hub: bool, trouble: str, offers: bool
+) -> None:
+    entries = [CHAT.model_copy(update={"name": name, "parameters": n}) for name, n in (("small", 1.0), ("chat", 2.0))]
+    listed = Catalogue(entries)
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: listed))
+    monkeypatch.setattr(Catalogue, "is_here", lambda *_: here)
+    monkeypatch.setattr("assistant.llm.models.hub_trouble", lambda: trouble)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))
+    settings = online(tmp_path).model_copy(update={"hub": hub})
+    models = Models(settings)
+    models.take_up(models.known.find("small"), Small())
+    assert models.offer is None
+    speed = measured.Speed("small", "llama.cpp", measured.place_of("llama.cpp", settings.llm), 300_000, 200.0, 20.0)
+    (tmp_path / "speeds.json").write_text(json.dumps([asdict(speed)]))
+    before = models.mark
+    models.measure()
+    if not offers:
+        time.sleep(0.2)
+        assert models.offer is None
+        assert models.mark == before
+        return
+    until(lambda: models.offer)
+    assert models.offer.entry.name == "chat"
+    assert models.mark != before
+    models.take_up(models.known.find("chat"), Small())
+    assert models.offer is None
+
+
+def test_why_another_engine_runs_a_model_is_told_until_the_next_one(tmp_path: Path) -> None:
+    def load(settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
+        if settings.llm.model == "odd":
+            tell("OpenVINO can't load odd. llama.cpp runs it instead.")
+        return Loaded(settings.llm.model)
+
+    models = Models(settings_in(tmp_path), load)
+    odd, even = (models.known.add(AddedServer(address=HERE, model=name)).id for name in ("odd", "even"))
+    switched(models, odd)
+    assert models.notice == "OpenVINO can't load odd. llama.cpp runs it instead."
+    switched(models, even)
+    assert models.notice == ""
 
 
 def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: Path) -> None:
