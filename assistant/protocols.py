@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.settings import Settings
+from assistant.settings import Backend, Settings
 from assistant.types import Choice, Claim, Completion, Messages, Options, Passage, Relevance, Turn, Verdict
 
 
@@ -52,7 +52,9 @@ class LLM(Protocol):
 
 
 class Engine(LLM, Protocol):
-    """An LLM whose weights this program holds, here or in a process of its own."""
+    """An LLM whose weights this program holds, here or in a process of its own, or a server's. `backend` runs it."""
+
+    backend: Backend
 
     def close(self) -> None:
         """Unload the model. Calls under way end first or fail; later ones fail. Closing twice does nothing."""

@@ -37,6 +37,7 @@ class ScriptedLLM:
     asked: list[Messages] = field(default_factory=list)
     name: str = "scripted"
     context: int = 4096
+    backend = "llama.cpp"
     can_score = False  # a subclass that overrides `score` sets it
 
     def count(self, messages: Messages) -> int:

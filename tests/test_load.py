@@ -141,6 +141,11 @@ def test_a_hub_that_answers_and_has_no_model_gives_way_to_pip(tmp_path: Path, mo
     llm.close()
 
 
+def test_a_model_that_was_switched_to_gives_way_to_no_other_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="could not be had"):
+        choice.load_by_any_engine(settings_for(tmp_path, model="llama-2-13b-chat"), silent, pytest.fail)
+
+
 def test_evaluation_never_falls_back(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="could not be had"):
         choice.load(settings_for(tmp_path, model="llama-2-13b-chat"), silent)
@@ -170,6 +175,9 @@ def test_the_processor_decides_what_runs_a_gguf(wide: bool, engine: str, monkeyp
     monkeypatch.setattr(choice, "sees_gpu", lambda: False)
     assert choice.backend_of(LLMSettings()) == engine
     assert choice.backend_of(LLMSettings(model="/models/own.gguf")) == engine
+    for entry in Catalogue.load().entries:
+        if entry.kind == "gguf":
+            assert {choice.backend_of(LLMSettings(model=name)) for name in (entry.name, *entry.aliases)} == {engine}
     assert choice.backend_of(LLMSettings(model="someone/a-folder")) == "transformers"
 
 
@@ -180,8 +188,11 @@ def test_without_avx2_llama_cpp_runs_it_instead_of_openvino(
     settings = settings_for(tmp_path, model=str(smollm_path), backend="openvino")
     with pytest.raises(ModelError, match="needs a processor with AVX2; set"):
         choice.load(settings, silent)
-    told: list[str] = []
-    llm = choice.load_or_fall_back(settings, silent, told.append)
-    assert told == ["OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp. llama.cpp runs it instead."]
-    assert llm.count((Message("user", "Hi"),)) > 0
-    llm.close()
+    why = "OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp. llama.cpp runs it instead."
+    for load in (choice.load_or_fall_back, choice.load_by_any_engine):
+        told: list[str] = []
+        llm = load(settings, silent, told.append)
+        assert told == [why]
+        assert llm.backend == "llama.cpp"
+        assert llm.count((Message("user", "Hi"),)) > 0
+        llm.close()

@@ -7,9 +7,12 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from click.testing import Result
 from pydantic import SecretStr
@@ -17,6 +20,7 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import ModelError
+from assistant.llm import measured
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.gauge import Gauge
 from assistant.llm.known import FILE, AddedServer, KnownModels
@@ -56,7 +60,7 @@ class Loads:
     def __init__(self) -> None:
         self.go, self.made = Event(), list[Loaded]()
 
-    def __call__(self, settings: Settings, progress: Progress) -> Engine:
+    def __call__(self, settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
         if settings.llm.model == "broken":
             raise ModelError("No server answers there; start it.")
         if settings.llm.model == "bug":
@@ -76,12 +80,16 @@ def loads() -> Loads:
 @pytest.fixture
 def models(tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch) -> Models:
     """ "first" runs, and four others are known."""
-    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda settings, progress, _: loads(settings, progress))
+    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", loads)
     models = Models(settings_in(tmp_path, backend="server", server=HERE, model="first"), loads)
     for name in ("quick", "slow", "broken", "bug"):
         models.known.add(AddedServer(address=HERE, model=name))
     models.open(models.known.at_start(), silent)
     return models
+
+
+def nothing() -> None:
+    pass
 
 
 def until(true: Callable[[], object]) -> None:
@@ -272,12 +280,69 @@ def test_a_fetch_that_fails_is_told_and_what_runs_goes_on(tmp_path: Path, loads:
     models.close()
 
 
+class Small(Paced):
+    """A quick engine of the catalogue's small model."""
+
+    def __init__(self) -> None:
+        super().__init__(name="small")
+
+    def close(self) -> None:
+        """Nothing is loaded."""
+
+
+@pytest.mark.parametrize(
+    ("here", "hub", "trouble", "offers"),
+    [(False, True, "", True), (True, True, "", False), (False, False, "", False), (False, True, "offline", False)],
+)
+def test_the_best_is_offered_once_the_speed_is_known_where_the_hub_can_be_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool, hub: bool, trouble: str, offers: bool
+) -> None:
+    entries = [CHAT.model_copy(update={"name": name, "parameters": n}) for name, n in (("small", 1.0), ("chat", 2.0))]
+    listed = Catalogue(entries)
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: listed))
+    monkeypatch.setattr(Catalogue, "is_here", lambda *_: here)
+    monkeypatch.setattr("assistant.llm.models.hub_trouble", lambda: trouble)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))
+    settings = online(tmp_path).model_copy(update={"hub": hub})
+    models = Models(settings)
+    models.take_up(models.known.find("small"), Small())
+    assert models.offer is None
+    speed = measured.Speed("small", "llama.cpp", measured.place_of("llama.cpp", settings.llm), 300_000, 200.0, 20.0)
+    (tmp_path / "speeds.json").write_text(json.dumps([asdict(speed)]))
+    before = models.mark
+    models.measure()
+    if not offers:
+        time.sleep(0.2)
+        assert models.offer is None
+        assert models.mark == before
+        return
+    until(lambda: models.offer)
+    assert models.offer.entry.name == "chat"
+    assert models.mark != before
+    models.take_up(models.known.find("chat"), Small())
+    assert models.offer is None
+
+
+def test_why_another_engine_runs_a_model_is_told_until_the_next_one(tmp_path: Path) -> None:
+    def load(settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
+        if settings.llm.model == "odd":
+            tell("OpenVINO can't load odd. llama.cpp runs it instead.")
+        return Loaded(settings.llm.model)
+
+    models = Models(settings_in(tmp_path), load)
+    odd, even = (models.known.add(AddedServer(address=HERE, model=name)).id for name in ("odd", "even"))
+    switched(models, odd)
+    assert models.notice == "OpenVINO can't load odd. llama.cpp runs it instead."
+    switched(models, even)
+    assert models.notice == ""
+
+
 def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
     turns = [True]
     gauge = Gauge(settings, lambda _: not turns, quiet=0.01)
     engine = Paced(name="paced")
-    gauge.start(engine, settings)
+    gauge.start(engine, settings, nothing)
     time.sleep(0.3)
     assert not is_measured(engine, settings)
     turns.clear()
@@ -285,7 +350,7 @@ def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: 
     [kept] = speeds(settings)
     assert kept.written > 40
     asked = engine.asked_for
-    gauge.start(engine, settings)
+    gauge.start(engine, settings, nothing)
     time.sleep(0.2)
     assert engine.asked_for == asked
 
@@ -293,7 +358,7 @@ def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: 
 def test_a_turn_that_begins_stops_a_measurement_which_is_begun_anew(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
     gauge, engine = Gauge(settings, lambda _: True, quiet=0.01), Paced(name="paced")
-    gauge.start(engine, settings)
+    gauge.start(engine, settings, nothing)
     until(lambda: engine.asked_for)
     gauge.stop()
     until(lambda: engine.stopped)
@@ -303,7 +368,7 @@ def test_a_turn_that_begins_stops_a_measurement_which_is_begun_anew(tmp_path: Pa
 def test_an_engine_that_was_replaced_is_not_measured(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
     engine = Paced(name="paced")
-    Gauge(settings, lambda _: None, quiet=0.01).start(engine, settings)
+    Gauge(settings, lambda _: None, quiet=0.01).start(engine, settings, nothing)
     time.sleep(0.2)
     assert engine.asked_for == 0
 

@@ -227,6 +227,7 @@ def test_ratings_on_the_command_line(here, free, monkeypatch) -> None:
     noted(here)
     told = call(here)
     assert "fits, the best" in told
+    assert "qwen2.5-3b-instruct is under Qwen Research (no commercial use)." in told
     assert f"{CODER} read 100 and wrote 10.0 tokens a second on llama.cpp" in told
     result = CliRunner().invoke(app, ["models", "--data-dir", str(here.data_dir), "list"])
     assert result.exit_code == 2

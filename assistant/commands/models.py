@@ -71,7 +71,7 @@ def list_models(
     table = Table("name", "size", "context", "licence", "here", "what for", box=None)
     for entry in catalogue.entries:
         here = "yes" if catalogue.is_here(entry.name, settings) else "no"
-        table.add_row(_names(entry), _size(entry), str(entry.context), entry.licence, here, entry.about)
+        table.add_row(_names(entry), _size(entry), str(entry.context), entry.terms, here, entry.about)
     out.print(table)
     out.print(f"Models are kept in {settings.models_dir}.", soft_wrap=True, highlight=False)
 
@@ -115,6 +115,8 @@ def _show_ratings(settings: Settings, running: str = "") -> None:
         needs, here = f"{one.needs / _GB:.1f} GB", "yes" if one.here else "no"
         table.add_row(_names(one.entry), _size(one.entry), needs, turn, verdict, here)
     out.print(table)
+    for entry in (one.entry for one in ratings if not one.entry.commercial):
+        out.print(f"{entry.name} is under {entry.terms}.", soft_wrap=True, highlight=False, markup=False)
     out.print(_advice(ratings, settings), soft_wrap=True, highlight=False, markup=False)
 
 

@@ -127,7 +127,7 @@ def _scale(page: PdfPage) -> float:
     width, height = page.get_size()
     if min(width, height) <= 0:
         raise LibraryError("its page has no size")
-    return min(WIDTH / width, HEIGHT / height)
+    return float(min(WIDTH / width, HEIGHT / height))
 
 
 def _lines(bitmap: PdfBitmap, page: PdfPage, found: Spots) -> list[Box]:

@@ -23,7 +23,8 @@ from typing import Any, BinaryIO, Literal
 
 from assistant.errors import ModelError, SequiturError
 from assistant.llm.memory import give_back
-from assistant.protocols import LLM
+from assistant.protocols import Engine
+from assistant.settings import Backend
 from assistant.types import Choice, Completion, Messages, Options
 
 _LOG = logging.getLogger(__name__)
@@ -45,7 +46,9 @@ class Apart:
         ModelError: what making it raises, or the process ended meanwhile.
     """
 
-    def __init__(self, make: Callable[..., LLM], *given: Any) -> None:
+    backend: Backend
+
+    def __init__(self, make: Callable[..., Engine], *given: Any) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-c", f"from {__name__} import serve; serve()"],
             stdin=subprocess.PIPE,
@@ -61,7 +64,7 @@ class Apart:
         self._listener = Thread(target=self._listen, name="engine", daemon=True)
         self._listener.start()
         try:
-            self.name, self.context, self.can_score = self._result(made, Event())
+            self.name, self.backend, self.context, self.can_score = self._result(made, Event())
         except BaseException:
             self.close()
             raise
@@ -109,7 +112,7 @@ class Apart:
             self._process.kill()
             self._process.wait()
 
-    def _call(self, what: str | Callable[..., LLM], given: tuple[Any, ...]) -> int:
+    def _call(self, what: str | Callable[..., Engine], given: tuple[Any, ...]) -> int:
         call = next(self._calls)
         self._replies[call] = SimpleQueue()
         try:
@@ -209,9 +212,9 @@ class _Server:
             self._stops[call] = Event()
             Thread(target=self._work, args=(call, what, given), daemon=True).start()
 
-    def _made(self, make: Callable[..., LLM], given: tuple[Any, ...]) -> tuple[str, int, bool]:
+    def _made(self, make: Callable[..., Engine], given: tuple[Any, ...]) -> tuple[str, Backend, int, bool]:
         self._llm = make(*given)
-        return self._llm.name, self._llm.context, self._llm.can_score
+        return self._llm.name, self._llm.backend, self._llm.context, self._llm.can_score
 
     def _work(self, call: int, what: str, given: tuple[Any, ...]) -> None:
         stop = self._stops[call]

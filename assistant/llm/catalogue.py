@@ -37,7 +37,8 @@ class Entry(BaseModel):
 
     Without `files` nothing is pinned: the hashes of what the hub gave first are noted, and held to afterwards.
     `listed_size` is then what the hub lists, in bytes, to the percent. `parameters` counts billions; models that have
-    it are rated (`llm/rating.py`), of which `cache_bytes` is what a token takes in the memory of a context.
+    it are rated (`llm/rating.py`), of which `cache_bytes` is what a token takes in the memory of a context. One that
+    is not `commercial` has a licence that forbids commercial use.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,6 +48,7 @@ class Entry(BaseModel):
     about: str = ""
     kind: Literal["gguf", "folder"]
     licence: str = "see the hub"
+    commercial: bool = True
     template: str = ""
     context: int = 0
     parameters: float = 0.0
@@ -60,6 +62,11 @@ class Entry(BaseModel):
     def size(self) -> int:
         """Bytes of all files; 0 where that isn't known before they are fetched."""
         return sum(file.size for file in self.files) or self.listed_size
+
+    @property
+    def terms(self) -> str:
+        """The licence, and whether it forbids commercial use."""
+        return self.licence if self.commercial else f"{self.licence} (no commercial use)"
 
     @property
     def file(self) -> str:

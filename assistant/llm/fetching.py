@@ -33,6 +33,11 @@ class State:
         """Whether something is being fetched."""
         return bool(self.name) and not self.error and not self.finished
 
+    @property
+    def fraction(self) -> float | None:
+        """How much of it is here, in [0, 1]; None where that isn't known."""
+        return self.done / self.total if self.total else None
+
 
 class Fetching:
     """Fetches models of the catalogue, one at a time. Safe to call from several threads."""

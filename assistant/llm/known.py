@@ -121,7 +121,7 @@ class KnownModels:
     def settings(self, known: KnownModel) -> Settings:
         """The settings that load this model. Takes seconds: torch is asked whether there is a GPU.
 
-        Where there is none, what comes by pip is run by what suits it best, which its alias stands for.
+        Where there is none, what comes by pip is loaded by its alias, as at a start, so that its replies name it alike.
         """
         llm, listed = known.llm, Catalogue.load().known(known.id)
         if listed and BY_PIP in listed.aliases and not sees_gpu():

@@ -6,7 +6,8 @@ Heavy imports happen in here, when the choice is made.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from assistant.errors import ModelError
@@ -27,6 +28,8 @@ NO_CUDA = (
     "install one that was (see pytorch.org), or set llm.backend to llama.cpp."
 )
 
+Tell = Callable[[str], None]
+
 
 def load(settings: Settings, progress: Progress) -> Engine:
     """The language model that the settings name, fetched if need be.
@@ -39,7 +42,7 @@ def load(settings: Settings, progress: Progress) -> Engine:
     return backends.named(backend).load(path, model, settings, progress)
 
 
-def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
+def load_or_fall_back(settings: Settings, progress: Progress, tell: Tell) -> Engine:
     """Like `load`; where the model can't be had, the one that runs everywhere, after telling why.
 
     What OpenVINO can't run, llama.cpp does; any other model gives way to the one that comes by pip. A server is waited
@@ -52,11 +55,25 @@ def load_or_fall_back(settings: Settings, progress: Progress, tell: Callable[[st
         tell(NO_CUDA)
     if settings.llm.backend == SERVER:
         return server.load_or_wait(settings.llm, tell)
+    return _first(settings, chain(_other_engine(settings), _other_model(settings)), progress, tell)
+
+
+def load_by_any_engine(settings: Settings, progress: Progress, tell: Tell) -> Engine:
+    """Like `load`; what OpenVINO can't run, llama.cpp does, after telling why. No other model takes its place.
+
+    Raises:
+        ModelError: neither can run it, for the reason of the first.
+    """
+    return _first(settings, _other_engine(settings), progress, tell)
+
+
+def _first(settings: Settings, others: Iterable[tuple[LLMSettings, str]], progress: Progress, tell: Tell) -> Engine:
+    """The choice or, where it can't be loaded, the first of the others that can be, after telling why."""
     try:
         return load(settings, progress)
     except ModelError as error:
         first = error
-    for instead, told in _instead(settings):
+    for instead, told in others:
         try:
             llm = load(settings.model_copy(update={"llm": instead}), progress)
         except ModelError:
@@ -83,14 +100,17 @@ def _on_cpu(settings: Settings) -> str:
     return SMALL if settings.hub and not hub_trouble() else BY_PIP
 
 
-def _instead(settings: Settings) -> Iterator[tuple[LLMSettings, str]]:
-    """What to try where the choice can't be loaded, in order, and how that is told."""
-    chosen, backend = settings.llm, backend_of(settings.llm)
-    if backend == "openvino":
-        yield chosen.model_copy(update={"backend": "llama.cpp"}), "llama.cpp runs it instead."
-    if model_of(settings) != BY_PIP or backend == "transformers":
+def _other_engine(settings: Settings) -> Iterator[tuple[LLMSettings, str]]:
+    """What runs a model that the first engine can't load, and how that is told."""
+    if backend_of(settings.llm) == "openvino":
+        yield settings.llm.model_copy(update={"backend": "llama.cpp"}), "llama.cpp runs it instead."
+
+
+def _other_model(settings: Settings) -> Iterator[tuple[LLMSettings, str]]:
+    """What answers where the choice can't be loaded by any engine, and how that is told."""
+    if model_of(settings) != BY_PIP or backend_of(settings.llm) == "transformers":
         on_cpu = {"backend": "llama.cpp", "model": BY_PIP}
-        yield chosen.model_copy(update=on_cpu), "Until then the model that comes by pip answers."
+        yield settings.llm.model_copy(update=on_cpu), "Until then the model that comes by pip answers."
 
 
 def backend_of(chosen: LLMSettings) -> Backend:

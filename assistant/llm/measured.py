@@ -17,9 +17,9 @@ from filelock import FileLock
 
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.load import SERVER, backend_of
+from assistant.llm.load import SERVER
 from assistant.llm.processor import description
-from assistant.protocols import LLM
+from assistant.protocols import Engine
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Message, Messages, Options
 
@@ -44,7 +44,7 @@ class Speed:
     written: float
 
 
-def measured(engine: LLM, settings: Settings, stop: Event) -> Speed | None:
+def measured(engine: Engine, settings: Settings, stop: Event) -> Speed | None:
     """Measure the loaded engine, which was made with these settings, and keep what it comes to; None if stopped.
 
     Raises:
@@ -54,20 +54,16 @@ def measured(engine: LLM, settings: Settings, stop: Event) -> Speed | None:
     if timed is None:
         return None
     entry = Catalogue.load().known(engine.name)
-    backend = backend_of(settings.llm)
     local = Path(settings.llm.model).expanduser()
     size = entry.size if entry else local.stat().st_size if local.is_file() else 0
-    speed = Speed(entry.name if entry else engine.name, backend, place_of(backend, settings.llm), size, *timed)
+    speed = Speed(*_whose(engine, settings), size, *timed)
     _keep(speed, settings)
     return speed
 
 
-def is_measured(engine: LLM, settings: Settings) -> bool:
+def is_measured(engine: Engine, settings: Settings) -> bool:
     """Whether the speed of this engine, which was made with these settings, is kept."""
-    entry = Catalogue.load().known(engine.name)
-    backend = backend_of(settings.llm)
-    key = (entry.name if entry else engine.name, backend, place_of(backend, settings.llm))
-    return any(_key(one) == key for one in speeds(settings))
+    return _whose(engine, settings) in map(_key, speeds(settings))
 
 
 def place_of(backend: str, chosen: LLMSettings) -> str:
@@ -83,7 +79,7 @@ def speeds(settings: Settings) -> tuple[Speed, ...]:
         return ()
 
 
-def _timed(engine: LLM, stop: Event) -> tuple[float, float] | None:
+def _timed(engine: Engine, stop: Event) -> tuple[float, float] | None:
     """Tokens read and written a second, after a first prompt, for which engines make ready; None if stopped."""
     list(engine.stream(_prompt(_SHORT), Options(1), stop))
     prompt = _prompt(_LONG)
@@ -98,7 +94,7 @@ def _timed(engine: LLM, stop: Event) -> tuple[float, float] | None:
     return tokens / (begun - since), written / (ended - begun)
 
 
-def _written(engine: LLM, prompt: Messages, stop: Event) -> Iterator[Completion]:
+def _written(engine: Engine, prompt: Messages, stop: Event) -> Iterator[Completion]:
     return (piece for piece in engine.stream(prompt, Options(_WRITTEN), stop) if not piece.read)
 
 
@@ -118,6 +114,12 @@ def _keep(speed: Speed, settings: Settings) -> None:
             partial.replace(file)
     except OSError as error:
         raise ModelError(f"{file} can't be written ({error.strerror}); free space or set data_dir.") from error
+
+
+def _whose(engine: Engine, settings: Settings) -> tuple[str, str, str]:
+    """The model, what runs it, which may have taken the place of what was to, and where: a `Speed`'s key."""
+    entry = Catalogue.load().known(engine.name)
+    return entry.name if entry else engine.name, engine.backend, place_of(engine.backend, settings.llm)
 
 
 def _key(speed: Speed) -> tuple[str, str, str]:

@@ -12,10 +12,13 @@ from threading import Event, Lock, Thread
 from typing import Protocol, runtime_checkable
 
 from assistant.errors import ModelError
+from assistant.llm import load as loading
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.fetching import Fetching
 from assistant.llm.gauge import Gauge
 from assistant.llm.known import KnownModel, KnownModels
+from assistant.llm.rating import Rating, offered, rated
+from assistant.llm.sources import hub_trouble
 from assistant.llm.speed import Clocked, Speed
 from assistant.protocols import LLM, Engine, Progress
 from assistant.settings import Settings
@@ -26,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 _PATIENCE = 10.0
 LOADING = "Sequitur is still loading; try again in a moment."
 
-Load = Callable[[Settings, Progress], Engine]
+Load = Callable[[Settings, Progress, loading.Tell], Engine]
 
 
 @runtime_checkable
@@ -76,10 +79,10 @@ class Models:
     """
 
     def __init__(self, settings: Settings, load: Load | None = None) -> None:
-        """`load` makes engines, by default as `assistant.llm.load` does."""
+        """`load` makes engines, by default as `load_by_any_engine` does."""
         self.known = KnownModels(settings)
         self.fetching = Fetching(settings)
-        self._settings, self._load = settings, load or _load
+        self._settings, self._load = settings, load or loading.load_by_any_engine
         self._running: Running | None = None
         self._change: Change | None = None
         self._lock, self._settled = Lock(), Event()
@@ -88,7 +91,36 @@ class Models:
         self._fetcher: Thread | None = None
         self._secret = secrets.token_bytes(16)
         self._gauge = Gauge(settings, self._is_idle)
-        self.notice = ""
+        self._notice = ""
+        self._offer: Rating | None = None
+
+    @property
+    def notice(self) -> str:
+        """Why another model or engine runs than was asked for, or ""."""
+        return self._notice
+
+    @property
+    def offer(self) -> Rating | None:
+        """A model of the hub that would be the best for this computer, beside a smaller one that runs.
+
+        None before the speed of what runs is known, which `measure` finds out, and where the hub can't be reached.
+        """
+        return self._offer
+
+    @property
+    def mark(self) -> str:
+        """Another text as soon as something else runs, is offered, fetched or loaded; it tells nothing of what.
+
+        How far something is makes no difference.
+        """
+        running, change, fetched, offer = self._running, self._change, self.fetching.state, self._offer
+        told = (
+            running and (running.known.id, running.name, running.engine.backend),
+            change and (change.known.id, change.error),
+            (fetched.name, fetched.under_way, fetched.error),
+            offer and offer.entry.name,
+        )
+        return str(hash(told))  # texts are hashed otherwise in each process
 
     @property
     def running(self) -> Running | None:
@@ -106,21 +138,19 @@ class Models:
         return bool(self._awaited) or bool(self._change and self._change.is_going_on)
 
     def open(self, starting: KnownModel, progress: Progress) -> None:
-        """Load the model to start with, or what runs instead of it, which `notice` then tells.
+        """Load the model to start with, or what runs instead of it, which `notice` then tells of.
 
         Raises:
             ModelError: none can be had.
         """
-        from assistant.llm.load import load_or_fall_back  # noqa: PLC0415 - backends are imported to choose one
-
-        engine = load_or_fall_back(self.known.settings(starting), progress, self._tell)
+        engine = loading.load_or_fall_back(self.known.settings(starting), progress, self._tell)
         self.take_up(self.known.answering(engine.name, starting), engine)
 
     def take_up(self, known: KnownModel, engine: Engine) -> None:
         """Let this engine answer the next turns; what ran before is unloaded once no turn has it in hand."""
         fresh = Running(known, engine)
         with self._lock:
-            old, self._running, self._change = self._running, fresh, None
+            old, self._running, self._change, self._offer = self._running, fresh, None, None
             ends = fresh if self._closed else _idle(old)
         if ends:
             ends.engine.close()
@@ -212,11 +242,20 @@ class Models:
     def measure(self) -> None:
         """Measure in the background how fast the model is that runs, unless that is kept already, or a server runs it.
 
-        Whoever asks a question comes first: it is measured once nobody is being answered.
+        Whoever asks a question comes first: it is measured once nobody is being answered. What is then to be offered
+        beside it stands in `offer`.
         """
         running = self._running
         if running and not running.known.is_served:
-            self._gauge.start(running.engine, self.known.settings(running.known))
+            settings = self.known.settings(running.known)
+            self._gauge.start(running.engine, settings, lambda: self._rate(running))
+
+    def _rate(self, running: Running) -> None:
+        """Find what is to be offered beside the model that runs: one that would have to be fetched."""
+        best = offered(rated(self._settings, running.name), running.name)
+        if best and not best.here and self._settings.hub and not hub_trouble():
+            with self._lock:
+                self._offer = best if self._running is running else self._offer
 
     def _is_idle(self, engine: Engine) -> bool | None:
         """Whether no turn has this engine in hand; None once another one has taken its place, or all is over."""
@@ -238,14 +277,16 @@ class Models:
             running.engine.close()
 
     def _switch(self, known: KnownModel, settled: Event) -> None:
+        notices = list[str]()
         try:
-            engine = self._load(self.known.settings(known), self._progress)
+            engine = self._load(self.known.settings(known), self._progress, notices.append)
         except ModelError as error:
             self._failed(known, str(error))
         except Exception as error:  # noqa: BLE001 - what runs goes on, and the log has the details
             _LOG.exception("loading %s failed", known.id)
             self._failed(known, f"{known.title} could not be loaded ({error}); the log has the details.")
         else:
+            self._notice = " ".join(notices)
             self.take_up(known, engine)
             with suppress(ModelError):  # it answers, though another one may at the next start
                 self.known.choose(known.id)
@@ -291,7 +332,7 @@ class Models:
         return hashlib.blake2b(user.encode(), key=self._secret, digest_size=16).hexdigest()
 
     def _tell(self, notice: str) -> None:
-        self.notice = notice
+        self._notice = notice
 
 
 def _idle(old: Running | None) -> Running | None:
@@ -300,9 +341,3 @@ def _idle(old: Running | None) -> Running | None:
         return None
     old.replaced = True
     return None if old.turns else old
-
-
-def _load(settings: Settings, progress: Progress) -> Engine:
-    from assistant.llm.load import load  # noqa: PLC0415
-
-    return load(settings, progress)

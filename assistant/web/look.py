@@ -14,7 +14,7 @@ SCRIPTS = FOLDER / "js"
 # In this order: of two rules that are as specific, the later one holds.
 STYLES = (
     *("theme", "frame", "parts", "header", "conversations", "turn", "steps", "confidence", "comparison", "welcome"),
-    *("composer", "notices", "panel", "models", "viewer"),
+    *("composer", "offer", "notices", "panel", "models", "viewer"),
 )
 FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")

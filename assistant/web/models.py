@@ -3,63 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 import gradio as gr
 from pydantic import SecretStr, ValidationError
 
-from assistant.errors import ModelError, SettingsError
+from assistant.errors import ModelError
+from assistant.llm import backends
 from assistant.llm.catalogue import Catalogue, Entry
-from assistant.llm.fetching import State
 from assistant.llm.known import AddedServer, KnownModel
 from assistant.llm.load import AUTO
-from assistant.llm.models import Change, Models, Running
 from assistant.llm.rating import Rating, Verdict, rated
 from assistant.llm.servers.meet import Found, on_this_computer
 from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.settings import Settings
 from assistant.web import render
 from assistant.web.live import live, place
+from assistant.web.switching import Switcher
 from assistant.web.tab import QUIET, Tab, Updates, on_stream, told, user_of
 from assistant.web.view import View
 
-PAUSE = 0.3  # seconds between looks at a model that is being loaded
 LEAST_TYPED = 512
-
-
-@dataclass(frozen=True)
-class Switcher:
-    """The models, for those who may change which one answers."""
-
-    models: Models
-    may: Callable[[str], bool]
-
-    def check(self, user: str) -> None:
-        """See that this user may change it.
-
-        Raises:
-            SettingsError: others decide.
-        """
-        if not self.may(user):
-            raise SettingsError("The model is chosen by those whom the setting web.admins names; ask one of them.")
-
-    def to(self, user: str, id_: str) -> None:
-        """Begin to load another model.
-
-        Raises:
-            SettingsError: others decide.
-            ModelError: there is no such model, or another is being loaded.
-        """
-        self.check(user)
-        self.models.switch(id_)
-
-    def offered(self, user: str) -> list[KnownModel]:
-        """The models that this user may have answer at once; none where there is but the one that runs."""
-        if not self.may(user):
-            return []
-        here, running = self.models.known.here(), self.models.running
-        return here if any(running is None or known.id != running.known.id for known in here) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +86,20 @@ class ModelMenu:
 
     async def see(self, tab: Tab) -> AsyncIterator[Updates]:
         """Show the menu, and what is being loaded to its end."""
-        async for updates in self._follow(tab, await self._around(tab)):
+        around = await self._around(tab)
+        async for updates in self._switcher.followed(lambda: self._shown(tab.user, around)):
             yield updates
 
     async def use(self, tab: Tab) -> AsyncIterator[Updates]:
         """Let another model answer, from the message on that is sent once it is loaded."""
         await asyncio.to_thread(self._switcher.to, tab.user, tab.text("model"))
-        async for updates in self._follow(tab, await self._around(tab)):
+        async for updates in self.see(tab):
             yield updates
-        yield self._outcome(tab.text("model"))
+        yield self._switcher.outcome(tab.text("model"), self._view)
 
     async def halt(self, tab: Tab) -> AsyncIterator[Updates]:
         """Stop what is being fetched; what has come of it is kept for the next time."""
-        self._switcher.check(tab.user)
-        self._models.fetching.stop()
+        self._switcher.halt(tab.user)
         async for updates in self.see(tab):
             yield updates
 
@@ -166,32 +131,14 @@ class ModelMenu:
         await asyncio.to_thread(self._known.remove, tab.text("model"))
         yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab))
 
-    async def _follow(self, tab: Tab, around: Around) -> AsyncIterator[Updates]:
-        """The menu, each time that more of another model is fetched or loaded, until none is."""
-        while True:
-            seen = self._coming()
-            yield await asyncio.to_thread(self._shown, tab.user, around)
-            while self._models.is_changing and seen == self._coming():
-                await asyncio.sleep(PAUSE)
-            if seen == self._coming() and not self._models.is_changing:
-                return
-
-    def _coming(self) -> tuple[State, Change | None, Running | None]:
-        return self._models.fetching.state, self._models.change, self._models.running
-
-    def _outcome(self, id_: str) -> Updates:
-        """What became of the wish to have this model answer; nothing where it was stopped."""
-        change, running = self._models.change, self._models.running
-        if change and change.error:
-            return {self._view.pieces.notice: render.notice(change.error)}
-        if running and running.known.id == id_:
-            return self._view.note(f"{running.name} answers from the next message on.")
-        return {}
-
     def _shown(self, user: str, around: Around) -> Updates:
+        running = self._models.running
         html = render.render(
             "models",
-            running=self._models.running,
+            mark=self._models.mark,
+            running=running,
+            engine=backends.named(running.engine.backend).TITLE if running else "",
+            notice=self._models.notice,
             change=self._models.change,
             fetching=self._models.fetching.state,
             cards=self._cards(around.ratings),

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from assistant.store.users import ME
 from assistant.web.bodies import LOGIN, UPLOAD, replayed
 
-LOGOUT = "/logout"
+LOGOUT, MARK = "/logout", "/model-mark"
 JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload_progress"
 # Reached without a login: the page on which to log in, with what it is made of, and what the programs of users ask,
 # who show a token. The page asks the others whether the server is there and lets it in.
@@ -29,7 +29,7 @@ OPEN = {"", LOGIN, "/favicon.ico", "/theme.css", "/gradio_api/app_id", "/gradio_
 OPEN |= {"/gradio_api/startup-events"}
 OPEN_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
 ORIGINALS = "/original"  # the files that users uploaded, each under the id of its document
-NEEDED = {"/config", LOGOUT, UPLOAD, PROGRESS, JOIN, DATA}
+NEEDED = {"/config", LOGOUT, MARK, UPLOAD, PROGRESS, JOIN, DATA}
 MOST_OF_USER = 1000
 NO_LOGIN = "Nobody is logged in here; log in first."
 NOT_THERE = "There is nothing here."

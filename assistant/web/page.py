@@ -26,11 +26,13 @@ from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
 from assistant.web.library import Documents, Library
 from assistant.web.live import Live, live, place
-from assistant.web.models import ModelMenu, Switcher
+from assistant.web.models import ModelMenu
+from assistant.web.offer import OfferLine
 from assistant.web.panel import Panel
 from assistant.web.runs import Runs
 from assistant.web.sidebar import Sidebar
 from assistant.web.sources import Sources
+from assistant.web.switching import Switcher
 from assistant.web.tab import QUIET, Updates
 from assistant.web.tokens import TokenPanel
 from assistant.web.view import Pieces, View
@@ -92,7 +94,7 @@ def build(house: House) -> gr.Blocks:
     switcher = Switcher(house.models, house.may_switch)
     view = View(pieces, house.conversations, house.ptkb, house.runs, lambda: house.loading.embedder, switcher.offered)
     choices = ChoicesOf(house.conversations, house.settings)
-    talk = Talk(view, house.chat, choices, switcher.to)
+    talk, offer = Talk(view, house.chat, choices, switcher.to), OfferLine(view, switcher)
     panels: Sequence[Panel] = (
         Sources(view, house.documents),
         Facts(view, talk),
@@ -104,8 +106,9 @@ def build(house: House) -> gr.Blocks:
     )
     page: gr.Blocks = gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
     with page:
-        _place(pieces, header, loading, panels)
+        _place(pieces, header, loading, offer, panels)
         talk.wire()
+        offer.wire(page)
         Sidebar(view, talk).wire(page)
         for panel in panels:
             panel.wire(page)
@@ -131,7 +134,7 @@ def _pieces() -> Pieces:
     )
 
 
-def _place(pieces: Pieces, header: Live, loading: Live, panels: Sequence[Panel]) -> None:
+def _place(pieces: Pieces, header: Live, loading: Live, offer: OfferLine, panels: Sequence[Panel]) -> None:
     """Where everything stands; `css/frame.css` makes columns of it."""
     place(header)
     with gr.Column(elem_id="side"):
@@ -140,6 +143,7 @@ def _place(pieces: Pieces, header: Live, loading: Live, panels: Sequence[Panel])
         place(pieces.notice, loading, pieces.download, pieces.viewer)
         with gr.Column(elem_id="talk"):
             place(pieces.transcript, pieces.answering)
+        offer.place()
         place(pieces.composer)
     with gr.Column(elem_id="panel"), gr.Tabs(elem_id="tabs", overflow_behavior="wrap"):
         for (name, title), beneath in groupby(panels, key=attrgetter("name", "title")):

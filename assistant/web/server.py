@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,7 +14,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
@@ -22,6 +22,7 @@ from assistant.api.answers import Answers
 from assistant.api.completions import Completions
 from assistant.chat import Chat
 from assistant.errors import SettingsError
+from assistant.llm.models import Models
 from assistant.parts import Loader
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
@@ -35,7 +36,7 @@ from assistant.web.downloads import downloads
 from assistant.web.library import OwnDocuments
 from assistant.web.logins import Addresses, Door
 from assistant.web.look import SCRIPTS, Scripts, look
-from assistant.web.owners import LOGOUT, Owners, user_of
+from assistant.web.owners import LOGOUT, MARK, Owners, user_of
 from assistant.web.page import House, build
 from assistant.web.runs import Runs
 from assistant.web.security import Guard, Leavers, is_loopback
@@ -109,7 +110,7 @@ def serve(house: House, logins: Logins) -> Server:
         server_name=f"[{web.host}]" if ":" in web.host else web.host,
         server_port=port,
         **look(),
-        **guarded(web, local, logins, api(house, logins), downloads(house.documents)),
+        **guarded(web, local, logins, api(house, logins), downloads(house.documents), mark_of(house.models)),
     )
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 
@@ -165,6 +166,15 @@ def api(house: House, logins: Logins) -> Mount:
 
     answers = Answers(house.chat, house.runs, ChoicesOf(house.conversations, house.settings))
     return Mount("/v1", routes=Completions(answers, house.loading, holder).routes())
+
+
+def mark_of(models: Models) -> Route:
+    """Where an open page asks every few seconds whether it still shows which model answers: see `Models.mark`."""
+
+    async def mark(_request: Request) -> Response:
+        return PlainTextResponse(models.mark)
+
+    return Route(MARK, mark)
 
 
 def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -142,7 +142,7 @@ class Script:
         self.go.set()
         self.loads.set()
 
-    def load(self, settings: Settings, progress: Progress) -> Engine:
+    def load(self, settings: Settings, progress: Progress, tell: Callable[[str], None]) -> Engine:
         """A scripted engine for a model of the catalogue, once `loads` is set; a server's as it is."""
         if settings.llm.backend == "server":
             return load(settings, progress)

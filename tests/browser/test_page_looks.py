@@ -70,7 +70,7 @@ def test_every_text_is_readable_and_every_control_has_a_name(browser: Browser, s
         details.evaluate("details => { details.open = true }")
     if size is PHONE:
         page.get_by_role("button", name="Sources, facts and documents").click()
-    for name in ("My facts", "Documents", "Settings", "Sources"):
+    for name in ("My facts", "Documents", "Model", "Settings", "Sources"):
         tab(page, name)
         check(page)
     context.close()

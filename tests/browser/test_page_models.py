@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from assistant.llm import rating
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.known import AddedServer
+from assistant.llm.measured import Speed, place_of
 from assistant.llm.sources import Hub
 from assistant.web import models as menu
 from assistant.web.server import serve
 from tests.browser.conftest import PHONE, Site, opened, tab
-from tests.browser.fake import Loaded, Script, house
-from tests.hub import stand_in_hub
+from tests.browser.fake import Loaded, Named, Script, house
+from tests.hub import StandInHub, stand_in_hub
 from tests.servers import KEY, StandIn, lm_studio, plain
 
 DIET = "What is a good diet?"
@@ -260,6 +265,74 @@ def test_a_model_of_the_catalogue_is_fetched_with_a_bar_stopped_and_then_used(
         expect(page.locator("#notice")).to_contain_text("chat answers from the next message on.")
     ask(page, DIET)
     expect(answered_by(page)).to_have_text("chat")
+
+
+@pytest.fixture
+def offering(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInHub]:
+    """The model that runs is a small one whose speed is known; a larger one alone is at a hub and not here."""
+    models, settings = site.house.models, site.house.settings
+    larger = Entry(
+        name="larger", kind="gguf", template="in it", parameters=3.0, listed_size=300_000,
+        licence="Research", commercial=False, hub=Hub(repo="a/b", file="c.gguf"),
+    )  # fmt: skip
+    smaller = [one.model_copy(update={"parameters": 0.0}) for one in Catalogue.load().entries if one.name != USUAL]
+    listed = Catalogue([*smaller, larger, Catalogue.load().entry(USUAL)])
+    monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: listed))
+    monkeypatch.setattr(Catalogue, "is_here", lambda _self, name, _: name != "larger")
+    place = place_of("llama.cpp", settings.llm)
+    speed = Speed(USUAL, "llama.cpp", place, listed.entry(USUAL).size, read=200.0, written=20.0)
+    (settings.data_dir / "speeds.json").write_text(json.dumps([asdict(speed)]))
+    monkeypatch.setattr(rating, "backend_of", lambda _: "llama.cpp")
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))
+    with stand_in_hub({"a/b/c.gguf": b"GGUF" + bytes(300_000)}, monkeypatch) as hub:
+        models.take_up(models.known.find(USUAL), Named(USUAL))
+        yield hub
+    (settings.data_dir / "speeds.json").unlink()
+
+
+def test_a_larger_model_is_offered_once_the_speed_is_known_and_fetched_with_one_click(
+    page: Page, context: BrowserContext, site: Site, offering: StandInHub, ask
+) -> None:
+    line = page.locator("#offer [data-offered]")
+    expect(line).to_have_count(0)
+    site.house.models.measure()
+    expect(line).to_be_visible()
+    expect(line).to_contain_text("larger, at about")
+    expect(line).to_contain_text("Research (no commercial use)")
+    offering.pause = 0.2
+    other = opened(context, site)
+    expect(other.locator("#offer [data-offered]")).to_be_visible()
+    page.get_by_role("button", name="and use it").click()
+    expect(page.locator("#offer").get_by_role("progressbar", name="Fetching larger")).to_be_visible()
+    expect(page.locator("#offer .stage")).to_contain_text("%")
+    expect(other.locator("#offer").get_by_role("progressbar", name="Fetching larger")).to_be_visible()
+    tab(other, "Model")
+    page.get_by_role("button", name="Stop fetching").click()
+    expect(line).to_be_visible()
+    offering.pause = 0
+    page.get_by_role("button", name="and use it").click()
+    expect(page.locator("#notice")).to_contain_text("larger answers from the next message on.")
+    expect(line).to_have_count(0)
+    expect(other.locator("#models .engine").first).to_contain_text("larger")
+    expect(other.locator("#models .engine").first).to_contain_text("llama.cpp runs it")
+    ask(page, DIET)
+    expect(answered_by(page)).to_have_text("larger")
+
+
+@pytest.mark.usefixtures("offering")
+def test_an_offer_that_was_closed_is_not_made_again_in_this_browser(page: Page, site: Site) -> None:
+    site.house.models.measure()
+    line = page.locator("#offer [data-offered]")
+    expect(line).to_be_visible()
+    page.get_by_role("button", name="Don't offer larger again").click()
+    expect(line).to_be_hidden()
+    expect(page.locator("#box")).to_be_focused()
+    page.reload()
+    expect(line).to_be_attached()
+    expect(line).to_be_hidden()
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    expect(line).to_be_visible()
 
 
 def test_a_token_is_shown_once_lets_its_holder_in_and_is_revoked(page: Page, site: Site) -> None:

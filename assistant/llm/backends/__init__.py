@@ -29,8 +29,12 @@ class Wanted:
 
 
 class Module(Protocol):
-    """What a module in this folder looks like. `APART` says whether its engine runs in a process of its own."""
+    """What a module in this folder looks like.
 
+    `TITLE` is what people call it, and `APART` says whether its engine runs in a process of its own.
+    """
+
+    TITLE: str
     APART: bool
 
     def fitness(self, wanted: Wanted) -> int:

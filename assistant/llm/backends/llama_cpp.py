@@ -30,9 +30,10 @@ from assistant.llm.room import fitting
 from assistant.llm.servers import forced
 from assistant.llm.words import first_tokens
 from assistant.protocols import Engine, Progress
-from assistant.settings import LLMSettings, Settings
+from assistant.settings import Backend, LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
 
+TITLE = "llama.cpp"
 APART = True
 _GIB = 1 << 30
 # Between two batches of this many prompt tokens the engine looks whether it was told to stop. 64 costs 3 % of the
@@ -72,6 +73,8 @@ class LlamaCpp:
     Raises:
         ModelError: the file is missing, not GGUF, cut short, or too large for the free memory or the engine.
     """
+
+    backend: Backend = "llama.cpp"
 
     def __init__(self, path: Path, settings: LLMSettings, name: str = "") -> None:
         self.name = name or path.stem

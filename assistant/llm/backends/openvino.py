@@ -31,9 +31,10 @@ from assistant.llm.reply import Reply, growing, written
 from assistant.llm.room import fitting
 from assistant.llm.words import first_tokens, normalised
 from assistant.protocols import Engine, Progress
-from assistant.settings import LLMSettings, Settings
+from assistant.settings import Backend, LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
 
+TITLE = "OpenVINO"
 APART = True
 _GIB = 1 << 30
 _BLOCK = 32  # tokens; the engine's own, on a CPU
@@ -76,6 +77,8 @@ class OpenVino:
         ModelError: the folder holds no converted model, the context is longer than the model's, or the free memory too
             small.
     """
+
+    backend: Backend = "openvino"
 
     def __init__(self, folder: Path, settings: LLMSettings, name: str = "", *, precise: bool = True) -> None:
         self.name = name or folder.name

@@ -10,6 +10,7 @@ from assistant.llm.backends import Wanted
 from assistant.protocols import Engine, Progress
 from assistant.settings import LLMSettings, Settings
 
+TITLE = "a server"
 APART = True
 
 

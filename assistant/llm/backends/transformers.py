@@ -9,6 +9,7 @@ from assistant.llm.processor import sees_gpu
 from assistant.protocols import Engine, Progress
 from assistant.settings import LLMSettings, Quantisation, Settings
 
+TITLE = "transformers"
 APART = False
 
 

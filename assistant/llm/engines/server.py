@@ -24,7 +24,7 @@ from assistant.llm.servers.meet import ANY, meet
 from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible
 from assistant.llm.servers.wire import Wire
 from assistant.llm.servers.written import completions, paced
-from assistant.settings import LLMSettings
+from assistant.settings import Backend, LLMSettings
 from assistant.types import Choice, Completion, Messages, Options
 
 T = TypeVar("T")
@@ -38,6 +38,8 @@ class Server:
     Raises:
         ModelError: there is no such address.
     """
+
+    backend: Backend = "server"
 
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings

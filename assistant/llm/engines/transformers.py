@@ -27,7 +27,7 @@ from assistant.llm.queue import FairQueue
 from assistant.llm.reply import Reply, growing, written
 from assistant.llm.room import fitting
 from assistant.llm.words import first_tokens, normalised
-from assistant.settings import LLMSettings, Quantisation
+from assistant.settings import Backend, LLMSettings, Quantisation
 from assistant.types import Choice, Completion, Messages, Options
 
 T = TypeVar("T")
@@ -47,6 +47,8 @@ class Transformers:
         ModelError: the folder lacks a file, the tokenizer a chat template, the machine memory or what the
             quantisation needs; or the context is longer than the model's.
     """
+
+    backend: Backend = "transformers"
 
     def __init__(
         self, folder: Path, settings: LLMSettings, name: str = "", quantisation: Quantisation = "none"

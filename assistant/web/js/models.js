@@ -2,10 +2,24 @@
 import { onClick, onSubmit, submit } from "./actions.js";
 import { find } from "./dom.js";
 import { send, whenShown } from "./pieces.js";
+import { whileUp } from "./server.js";
 
 // However its tab was opened: by a click, by a key, or from elsewhere on the page.
 document.addEventListener("click", (event) => {
   if (event.target.closest?.("#model-tab-button")) send(find("#models .models"), "see", {});
+});
+
+const asked = {}; // id of a piece -> the mark that it was sent for
+
+// Another tab, or another person, may have changed what answers, and a larger model may be offered by now.
+whileUp(async () => {
+  const answer = await fetch("model-mark", { cache: "no-store", signal: AbortSignal.timeout(4000) }).catch(() => null);
+  const mark = answer?.ok && (await answer.text());
+  for (const id of mark ? ["models", "offer"] : []) {
+    const shown = find(`#${id} [data-mark]`);
+    if (!shown?.checkVisibility({ checkVisibilityCSS: true }) || [shown.dataset.mark, asked[id]].includes(mark)) continue;
+    if (await send(shown, "see", {})) asked[id] = mark;
+  }
 });
 
 onClick("test", async (button) => {

@@ -11,6 +11,7 @@ import "./facts.js";
 import "./settings.js";
 import "./models.js";
 import "./account.js";
+import "./offer.js";
 import "./notices.js";
 import "./refusals.js";
 import "./copy.js";

@@ -3,9 +3,13 @@
 let server = null; // the id of the server that this page came from
 let entered = false; // it has let this person in: this is not the page on which to log in
 const tellDown = [];
+const tellUp = [];
 
 // `act` is called whenever the server turns out to be away.
 export const whenDown = (act) => tellDown.push(act);
+
+// `act` is called every few seconds while the server is there and this page is looked at.
+export const whileUp = (act) => tellUp.push(act);
 
 // Whether an event would be heard. Where the server is another one by now or the login is over, the page begins anew.
 export async function alive() {
@@ -27,5 +31,9 @@ async function told(path) {
   return { ok: answer.ok, said: await answer.json() };
 }
 
+async function look() {
+  if ((await alive()) && !document.hidden) tellUp.forEach((act) => act());
+}
+
 alive();
-setInterval(alive, 3000);
+setInterval(look, 3000);
