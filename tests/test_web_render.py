@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace as Made
 
 import jinja2
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from assistant.parts import Stage
 from assistant.store.conversations import Conversation, Spot
+from assistant.store.tokens import AccessToken
 from assistant.types import (
     Answer,
     Candidate,
@@ -39,6 +41,7 @@ from assistant.web import render
 from assistant.web.highlight import pieces, sources
 from assistant.web.library import Document
 from assistant.web.runs import END, Place, Run
+from assistant.web.sources import Shown
 
 
 def fact(text: str, name: str = "f") -> Fact:
@@ -103,6 +106,34 @@ def evil_turn() -> Turn:
     )
 
 
+def models_and_offer() -> list[str]:
+    """The two templates on models, each with everything that comes from elsewhere being evil."""
+    known = Made(id=EVIL, title=EVIL, about=EVIL, is_served=True)
+    entry = Made(name=EVIL, size=1, commercial=False, terms=EVIL)
+    around = Made(
+        absence=EVIL,
+        problem=EVIL,
+        looked=True,
+        servers=[Made(known=known, absence=EVIL, was_added=True)],
+        found=[Made(address=EVIL, kind=EVIL, models=[EVIL])],
+        probed=Made(abilities=None, reason=EVIL, models=[EVIL, EVIL]),
+    )
+    models = render.render(
+        "models",
+        mark=EVIL,
+        running=Made(name=EVIL, known=known, speed=Made(replies=0)),
+        engine=EVIL,
+        notice=EVIL,
+        change=Made(is_going_on=False, known=known, error=EVIL),
+        fetching=Made(under_way=True, name=EVIL, fraction=None),
+        cards=[Made(known=known, entry=entry, is_here=False, rating=None)],
+        around=around,
+        may=True,
+    )
+    offer = Made(entry=entry, seconds=3.0)
+    return [models, render.render("offer", mark=EVIL, fetching=None, loading=None, offer=offer)]
+
+
 def test_no_template_lets_html_through() -> None:
     turn = evil_turn()
     compared = Run(iter([turn]), Event(), Place(turn.id, (EVIL, EVIL)))
@@ -125,7 +156,13 @@ def test_no_template_lets_html_through() -> None:
         shown(turn, facts=[replace(fact(EVIL), source=turn.id)]),
         render.render("conversations", items=[summary], current="i", search=EVIL, temporary=True),
         render.render("conversations", items=[], current="", search=EVIL, temporary=False),
-        render.render("documents", documents=[Document(EVIL, EVIL, 1)], problems=[EVIL]),
+        render.render("documents", documents=[Document(EVIL, EVIL, 1)], problems=[EVIL], reading=False),
+        render.render("tokens", tokens=[AccessToken(EVIL, EVIL, "2026-01-01T00:00:00+00:00", "")], fresh=EVIL),
+        render.render("account", word=EVIL, gone=False),
+        render.render(
+            "viewer", shown=Shown(turn, turn.passages[0], EVIL), nonce="n", picture=None, problem=EVIL, document=""
+        ),
+        *models_and_offer(),
         render.render("composer", draft=EVIL, nonce="n"),
         render.render("download", name=EVIL, text=EVIL, nonce="n"),
         render.render("header", user=EVIL),
@@ -140,10 +177,10 @@ def test_no_template_lets_html_through() -> None:
 
 
 def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
-    parts = {"turn", "steps", "icons", "comparison", "confidence"}
+    parts = {"turn", "steps", "icons", "bars", "comparison", "confidence"}
     rendered = {
         "transcript", "answering", "comparing", "notice", "sources", "facts", "conversations", "documents", "composer",
-        "download", "header", "loading", "welcome",
+        "download", "header", "loading", "welcome", "tokens", "account", "viewer", "models", "offer",
     }  # fmt: skip
     assert {file.name.removesuffix(".html.j2") for file in Path(render.FOLDER).iterdir()} == parts | rendered
 

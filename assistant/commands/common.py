@@ -19,7 +19,7 @@ from assistant.errors import DataError, SettingsError
 from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, Stage
-from assistant.protocols import LLM, Progress
+from assistant.protocols import Engine, Progress
 from assistant.settings import AnyBackend, RetrieverName, Settings, load
 from assistant.types import Choices
 
@@ -129,7 +129,7 @@ def ready(settings: Settings) -> Loader:
     return loader
 
 
-def load_llm(settings: Settings, progress: Progress) -> LLM:
+def load_llm(settings: Settings, progress: Progress) -> Engine:
     """The language model that the settings name, fetched if need be; it is closed when the command ends.
 
     Raises:

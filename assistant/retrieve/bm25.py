@@ -192,7 +192,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def raw(passage: Passage) -> str:
     """The JSON that an index stores of a passage; `contents` is what is searched: the title, a line break, the text."""
     contents = f"{passage.title}\n{passage.text}" if passage.title else passage.text
-    record: dict[str, str | int] = {"id": passage.id, "title": passage.title, "source": passage.source, "contents": contents}
+    record: dict[str, str | int] = {
+        "id": passage.id,
+        "title": passage.title,
+        "source": passage.source,
+        "contents": contents,
+    }
     if passage.page:
         record["page"] = passage.page
     return json.dumps(record, ensure_ascii=False)
