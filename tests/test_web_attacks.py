@@ -242,6 +242,31 @@ class TestOwners:
         assert is_inside(path, "/up") is inside
 
 
+class TestOriginals:
+    def test_they_are_given_to_their_owner_alone_and_as_files(
+        self, server: Server, ann, bob, stranger, tmp_path
+    ) -> None:
+        active = b"<script>alert(1)</script><p>The key hangs behind the door."
+        (tmp_path / 'a"\n.html').write_bytes(active)
+        server.house.documents.add("ann", [tmp_path / 'a"\n.html'], lambda *_: None, Event())
+        [document] = server.house.documents.list("ann")
+        path = f"/original/{urllib.parse.quote(document.id)}"
+        given = ann.get(path)
+        assert (given.status_code, given.content) == (200, active)
+        assert given.headers["content-type"] == "application/octet-stream"
+        assert given.headers["content-disposition"].startswith("attachment;")
+        assert given.headers["x-content-type-options"] == "nosniff"
+        assert given.headers["cache-control"] == "private, no-store"
+        refused = bob.get(path)
+        assert (refused.status_code, refused.text) == (404, NOT_THERE)
+        assert stranger.get(path).status_code == 401
+        assert ann.post(path).status_code == 404
+
+    @pytest.mark.parametrize("path", ["none", "..%2f..%2fsequitur.db", "%2e%2e/config", "a/b", "", "%00"])
+    def test_other_files_are_not_there(self, ann, path: str) -> None:
+        assert ann.get(f"/original/{path}").status_code == 404
+
+
 class TestOtherSites:
     @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1"])
     def test_a_preflight_of_another_site_is_refused(self, stranger, origin: str) -> None:
@@ -302,28 +327,3 @@ def test_a_page_without_logins_is_guarded_as_well(tmp_path: Path) -> None:
             assert client.post(JOIN, json=event(server, "tab", "upload", data=[[file]])).status_code == 403
     finally:
         server.close()
-
-
-class TestOriginals:
-    def test_they_are_given_to_their_owner_alone_and_as_files(
-        self, server: Server, ann, bob, stranger, tmp_path
-    ) -> None:
-        active = b"<script>alert(1)</script><p>The key hangs behind the door."
-        (tmp_path / 'a"\n.html').write_bytes(active)
-        server.house.documents.add("ann", [tmp_path / 'a"\n.html'], lambda *_: None, Event())
-        [document] = server.house.documents.list("ann")
-        path = f"/original/{urllib.parse.quote(document.id)}"
-        given = ann.get(path)
-        assert (given.status_code, given.content) == (200, active)
-        assert given.headers["content-type"] == "application/octet-stream"
-        assert given.headers["content-disposition"].startswith("attachment;")
-        assert given.headers["x-content-type-options"] == "nosniff"
-        assert given.headers["cache-control"] == "private, no-store"
-        refused = bob.get(path)
-        assert (refused.status_code, refused.text) == (404, NOT_THERE)
-        assert stranger.get(path).status_code == 401
-        assert ann.post(path).status_code == 404
-
-    @pytest.mark.parametrize("path", ["none", "..%2f..%2fsequitur.db", "%2e%2e/config", "a/b", "", "%00"])
-    def test_other_files_are_not_there(self, ann, path: str) -> None:
-        assert ann.get(f"/original/{path}").status_code == 404

@@ -10,5 +10,7 @@ whenShown("viewer", (element) => {
   if (!viewer) return;
   // What comes once a person has closed it opens it no more.
   if (viewer.dataset.state === "waiting" && !viewer.open) viewer.showModal();
-  if (viewer.open) find("mark, .told, img", viewer)?.scrollIntoView({ block: "center" });
+  const mark = find("mark", viewer);
+  if (mark) mark.scrollIntoView({ block: "center" });
+  else find(".leaf", viewer).scrollTo(0, 0);
 });
