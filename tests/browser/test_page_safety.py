@@ -209,6 +209,23 @@ def test_who_is_removed_or_has_another_password_is_logged_out(login, shared: Sit
     expect(cat.locator("#box")).to_have_value("Hello")
 
 
+def test_whoever_types_their_name_deletes_their_account(login, shared: Site) -> None:
+    house, logins = shared.house, Logins(connect(shared.house.settings.database_url))
+    logins.add("eve", "first oats kept")
+    house.ptkb.add("eve", "I'm vegan.")
+    eve = login(shared, "eve", "first oats kept")
+    tab(eve, "Settings")
+    for typed, notice in (("bob", "Nothing was deleted; type “eve” into the field first."), ("eve", "")):
+        eve.get_by_label("Type “eve” to confirm").fill(typed)
+        eve.get_by_role("button", name="Delete my account").click()
+        if notice:
+            expect(eve.locator("#notice")).to_contain_text(notice)
+            assert "eve" in logins.names()
+    expect(eve.get_by_role("button", name="Login")).to_be_visible()
+    assert "eve" not in logins.names()
+    assert house.ptkb.facts("eve") == []
+
+
 def test_a_name_is_the_same_however_it_is_typed(login, shared: Site) -> None:
     composed, decomposed = "Jos\u00e9", "Jose\u0301"
     Logins(connect(shared.house.settings.database_url)).add(composed, "correct horse")
