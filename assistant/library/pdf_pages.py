@@ -124,7 +124,7 @@ def _words(text: PdfTextPage) -> Iterator[tuple[str, range]]:
 
 def _scale(page: PdfPage) -> float:
     """Pixels for a point of the page."""
-    width, height = page.get_size()
+    width, height = map(float, page.get_size())
     if min(width, height) <= 0:
         raise LibraryError("its page has no size")
     return float(min(WIDTH / width, HEIGHT / height))
