@@ -62,7 +62,11 @@ class Sources:
         """
         shown = self._shown(tab)
         yield {self._view.pieces.viewer: _rendered(shown)}
-        yield {self._view.pieces.viewer: await asyncio.to_thread(self._drawn, tab.user, shown)}
+        try:
+            html = await asyncio.to_thread(self._drawn, tab.user, shown)
+        except LibraryError as error:
+            html = _rendered(shown, problem=f"The page can't be shown: {str(error).rstrip('.')}.")
+        yield {self._view.pieces.viewer: html}
 
     def _shown(self, tab: Tab) -> Shown:
         turn = self._view.turn(tab, tab.text("turn"))
@@ -83,10 +87,7 @@ class Sources:
         document = document_with(self._documents.list(user), document_of(shown.passage.id))
         if document is None or document.original is None:
             return _rendered(shown, problem=NOT_KEPT)
-        try:
-            picture = page_picture(document.original, shown.passage.page, shown.quote)
-        except LibraryError as error:
-            return _rendered(shown, problem=f"The page can't be shown: {error}.", document=document.id)
+        picture = page_picture(document.original, shown.passage.page, shown.quote)
         return _rendered(shown, picture=picture, document=document.id)
 
 
