@@ -170,16 +170,16 @@ def test_a_page_in_a_form_is_read_without_its_fields(tmp_path):
 def test_pdf_with_pages_and_title(tmp_path):
     file = make_pdf(tmp_path / "a.pdf", "First page ends here.", "Second page has\ntwo lines.", title="A report")
     assert read(file) == [
-        Block("First page ends here.", "A report", "page 1"),
-        Block("Second page has two lines.", "A report", "page 2"),
+        Block("First page ends here.", "A report", "page 1", page=1),
+        Block("Second page has two lines.", "A report", "page 2", page=2),
     ]
 
 
 def test_a_sentence_over_a_page_break_is_joined(tmp_path):
     file = make_pdf(tmp_path / "long_name.pdf", "It runs on over", "the page. Then it ends.")
     assert read(file) == [
-        Block("It runs on over the page.", "long name", "page 1"),
-        Block("Then it ends.", "long name", "page 2"),
+        Block("It runs on over the page.", "long name", "page 1", page=1),
+        Block("Then it ends.", "long name", "page 2", page=2),
     ]
 
 

@@ -130,7 +130,12 @@ def test_what_a_user_chose_happens_and_is_labelled(parts: Parts, below: str, kin
     assert bool(turn.citations) == (not kind)
     assert ('class="chip"' in html) == (not kind)
     closed, opened = (render.render("sources", turn=turn, opened=opened) for opened in (False, True))
-    assert ("not used" in closed) == ("<details" in closed) == ("doesn't seem to answer" in closed) == bool(kind)
+    assert (
+        ("not used" in closed)
+        == ('<details class="found"' in closed)
+        == ("doesn't seem to answer" in closed)
+        == bool(kind)
+    )
     assert (" open>" in opened) == bool(kind)
     assert " open>" not in closed
 
