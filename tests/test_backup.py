@@ -224,7 +224,7 @@ def test_a_file_that_was_exchanged_is_told_by_its_hash(archive: Path, data: Path
 
 
 @pytest.mark.parametrize(
-    "name", ["../evil", "/tmp/evil", "libraries/../../evil", "libraries/a/../b", "libraries/a/b/c", "C:\\evil", "x.py"]
+    "name", ["../evil", "/etc/evil", "libraries/../../evil", "libraries/a/../b", "libraries/a/b/c", "C:\\evil", "x.py"]
 )
 @pytest.mark.parametrize("listed", [False, True])
 def test_paths_that_no_backup_has_are_refused(archive: Path, data: Path, run, name: str, listed: bool) -> None:
