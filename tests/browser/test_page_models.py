@@ -115,7 +115,7 @@ def test_a_server_is_tested_added_used_and_removed_and_its_key_is_not_shown(
     expect(card(page, "large").last.locator(".badge")).to_be_visible()
     ask(page, DIET)
     expect(answered_by(page)).to_have_text("large")
-    page.on("dialog", lambda dialog: dialog.accept())
+    page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Remove large").click()
     expect(page.get_by_role("button", name="Remove large")).to_have_count(0)
     assert site.house.models.known.added() == []
@@ -345,7 +345,7 @@ def test_a_token_is_shown_once_lets_its_holder_in_and_is_revoked(page: Page, sit
     tab(page, "Settings")
     expect(page.locator("#tokens .document")).to_contain_text("last used Today")
     assert token not in page.content()
-    page.on("dialog", lambda dialog: dialog.accept())
+    page.once("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Revoke my notebook").click()
     expect(page.locator("#tokens .document")).to_have_count(0)
     assert site.house.tokens.user(token) == ""

@@ -60,7 +60,7 @@ def ask(page: Page) -> None:
 def written_by(page: Page, name: str) -> None:
     """The last reply tells this model in its steps, whatever kind of reply it became."""
     turn = page.locator("#transcript article").last
-    expect(turn.locator(".reply")).not_to_be_empty()
+    expect(turn.locator(".reply")).not_to_be_empty(timeout=SLOW)
     turn.locator(".steps summary").click()
     expect(turn.locator(".inside")).to_contain_text(name)
     turn.locator(".steps summary").click()
