@@ -188,7 +188,7 @@ class Chat:
         waited = False
         for wait in self._waits(user, stop, turn.model):
             if not waited:
-                accepted = flow.accepted(turn.utterance, self._source.settings.turn.utterance_chars)
+                accepted = flow.accepted(turn.utterance, self._source.settings.turn.max_utterance_chars)
                 turn, waited = replace(turn, utterance=accepted, step="load"), True
             yield replace(turn, wait=wait)
         if waited:

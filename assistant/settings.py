@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as VariableError
 
@@ -22,11 +23,44 @@ from assistant.registry.variants import names
 PREFIX = "SEQUITUR_"
 FILE_VARIABLE = "SEQUITUR_SETTINGS"
 # Prompts of a few hundred tokens have to fit beside what they are about.
-LEAST_CONTEXT = 1024
+MIN_CONTEXT = 1024
+# Earlier names of settings. Whoever still uses one is told the new one; none of them works.
+RENAMED = {
+    "llm.continuous": "llm.continuous_batching",
+    "llm.piece": "llm.prefill_chunk",
+    "llm.lookup": "llm.prompt_lookup_tokens",
+    "llm.key": "llm.api_key",
+    "llm.first_word_seconds": "llm.first_token_timeout",
+    "llm.between_seconds": "llm.next_token_timeout",
+    "llm.aim_seconds": "llm.target_turn_seconds",
+    "facts.rewrite": "facts.rewrite_threshold",
+    "facts.most": "facts.max_facts",
+    "facts.few": "facts.max_chars_to_tell_all",
+    "retrieve.k": "retrieve.top_k",
+    "retrieve.k_of": "retrieve.top_k_by_loop",
+    "retrieve.depth": "retrieve.fusion_depth",
+    "retrieve.rrf": "retrieve.rrf_k",
+    "relevance.below": "relevance.if_unanswerable",
+    "relevance.least": "relevance.min_relative_confidence",
+    "relevance.candidates": "relevance.rerank_depth",
+    "relevance.talk": "relevance.small_talk_threshold",
+    "relevance.keep": "relevance.rerank_top_k",
+    "turn.draft_tokens": "turn.max_draft_tokens",
+    "turn.draft_below": "turn.draft_threshold",
+    "turn.iterations": "turn.itrg_rounds",
+    "turn.document_tokens": "turn.max_document_tokens",
+    "turn.answer_tokens": "turn.max_answer_tokens",
+    "turn.ordinals": "turn.resolve_ordinals",
+    "turn.quality": "turn.quality_model",
+    "turn.shown_chars": "turn.max_context_chars",
+    "turn.digest_chars": "turn.max_digest_chars",
+    "turn.utterance_chars": "turn.max_utterance_chars",
+    "web.upload_mb": "web.max_upload_mb",
+}
 
 Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance"]
 Quantisation = Literal["none", "int8", "nf4"]
-Below = Literal["answer", "refuse", "own", "ask"]
+IfUnanswerable = Literal["answer", "refuse", "own", "ask"]
 
 if TYPE_CHECKING:
     Backend = str
@@ -67,16 +101,16 @@ class LLMSettings(Section):
     )
     context: int = Field(4096, ge=512, description="tokens that one request may use, prompt and reply together")
     slots: int = Field(4, ge=1, le=32, description="requests that run side by side")
-    continuous: bool = Field(
+    continuous_batching: bool = Field(
         True, description="whether transformers writes several people's replies side by side, or one after the other"
     )
-    piece: int = Field(
+    prefill_chunk: int = Field(
         128,
         ge=1,
         description="tokens that transformers reads at once on a CPU; more is faster, but slower to stop",
     )
     threads: int = Field(0, ge=0, description="CPU threads; 0 = all cores")
-    lookup: int = Field(
+    prompt_lookup_tokens: int = Field(
         0,
         ge=0,
         le=16,
@@ -85,10 +119,10 @@ class LLMSettings(Section):
     server: str = Field(
         "", description="address of the server whose model answers where backend is server, with or without /v1"
     )
-    key: SecretStr = Field(SecretStr(""), description="what the server wants to be shown; never told or logged")
-    first_word_seconds: float = Field(600.0, gt=0, description="longest wait for a server's first word")
-    between_seconds: float = Field(60.0, gt=0, description="longest wait for each of the words after it")
-    aim_seconds: float = Field(
+    api_key: SecretStr = Field(SecretStr(""), description="what the server wants to be shown; never told or logged")
+    first_token_timeout: float = Field(600.0, gt=0, description="longest wait for a server's first word")
+    next_token_timeout: float = Field(60.0, gt=0, description="longest wait for each of the words after it")
+    target_turn_seconds: float = Field(
         25.0, gt=0, description="time that a turn may take on this computer with a model that is offered for it"
     )
 
@@ -103,15 +137,15 @@ class FactSettings(Section):
     """The PTKB."""
 
     threshold: float = Field(0.24, ge=-1, le=1, description="relevance from which a fact is used")
-    rewrite: float = Field(
+    rewrite_threshold: float = Field(
         0.1,
         ge=-1,
         le=1,
         description="relevance of a fact from which a first message is written anew with what the facts say; under it "
         "the message is asked as it stands",
     )
-    most: int = Field(5, ge=0, description="facts that are used at most because of their relevance")
-    few: int = Field(
+    max_facts: int = Field(5, ge=0, description="facts that are used at most because of their relevance")
+    max_chars_to_tell_all: int = Field(
         0,
         ge=0,
         description="where all facts together have at most so many characters, the model that answers is told all, "
@@ -124,7 +158,7 @@ class FactSettings(Section):
     )
 
 
-class PassagesOf(Section):
+class TopKByLoop(Section):
     """Loops that show the model another number of passages than `retrieve.k`, by their names."""
 
     itrg_refine: int = Field(5, ge=1, le=20, description="passages shown in each round of this loop (ITRG, section 3)")
@@ -141,16 +175,16 @@ class RetrieveSettings(Section):
         "(its encoder of passages); empty = the embedder's model",
     )
     question_encoder: str = Field("", description="DPR's other half, which encodes questions; empty for all else")
-    k: int = Field(4, ge=1, le=20, description="passages shown to the model")
-    k_of: PassagesOf = PassagesOf()
-    depth: int = Field(20, ge=1, le=100, description="passages taken from each query before fusion")
+    top_k: int = Field(4, ge=1, le=20, description="passages shown to the model")
+    top_k_by_loop: TopKByLoop = TopKByLoop()
+    fusion_depth: int = Field(20, ge=1, le=100, description="passages taken from each query before fusion")
     k1: float = Field(0.9, gt=0, description="BM25 term saturation")
     b: float = Field(0.4, ge=0, le=1, description="BM25 length normalisation")
-    rrf: int = Field(60, ge=1, description="the constant of reciprocal rank fusion")
+    rrf_k: int = Field(60, ge=1, description="the constant of reciprocal rank fusion")
 
-    def k_for(self, loop: str) -> int:
+    def top_k_for(self, loop: str) -> int:
         """How many passages this loop shows to the model."""
-        return int(self.k_of.model_dump().get(loop, self.k))
+        return int(self.top_k_by_loop.model_dump().get(loop, self.top_k))
 
 
 class RelevanceSettings(Section):
@@ -164,7 +198,7 @@ class RelevanceSettings(Section):
         "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
     )
     threshold: float = Field(0.01, gt=0, lt=1, description="confidence under which the library counts as not knowing")
-    below: Literal["auto", Below] = Field(
+    if_unanswerable: Literal["auto", IfUnanswerable] = Field(
         "auto",
         description="what happens under it: answer all the same, say that the library doesn't know (refuse), answer "
         "from the model's own knowledge and say so (own), or ask you; auto = own, but answer in what "
@@ -175,25 +209,27 @@ class RelevanceSettings(Section):
         description="whether the most relevant of the candidates take the places; off = the loop's order, and only "
         "what is shown is estimated",
     )
-    least: float = Field(
+    min_relative_confidence: float = Field(
         0.05,
         ge=0,
         lt=1,
         description="share of the likeliest passage's confidence under which a chat reply leaves others out; 0 = none",
     )
-    candidates: int = Field(20, ge=1, le=200, description="passages that are reranked, the best of each search, fused")
-    talk: float = Field(
+    rerank_depth: int = Field(
+        20, ge=1, le=200, description="passages that are reranked, the best of each search, fused"
+    )
+    small_talk_threshold: float = Field(
         0.2,
         gt=0,
         le=1,
         description="confidence from which what seems talk is looked up in the library all the same; 1 = never",
     )
-    keep: int = Field(5, ge=1, le=100, description="the best of them, which re_rag weighs the answers of")
+    rerank_top_k: int = Field(5, ge=1, le=100, description="the best of those, whose answers re_rag weighs")
 
-    def below_for(self, form: Literal["chat", "factoid"]) -> Below:
+    def if_unanswerable_for(self, form: Literal["chat", "factoid"]) -> IfUnanswerable:
         """What happens under the threshold to a reply of this form; short answers are for evaluation."""
-        usual: Below = "own" if form == "chat" else "answer"
-        return usual if self.below == "auto" else self.below
+        usual: IfUnanswerable = "own" if form == "chat" else "answer"
+        return usual if self.if_unanswerable == "auto" else self.if_unanswerable
 
 
 class TurnSettings(Section):
@@ -201,24 +237,28 @@ class TurnSettings(Section):
 
     loop: str = Field("grg", description="how passages are found: a file of assistant/loops")
     strategy: str = Field("concat_pf", description="how they are answered from: a file of assistant/strategies")
-    draft_tokens: int = Field(48, ge=8, description="length of the draft")
-    draft_below: float = Field(
+    max_draft_tokens: int = Field(48, ge=8, description="length of the draft")
+    draft_threshold: float = Field(
         0.6,
         gt=0,
         le=1,
         description="confidence of the question's own passages from which no draft is written; 1 = always, as in the "
         "GRG paper, in runs of iKAT and in what measures search",
     )
-    iterations: int = Field(3, ge=1, le=5, description="rounds of searching and writing in the ITRG loops")
-    document_tokens: int = Field(200, ge=8, description="length of the document that an ITRG loop writes each round")
+    itrg_rounds: int = Field(3, ge=1, le=5, description="rounds of searching and writing in the ITRG loops")
+    max_document_tokens: int = Field(
+        200, ge=8, description="length of the document that an ITRG loop writes each round"
+    )
     early_stop: bool = Field(True, description="whether an ITRG loop ends when a round finds the passages of the last")
-    answer_tokens: int = Field(160, ge=8, description="length of the answer")
-    ordinals: bool = Field(
+    max_answer_tokens: int = Field(160, ge=8, description="length of the answer")
+    resolve_ordinals: bool = Field(
         True,
         description='whether "the 3rd one" is spelt out by a rule before a follow-up is written anew '
         "(docs/results/rewriting.md)",
     )
-    quality: str = Field("", description="a model of `train quality`, to leave out unreliable passages; empty = none")
+    quality_model: str = Field(
+        "", description="a model of `train quality`, to leave out unreliable passages; empty = none"
+    )
     digest: Literal["relevant", "extractive", "llm", "seq2seq"] = Field(
         "relevant",
         description="how passages are cut down: to the sentences that most likely answer, by the relevance estimator; "
@@ -230,12 +270,14 @@ class TurnSettings(Section):
     summariser_prompted: bool = Field(
         True, description="whether it is told what to do; off for models trained on summaries alone, such as BART's"
     )
-    shown_chars: int = Field(
+    max_context_chars: int = Field(
         900,
         ge=80,
         description="characters shown of all passages together where digest is relevant, each one's best first",
     )
-    digest_chars: int = Field(512, ge=80, description="characters shown of each passage where digest is anything else")
+    max_digest_chars: int = Field(
+        512, ge=80, description="characters shown of each passage where digest is anything else"
+    )
     uncertainty: Uncertainty = Field(
         "lowest_logprob", description="how it is told that a short answer is not known (docs/results/answers.md)"
     )
@@ -266,7 +308,7 @@ class TurnSettings(Section):
         description="whether the reply to a message in another language, which is found and checked in English, is put "
         "into that language; the default model garbles it",
     )
-    utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")
+    max_utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")
 
 
 class WebSettings(Section):
@@ -278,7 +320,7 @@ class WebSettings(Section):
     admins: tuple[str, ...] = Field(
         (), description="who may choose the model that answers, where people log in; others see which one does"
     )
-    upload_mb: int = Field(20, ge=1, description="largest document accepted")
+    max_upload_mb: int = Field(20, ge=1, description="largest document accepted")
 
     @field_validator("host")
     @classmethod
@@ -327,8 +369,8 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _has_room(self) -> Settings:
-        longest = max(self.turn.draft_tokens, self.turn.document_tokens, self.turn.answer_tokens)
-        least = max(LEAST_CONTEXT, 2 * longest)
+        longest = max(self.turn.max_draft_tokens, self.turn.max_document_tokens, self.turn.max_answer_tokens)
+        least = max(MIN_CONTEXT, 2 * longest)
         if self.llm.context < least:
             raise ValueError(f"replies of {longest} tokens take an llm.context of {least}, not {self.llm.context}")
         return self
@@ -385,8 +427,16 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
         if not first["loc"]:
             raise SettingsError(f"The settings don't go together: {first['ctx']['error']}.") from error
         key = ".".join(str(part) for part in first["loc"])
-        what = "is not a setting" if first["type"] == "extra_forbidden" else f"is not valid: {first['msg']}"
-        raise SettingsError(f"Setting '{key}' {what}; docs/settings.md lists them all.") from error
+        raise SettingsError(_told(key, first)) from error
+
+
+def _told(key: str, error: ErrorDetails) -> str:
+    """What is wrong with the setting of this name."""
+    if error["type"] != "extra_forbidden":
+        return f"Setting '{key}' is not valid: {error['msg']}; docs/settings.md lists them all."
+    if key in RENAMED:
+        return f"Setting '{key}' is now called '{RENAMED[key]}'; rename it in your settings file or environment."
+    return f"Setting '{key}' is not a setting; docs/settings.md lists them all."
 
 
 def default_file() -> Path | None:

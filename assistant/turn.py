@@ -112,7 +112,7 @@ def accept(turn: Turn, parts: Parts) -> Turn:
     Raises:
         UtteranceError: the utterance is empty or too long.
     """
-    utterance = accepted(turn.utterance, parts.settings.turn.utterance_chars)
+    utterance = accepted(turn.utterance, parts.settings.turn.max_utterance_chars)
     return replace(turn, utterance=utterance, model=parts.llm.name)
 
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from pydantic import BeforeValidator, Field, TypeAdapter
 
-from assistant.settings import Below, RetrieverName
+from assistant.settings import IfUnanswerable, RetrieverName
 
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
@@ -442,7 +442,7 @@ class Choices:
     form: Form = "chat"
     loops: int = 1
     retriever: RetrieverName = "bm25"
-    below: Below | Literal[""] = ""
+    below: IfUnanswerable | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -340,7 +340,7 @@ def _open(kind: Kind, words: Path, vectors: Path, encoder: Encoder | None, setti
     if encoder is None:
         return passages
     dense = Dense(vectors, encoder, passages.get)
-    return Hybrid({"bm25": passages, "dense": dense}, constant=settings.retrieve.rrf) if kind == "hybrid" else dense
+    return Hybrid({"bm25": passages, "dense": dense}, constant=settings.retrieve.rrf_k) if kind == "hybrid" else dense
 
 
 def _milliseconds(retriever: Retriever, query: str) -> float:

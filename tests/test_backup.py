@@ -143,7 +143,7 @@ def test_a_backup_says_what_it_holds_and_leaves_out(made: Path, tmp_path: Path, 
 
 @pytest.mark.parametrize(("options", "held"), [((), ""), (("--keys",), KEY)])
 def test_keys_are_left_out_unless_they_are_asked_for(made: Path, tmp_path: Path, run, options, held: str) -> None:
-    (settings := tmp_path / "mine.toml").write_text(f'# mine\nhub = false\n[llm]\nkey = "{KEY}"\nthreads = 2\n')
+    (settings := tmp_path / "mine.toml").write_text(f'# mine\nhub = false\n[llm]\napi_key = "{KEY}"\nthreads = 2\n')
     run("backup", tmp_path / "kept.zip", "--data-dir", made, "--settings", settings, *options)
     with ZipFile(tmp_path / "kept.zip") as archive:
         models, text = json.loads(archive.read("models.json")), archive.read("settings.toml").decode()
@@ -383,16 +383,16 @@ def test_the_settings_file_is_put_back_where_there_is_none(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
     monkeypatch.setenv("SEQUITUR_DATA_DIR", str(fresh))
     usual = config / "sequitur" / "sequitur.toml"
-    (settings := tmp_path / "mine.toml").write_text("[retrieve]\nk = 3\n")
+    (settings := tmp_path / "mine.toml").write_text("[retrieve]\ntop_k = 3\n")
     run("backup", tmp_path / "kept.zip", "--data-dir", made, "--settings", settings)
     if there:
         usual.parent.mkdir(parents=True)
-        usual.write_text("[retrieve]\nk = 7\n")
+        usual.write_text("[retrieve]\ntop_k = 7\n")
     said = run("restore", tmp_path / "kept.zip")
     place = fresh / "settings-of-backup.toml" if there else usual
     assert f"The settings of the backup are in {place}" in said
-    assert place.read_text() == "[retrieve]\nk = 3\n"
-    assert not there or usual.read_text() == "[retrieve]\nk = 7\n"
+    assert place.read_text() == "[retrieve]\ntop_k = 3\n"
+    assert not there or usual.read_text() == "[retrieve]\ntop_k = 7\n"
 
 
 @pytest.fixture

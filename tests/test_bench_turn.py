@@ -130,7 +130,7 @@ def test_peak_memory_is_told_on_windows(monkeypatch: pytest.MonkeyPatch) -> None
 def test_engines_are_asked_in_turns_and_told_apart(smollm_path: Path, tmp_path: Path) -> None:
     pytest.importorskip("openvino_genai")
     brief = tmp_path / "brief.toml"
-    brief.write_text('[llm]\nbackend = "llama.cpp"\n[turn]\nanswer_tokens = 8\n', encoding="utf-8")
+    brief.write_text('[llm]\nbackend = "llama.cpp"\n[turn]\nmax_answer_tokens = 8\n', encoding="utf-8")
     words = [
         "turn",
         "--engines",
@@ -165,7 +165,7 @@ def test_an_engine_that_does_not_exist_is_told() -> None:
 def test_engines_of_one_name_are_told(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "brief.toml").write_text("[turn]\nanswer_tokens = 8\n", encoding="utf-8")
+        (tmp_path / folder / "brief.toml").write_text("[turn]\nmax_answer_tokens = 8\n", encoding="utf-8")
     both = f"{tmp_path / 'a' / 'brief.toml'},{tmp_path / 'b' / 'brief.toml'}"
     with pytest.raises(SettingsError, match="Two of --engines have one name"):
         CliRunner().invoke(commands.app, ["turn", "--engines", both], catch_exceptions=False)

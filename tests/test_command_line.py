@@ -137,7 +137,7 @@ def test_ask_says_what_is_not_from_the_library_unless_it_is_told_not_to(run: Run
     said, _ = run(*question, replies=replies)
     assert "Not from your library" in said.stdout
     assert "Oat drink." in said.stdout
-    said, _ = run(*question, "--below", "refuse", replies=replies)
+    said, _ = run(*question, "--if-unanswerable", "refuse", replies=replies)
     assert "The library doesn't hold an answer to this." in said.stdout
     assert "Not from your library" not in said.stdout
 

@@ -38,10 +38,10 @@ def test_the_usual_settings_need_no_words(plain: Settings) -> None:
     [
         ("llm", {"backend": "transformers"}, "default, llm.backend = transformers"),
         ("llm", {"model": "fast"}, "fast"),
-        ("llm", {"slots": 9, "piece": 64, "threads": 1}, "default"),
+        ("llm", {"slots": 9, "prefill_chunk": 64, "threads": 1}, "default"),
         ("relevance", {"model": "mine"}, "default, relevance.model = mine"),
-        ("turn", {"draft_tokens": 9, "uncertainty": "word"}, "default, turn.draft_tokens = 9"),
-        ("retrieve", {"k": 9, "retriever": "dense"}, "default, retrieve.k = 9"),
+        ("turn", {"max_draft_tokens": 9, "uncertainty": "word"}, "default, turn.max_draft_tokens = 9"),
+        ("retrieve", {"top_k": 9, "retriever": "dense"}, "default, retrieve.top_k = 9"),
         ("retrieve", {"k1": 0.5, "b": 0.1}, "default, retrieve.k1 = 0.5, retrieve.b = 0.1"),
     ],
 )
@@ -55,7 +55,7 @@ def with_llm(settings: Settings, **changes: str) -> Settings:
 
 
 def test_replies_are_told_apart_by_the_model_alone(plain: Settings) -> None:
-    turn = plain.turn.model_copy(update={"answer_tokens": 9})
+    turn = plain.turn.model_copy(update={"max_answer_tokens": 9})
     assert llm_of(plain.model_copy(update={"turn": turn})) == "default"
     assert llm_of(with_llm(plain, backend="transformers")) == "default, llm.backend = transformers"
 

@@ -114,7 +114,7 @@ def test_runs_with_other_settings_of_a_turn_share_replies(files, parts, tmp_path
     asked = replace(Experiment(*files, ("concat",), (Setting(k=2),)), replies=tmp_path / "replies.sqlite")
     found = FixedRetriever(passages("France", "Peru"))
     ran(asked, replace(parts, llm=Reader(), retriever=found), tmp_path / "first")
-    turn = parts.settings.turn.model_copy(update={"answer_tokens": 99})
+    turn = parts.settings.turn.model_copy(update={"max_answer_tokens": 99})
     settings = parts.settings.model_copy(update={"turn": turn})
     again = Reader()
     ran(asked, replace(parts, settings=settings, llm=again, retriever=found), tmp_path / "second")

@@ -89,7 +89,7 @@ def test_two_runs_are_compared_question_by_question(questions: Path, parts: Part
 
 def test_other_settings_want_another_folder(questions: Path, parts: Parts, tmp_path: Path) -> None:
     ran(questions, tmp_path / "out", parts, ["Lentils hold iron.", "Lentils hold gold."], [YES, YES])
-    turn = parts.settings.turn.model_copy(update={"digest_chars": 300})
+    turn = parts.settings.turn.model_copy(update={"max_digest_chars": 300})
     other = replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
     with pytest.raises(DataError, match="another model and settings"):
         ran(questions, tmp_path / "out", other, [], [])

@@ -36,7 +36,7 @@ def ran(path: Path, pairs: list[Pair], folder: Path, given: Parts) -> tuple[Pers
 
 def parts(*replies: str) -> Parts:
     # to an embedder that counts words no fact is near to these questions
-    settings = Settings(facts=FactSettings(rewrite=-1))
+    settings = Settings(facts=FactSettings(rewrite_threshold=-1))
     return Parts(settings, ScriptedLLM(list(replies)), WORDS, Nothing())
 
 
@@ -74,7 +74,7 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_the_command_prints_the_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("SEQUITUR_FACTS__REWRITE", "-1")
+    monkeypatch.setenv("SEQUITUR_FACTS__REWRITE_THRESHOLD", "-1")
     monkeypatch.setattr(evaluate, "embedder_of", lambda *_: WORDS)
     monkeypatch.setattr(evaluate, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
     path = written(tmp_path, {**LIVES, "split": "dev"}, {**LIVES, "split": "test"})

@@ -50,7 +50,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_measures_are_ir_measures_own(file: Path) -> None:
     turns, labels = ptkb.judged(ptkb.read_topics(file), None)
-    knobs = FactSettings(threshold=0.4, most=5)
+    knobs = FactSettings(threshold=0.4, max_facts=5)
     summary, [row] = ptkb.measure(turns, labels, Compass(), knobs, seed=0)
     assert [fact["text"] for fact in row["facts"]] == ["10", "20", "60", "80"]
     assert row["nDCG@3"] == pytest.approx(1 / np.log2(3))

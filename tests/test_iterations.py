@@ -70,7 +70,7 @@ def test_each_round_searches_for_the_question_and_the_last_document(parts: Parts
 
 
 def test_refresh_forgets_the_document_and_reads_all_passages(parts: Parts) -> None:
-    _, llm = ran("itrg_refresh", parts, "The mother was Anne.", "Anne was of Kirkby.", iterations=2)
+    _, llm = ran("itrg_refresh", parts, "The mother was Anne.", "Anne was of Kirkby.", itrg_rounds=2)
     second = llm.prompts[1][-1].content
     assert "- Ada: " in second
     assert "- Anne: " in second
@@ -78,7 +78,7 @@ def test_refresh_forgets_the_document_and_reads_all_passages(parts: Parts) -> No
 
 
 def test_refine_is_given_the_document_and_only_what_is_new(parts: Parts) -> None:
-    _, llm = ran("itrg_refine", parts, "The mother was Anne.", "Anne was of Kirkby.", iterations=2)
+    _, llm = ran("itrg_refine", parts, "The mother was Anne.", "Anne was of Kirkby.", itrg_rounds=2)
     first, second = (prompt[-1].content for prompt in llm.prompts)
     assert "Earlier paragraph" not in first
     assert "Earlier paragraph: The mother was Anne." in second
@@ -110,7 +110,7 @@ def test_where_passages_went_refine_keeps_its_document_and_refresh_writes_anew(p
 
 
 def test_one_iteration_is_one_search_and_one_document(parts: Parts) -> None:
-    turn, _ = ran("itrg_refine", parts, "The mother was Anne.", iterations=1)
+    turn, _ = ran("itrg_refine", parts, "The mother was Anne.", itrg_rounds=1)
     assert found(turn) == [("ada",)]
     assert [query.name for query in turn.queries] == ["question"]
 
@@ -141,7 +141,7 @@ def test_stopped_in_the_middle_what_was_written_is_kept(parts: Parts, loop: str)
 def test_facts_about_the_person_are_in_the_prompt_not_in_the_query(parts: Parts) -> None:
     llm = ScriptedLLM(["Anne."])
     turn = Turn(QUESTION, question=QUESTION, facts=(RankedFact("f", "I like Ada.", 0.9, used=True),))
-    parts = with_knobs(replace(parts, llm=llm, retriever=Library(*LIBRARY)), iterations=1)
+    parts = with_knobs(replace(parts, llm=llm, retriever=Library(*LIBRARY)), itrg_rounds=1)
     *_, turn = step_named("loops", "itrg_refresh")(turn, parts, Event())
     assert f"I like Ada. {QUESTION}" in llm.prompts[0][-1].content
     assert turn.iterations[0].query == QUESTION
@@ -174,7 +174,7 @@ def test_what_an_earlier_round_found_is_cited_where_the_document_still_says_it(p
 
     said = "Ada was the daughter of Anne."
     llm = ScriptedLLM([said, said, said])
-    parts = with_knobs(replace(parts, llm=llm, retriever=Rounds(), estimator=None), iterations=2)
+    parts = with_knobs(replace(parts, llm=llm, retriever=Rounds(), estimator=None), itrg_rounds=2)
     choices = Choices(loop="itrg_refine", strategy="document", k=2)
     *_, turn = flow.run(Turn("What was the name of the mother of Ada?", choices=choices), parts, Event())
     assert found(turn) == [("ada", "eve"), ("anne",)]

@@ -182,7 +182,7 @@ def test_what_is_loaded_after_the_end_is_unloaded(models: Models, loads: Loads) 
 
 def test_users_of_a_vllm_have_salts_of_their_own_which_are_not_their_names(tmp_path: Path) -> None:
     with StandIn(vllm(lambda _: "Oat drink.", {"y": 0.6}), KEY) as there:
-        models = Models(settings_in(tmp_path, backend="server", server=there.address, key=KEY))
+        models = Models(settings_in(tmp_path, backend="server", server=there.address, api_key=KEY))
         models.open(models.known.at_start(), silent)
         salts = []
         for user in ("ann", "ann", "bob"):
@@ -385,7 +385,7 @@ def test_servers_are_kept_for_nobody_else_to_read_and_a_key_is_never_shown(tmp_p
     [again] = KnownModels(settings_in(tmp_path)).added()
     assert again == added
     assert (again.id, again.title, again.llm.context) == (f"{HERE} big", "big", 8192)
-    assert again.llm.key.get_secret_value() == "sk-secret"
+    assert again.llm.api_key.get_secret_value() == "sk-secret"
     assert "sk-secret" not in repr(again)
     assert "sk-secret" in file.read_text()
 
@@ -395,7 +395,7 @@ def test_a_server_that_is_added_again_is_replaced_and_one_that_is_removed_is_gon
     known.add(AddedServer(address=HERE, model="big"))
     known.add(AddedServer(address=HERE, model="small"))
     known.add(AddedServer(address=HERE, model="big", key=SecretStr("new")))
-    assert [one.llm.key.get_secret_value() for one in known.added()] == ["", "new"]
+    assert [one.llm.api_key.get_secret_value() for one in known.added()] == ["", "new"]
     known.remove(f"{HERE} big")
     assert [one.title for one in known.added()] == ["small"]
     with pytest.raises(ModelError, match="not among those that were added"):
@@ -440,9 +440,9 @@ def test_other_models_keep_the_settings_but_for_what_names_one(tmp_path: Path) -
     assert "context" not in served.model_fields_set
     [small] = [one.llm for entry, one in known.catalogue() if entry.name == "smollm2-135m"]
     assert (small.backend, small.context, small.threads) == ("llama.cpp", 2048, 3)
-    elsewhere = KnownModels(settings_in(tmp_path, backend="server", server=HERE, key="secret", context=9000))
+    elsewhere = KnownModels(settings_in(tmp_path, backend="server", server=HERE, api_key="secret", context=9000))
     [small] = [one.llm for entry, one in elsewhere.catalogue() if entry.name == "smollm2-135m"]
-    assert (small.backend, small.context, small.server, small.key.get_secret_value()) == ("auto", 4096, "", "")
+    assert (small.backend, small.context, small.server, small.api_key.get_secret_value()) == ("auto", 4096, "", "")
 
 
 def test_what_the_settings_name_can_be_switched_back_to(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_long_item_is_cut() -> None:
 
 @pytest.mark.parametrize("on", [True, False])
 def test_a_turn_spells_it_out_unless_that_is_switched_off(parts: Parts, on: bool) -> None:
-    knobs = parts.settings.turn.model_copy(update={"ordinals": on})
+    knobs = parts.settings.turn.model_copy(update={"resolve_ordinals": on})
     llm = ScriptedLLM(["Why is walking good for the back?"])
     parts = replace(parts, settings=parts.settings.model_copy(update={"turn": knobs}), llm=llm)
     for _ in rewrite.run(Turn("Why is the third one good?", (NUMBERED,)), parts, Event()):

@@ -135,7 +135,7 @@ def test_the_real_model_uses_diets_for_food_and_nothing_for_coastlines(embedder:
     knobs = FactSettings()
 
     def used(utterance: str, *history: Exchange) -> set[str]:
-        ranked = rank(facts(*MINE), utterance, history, embedder, knobs.threshold, knobs.most)
+        ranked = rank(facts(*MINE), utterance, history, embedder, knobs.threshold, knobs.max_facts)
         return {fact.text for fact in ranked if fact.used}
 
     diets = {"I'm vegetarian.", "I'm lactose intolerant."}

@@ -59,7 +59,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def judging(parts: Parts, path: Path | str, *passages: Passage) -> Parts:
-    turn = parts.settings.turn.model_copy(update={"quality": str(path)})
+    turn = parts.settings.turn.model_copy(update={"quality_model": str(path)})
     settings = parts.settings.model_copy(update={"turn": turn})
     return replace(parts, settings=settings, llm=ScriptedLLM([SAID] * 9), retriever=FixedRetriever(list(passages)))
 
@@ -124,7 +124,7 @@ def test_the_reserve_comes_first_and_is_judged_as_well(parts: Parts, path: Path)
 
 def test_no_more_than_the_depth_is_looked_at(parts: Parts, path: Path) -> None:
     parts = judging(parts, path, SPAM, CHAT, GOOD)
-    shallow = parts.settings.retrieve.model_copy(update={"depth": 2})
+    shallow = parts.settings.retrieve.model_copy(update={"fusion_depth": 2})
     parts = replace(parts, settings=parts.settings.model_copy(update={"retrieve": shallow}))
     found = asked(parts, replace(ASKED, choices=replace(ASKED.choices, k=1)))
     assert (ids(found), found.events) == (["junk"], (TurnEvent("none_reliable"),))

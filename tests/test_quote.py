@@ -52,7 +52,7 @@ class Broken(Likes):
 
 
 def parts_with(parts: Parts, estimator: Likes | None, *yes: float, replies: Sequence[str] = ("unknown",)) -> Parts:
-    relevance = RelevanceSettings(threshold=0.5, below="refuse")
+    relevance = RelevanceSettings(threshold=0.5, if_unanswerable="refuse")
     llm = ScriptedLLM(list(replies), [{"yes": p, "no": 1 - p} for p in yes])
     turn = parts.settings.turn.model_copy(update={"digest": "extractive"})
     settings = parts.settings.model_copy(update={"relevance": relevance, "turn": turn})

@@ -119,9 +119,9 @@ def test_the_largest_within_the_aim_is_offered_beside_a_smaller_one_alone(here, 
 
 def test_the_aim_is_a_setting(here, free) -> None:
     noted(here)
-    hurried = here.model_copy(update={"llm": here.llm.model_copy(update={"aim_seconds": 13.0})})
+    hurried = here.model_copy(update={"llm": here.llm.model_copy(update={"target_turn_seconds": 13.0})})
     assert {one.verdict for one in rated(hurried) if one.entry.parameters > 3} == {Verdict.SLOW}
-    patient = here.model_copy(update={"llm": here.llm.model_copy(update={"aim_seconds": 99.0})})
+    patient = here.model_copy(update={"llm": here.llm.model_copy(update={"target_turn_seconds": 99.0})})
     assert offered(rated(patient), "default").entry.name == "llama-3.1-8b-instruct-gguf"
 
 

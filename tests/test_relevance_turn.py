@@ -66,9 +66,9 @@ class Broken(Sure):
 
 
 def sure(parts: Parts, estimator: object, *replies: object, **knobs: object) -> Parts:
-    relevance = RelevanceSettings(**{"threshold": 0.5, "rerank": True, "least": 0, **knobs})
+    relevance = RelevanceSettings(**{"threshold": 0.5, "rerank": True, "min_relative_confidence": 0, **knobs})
     # what chooses sentences asks as well, and so does what decides whether a draft is written
-    turn = parts.settings.turn.model_copy(update={"digest": "extractive", "draft_below": 1.0})
+    turn = parts.settings.turn.model_copy(update={"digest": "extractive", "draft_threshold": 1.0})
     settings = parts.settings.model_copy(update={"relevance": relevance, "turn": turn})
     return replace(parts, settings=settings, llm=ScriptedLLM(list(replies)), estimator=lambda _: estimator)
 
@@ -150,7 +150,9 @@ def test_the_order_is_by_the_question_and_by_who_asks_it(parts: Parts) -> None:
 @pytest.mark.parametrize("rerank", [True, False])
 def test_a_chat_reply_leaves_out_what_is_far_less_likely_than_the_likeliest(parts: Parts, rerank: bool) -> None:
     estimator = Sure({"p1": 0.9, "p2": 0.3, "p3": 0.01})
-    parts = sure(parts, estimator, "Oat drink holds no lactose.", "oat drink", least=0.1, rerank=rerank)
+    parts = sure(
+        parts, estimator, "Oat drink holds no lactose.", "oat drink", min_relative_confidence=0.1, rerank=rerank
+    )
     turn = asked(parts, Turn(QUESTION, choices=choices(k=3)))
     assert [one.id for one in (*turn.passages, *turn.reserve)] == ["p1", "p2"]
     assert turn.confidence
@@ -164,7 +166,7 @@ def test_one_passage_always_stays(parts: Parts, confidences: dict[str, float]) -
     passages = [Passage(name, "", "") for name in ("p1", "p2", "p3")]
     turn = Turn(QUESTION, question=QUESTION, choices=choices(k=1))
     for rerank in (True, False):
-        judged = sure(parts, Sure(confidences), least=0.99, rerank=rerank)
+        judged = sure(parts, Sure(confidences), min_relative_confidence=0.99, rerank=rerank)
         assert len(estimated(turn, passages, judged, Event()).passages) == 1
         assert estimated(turn, passages[:1], judged, Event()).passages
         assert estimated(turn, [], judged, Event()).passages == ()
@@ -173,7 +175,7 @@ def test_one_passage_always_stays(parts: Parts, confidences: dict[str, float]) -
 def test_candidates_and_places_are_set(parts: Parts) -> None:
     many = [Passage(f"p{n}", "", f"Text {n}.") for n in range(60)]
     estimator = Sure({"p29": 0.8, "p40": 0.9})
-    knobs = {"candidates": 30, "keep": 4}
+    knobs = {"rerank_depth": 30, "rerank_top_k": 4}
     parts = sure(replace(parts, retriever=FixedRetriever(many)), estimator, "Text 29.", **knobs)
     turn = asked(parts, Turn("Which text?", choices=choices()))
     assert len(estimator.asked[0]) == 30
@@ -188,7 +190,7 @@ def test_levels(value: float, level: str) -> None:
 
 def test_small_talk_asks_nobody(parts: Parts) -> None:
     estimator = Sure({})
-    turn = asked(sure(parts, estimator, "Hello!", below="refuse"), Turn("Hello! Hello!"))
+    turn = asked(sure(parts, estimator, "Hello!", if_unanswerable="refuse"), Turn("Hello! Hello!"))
     assert turn.intent == "small_talk"
     assert (turn.passages, turn.confidence, estimator.asked) == ((), None, [])
 
@@ -196,7 +198,7 @@ def test_small_talk_asks_nobody(parts: Parts) -> None:
 @pytest.mark.parametrize(("confidence", "intent"), [(0.8, "question"), (0.6, "small_talk")])
 def test_talk_that_the_library_surely_answers_is_a_question(parts: Parts, confidence: float, intent: str) -> None:
     estimator = Sure({"p2": confidence})
-    parts = sure(parts, estimator, "Oat drink holds no lactose.", talk=0.7)
+    parts = sure(parts, estimator, "Oat drink holds no lactose.", small_talk_threshold=0.7)
     turn = asked(parts, Turn("Hello! Hello! Hello!", choices=choices()))
     assert turn.intent == intent
     assert len(estimator.asked) == (2 if intent == "question" else 1)
@@ -229,7 +231,8 @@ def test_a_chat_model_that_estimates_is_counted(parts: Parts) -> None:
 )
 def test_an_estimator_that_fails_does_not_end_the_turn(parts: Parts, error: Exception, says: str) -> None:
     turn = asked(
-        sure(parts, Broken(error), "Oat drink holds no lactose.", below="refuse"), Turn(QUESTION, choices=choices())
+        sure(parts, Broken(error), "Oat drink holds no lactose.", if_unanswerable="refuse"),
+        Turn(QUESTION, choices=choices()),
     )
     assert turn.status == "done"
     assert turn.answer
@@ -252,7 +255,9 @@ def test_no_passage_is_no_confidence(parts: Parts) -> None:
 
 
 def test_under_the_threshold_nothing_is_made_up(parts: Parts) -> None:
-    turn = asked(sure(parts, Sure({"p2": 0.3}), below="refuse"), Turn(QUESTION, choices=choices(strategy="concat_pf")))
+    turn = asked(
+        sure(parts, Sure({"p2": 0.3}), if_unanswerable="refuse"), Turn(QUESTION, choices=choices(strategy="concat_pf"))
+    )
     assert turn.answer
     assert (turn.answer.text, turn.answer.unknown) == (NOT_HELD.text, True)
     assert turn.events == (TurnEvent("none_relevant", "confidence 0.30, below 0.50"),)
@@ -262,7 +267,7 @@ def test_under_the_threshold_nothing_is_made_up(parts: Parts) -> None:
 
 
 def test_or_the_model_answers_itself_and_says_so(parts: Parts) -> None:
-    parts = sure(parts, Sure({"p2": 0.3}), "Oat drink, I believe.", below="own")
+    parts = sure(parts, Sure({"p2": 0.3}), "Oat drink, I believe.", if_unanswerable="own")
     turn = asked(parts, Turn(QUESTION, choices=choices()))
     assert turn.answer
     assert reply(turn.answer) == f"{LABEL}\n\nOat drink, I believe."
@@ -273,13 +278,13 @@ def test_or_the_model_answers_itself_and_says_so(parts: Parts) -> None:
 
 
 def test_or_the_person_is_asked(parts: Parts) -> None:
-    turn = asked(sure(parts, Sure({"p2": 0.3}), below="ask"), Turn(QUESTION, choices=choices()))
+    turn = asked(sure(parts, Sure({"p2": 0.3}), if_unanswerable="ask"), Turn(QUESTION, choices=choices()))
     assert turn.answer
     assert turn.answer.text == FIXED["ask"]
 
 
 def test_a_model_that_does_not_know_either_says_so(parts: Parts) -> None:
-    turn = asked(sure(parts, Sure({"p2": 0.1}), "unknown", below="own"), Turn(QUESTION, choices=choices()))
+    turn = asked(sure(parts, Sure({"p2": 0.1}), "unknown", if_unanswerable="own"), Turn(QUESTION, choices=choices()))
     assert turn.answer
     assert turn.answer.unknown
     assert turn.answer.text == NOT_HELD.text
@@ -287,17 +292,20 @@ def test_a_model_that_does_not_know_either_says_so(parts: Parts) -> None:
 
 def test_a_model_that_was_asked_and_does_not_know_has_no_draft_on_offer(parts: Parts) -> None:
     drafted = choices(loop="grg")
-    turn = asked(sure(parts, Sure({}), "It may be milk.", "unknown", below="own"), Turn(QUESTION, choices=drafted))
+    turn = asked(
+        sure(parts, Sure({}), "It may be milk.", "unknown", if_unanswerable="own"), Turn(QUESTION, choices=drafted)
+    )
     assert turn.answer == replace(NOT_HELD, origin="model")
     assert turn.own_answer == ""
-    turn = asked(sure(parts, Sure({}), "It may be milk.", below="refuse"), Turn(QUESTION, choices=drafted))
+    turn = asked(sure(parts, Sure({}), "It may be milk.", if_unanswerable="refuse"), Turn(QUESTION, choices=drafted))
     assert turn.own_answer == "It may be milk."
 
 
 def test_a_reply_of_its_own_knowledge_never_cites(parts: Parts) -> None:
     # word for word what a passage says
     turn = asked(
-        sure(parts, Sure({}), "Oat drink holds no lactose. [1]", below="own"), Turn(QUESTION, choices=choices())
+        sure(parts, Sure({}), "Oat drink holds no lactose. [1]", if_unanswerable="own"),
+        Turn(QUESTION, choices=choices()),
     )
     assert turn.answer == unbacked("Oat drink holds no lactose.")
     assert (turn.citations, turn.sentences) == ((), ())
@@ -314,7 +322,8 @@ def test_chat_replies_come_from_the_model_by_default_and_short_answers_from_the_
 
 def test_or_it_is_answered_all_the_same(parts: Parts) -> None:
     turn = asked(
-        sure(parts, Sure({"p2": 0.3}), "Oat drink holds no lactose.", below="answer"), Turn(QUESTION, choices=choices())
+        sure(parts, Sure({"p2": 0.3}), "Oat drink holds no lactose.", if_unanswerable="answer"),
+        Turn(QUESTION, choices=choices()),
     )
     assert turn.answer
     assert turn.answer.origin == "passages"
@@ -323,7 +332,7 @@ def test_or_it_is_answered_all_the_same(parts: Parts) -> None:
 
 
 def test_at_the_threshold_it_is_answered(parts: Parts) -> None:
-    knobs = {"below": "refuse", "threshold": 0.3}
+    knobs = {"if_unanswerable": "refuse", "threshold": 0.3}
     turn = asked(
         sure(parts, Sure({"p2": 0.31}), "Oat drink holds no lactose.", **knobs), Turn(QUESTION, choices=choices())
     )
@@ -333,7 +342,7 @@ def test_at_the_threshold_it_is_answered(parts: Parts) -> None:
 
 def test_factoid_answers_abstain_as_well(parts: Parts) -> None:
     for below, text in (("refuse", "unknown"), ("ask", "unknown"), ("own", "oat drink")):
-        parts = sure(parts, Sure({}), "oat drink", below=below)
+        parts = sure(parts, Sure({}), "oat drink", if_unanswerable=below)
         turn = asked(parts, Turn(QUESTION, choices=choices(form="factoid")))
         assert turn.answer
         assert turn.answer.text == text
@@ -373,7 +382,7 @@ def test_the_estimator_is_compared_as_a_way_to_tell(parts: Parts, tmp_path) -> N
 
 
 def unanswered(parts: Parts, below: str, *replies: object, **more: object) -> tuple[Turn, Parts]:
-    parts = sure(parts, Sure({"p2": 0.9}), *replies, below=below)
+    parts = sure(parts, Sure({"p2": 0.9}), *replies, if_unanswerable=below)
     parts = replace(parts, llm=ScriptedLLM(list(replies), [NO]))  # no quotation answers either
     return asked(parts, Turn(QUESTION, choices=choices(**more))), parts
 
@@ -415,7 +424,7 @@ def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None
 @pytest.mark.parametrize("likeliest", ["p1", "p2"])
 def test_of_a_persons_own_documents_the_model_is_not_asked(parts: Parts, likeliest: str) -> None:
     mine = [replace(one, own=one.id == "p2") for one in parts.retriever.search(QUESTION, 4)]
-    parts = sure(replace(parts, retriever=FixedRetriever(mine)), Sure({likeliest: 0.9}), below="own")
+    parts = sure(replace(parts, retriever=FixedRetriever(mine)), Sure({likeliest: 0.9}), if_unanswerable="own")
     parts = replace(parts, llm=ScriptedLLM(["It is almond drink.", "unknown"], [NO]))
     turn = asked(parts, Turn(QUESTION, choices=choices(loop="grg")))
     if likeliest == "p2":
@@ -434,7 +443,7 @@ def test_nobody_is_asked_where_the_settings_say_otherwise(parts: Parts, below: s
 
 @pytest.mark.parametrize(("below", "kept"), [("own", True), ("answer", True), ("refuse", False), ("ask", False)])
 def test_what_no_passage_says_is_kept_as_the_models_own(parts: Parts, below: str, kept: bool) -> None:
-    parts = sure(parts, Sure({"p2": 0.9}), "Camels graze in deserts far away. [1]", below=below)
+    parts = sure(parts, Sure({"p2": 0.9}), "Camels graze in deserts far away. [1]", if_unanswerable=below)
     parts = replace(parts, llm=ScriptedLLM(parts.llm.replies, [NO] * 4))
     turn = asked(parts, Turn(QUESTION, choices=choices()))
     assert turn.answer
@@ -554,7 +563,7 @@ def test_a_whole_turn_scores_and_counts_what_it_read_for_that(parts: Parts) -> N
     found = {}
     for kind in (Likely, ScriptedLLM):
         llm = kind(["It is oat drink.", "oat drink", "milk", "milk"])
-        knobs = parts.settings.relevance.model_copy(update={"keep": 3})
+        knobs = parts.settings.relevance.model_copy(update={"rerank_top_k": 3})
         base = sure(parts, Sure({"p1": 0.9, "p2": 0.9, "p3": 0.9}))
         base = replace(base, llm=llm, settings=base.settings.model_copy(update={"relevance": knobs}))
         *_, turn = flow.run(Turn(QUESTION, choices=choices(strategy="re_rag", k=3, form="factoid")), base, Event())
@@ -582,7 +591,7 @@ def test_impossible_answers_do_not_divide_by_nothing(parts: Parts) -> None:
 
 def test_chat_answers_are_weighed_and_cited_with_what_is_kept_in_reserve(parts: Parts) -> None:
     replies = ("Oat drink holds no lactose.", "unknown", "unknown")
-    parts = sure(parts, Sure({"p2": 0.9, "p1": 0.6}), *replies, keep=3)
+    parts = sure(parts, Sure({"p2": 0.9, "p1": 0.6}), *replies, rerank_top_k=3)
     turn = asked(parts, Turn(QUESTION, choices=choices(strategy="re_rag", k=1)))
     assert [one.id for one in turn.passages] == ["p2"]
     assert [one.passage_id for one in turn.pool] == ["p2", "p1", "p3"]
@@ -595,7 +604,9 @@ def test_chat_answers_are_weighed_and_cited_with_what_is_kept_in_reserve(parts: 
 
 def test_a_passage_in_reserve_is_read_as_short_as_the_others(parts: Parts) -> None:
     passages = [Passage(name, name, "Oat drink holds no lactose. " * 2 + "It rains. " * 80) for name in ("p1", "p2")]
-    base = replace(sure(parts, Sure({"p1": 0.9}), "unknown", "unknown", keep=2), retriever=FixedRetriever(passages))
+    base = replace(
+        sure(parts, Sure({"p1": 0.9}), "unknown", "unknown", rerank_top_k=2), retriever=FixedRetriever(passages)
+    )
     asked(base, Turn(QUESTION, choices=choices(strategy="re_rag", k=1, below="refuse")))
     one, other = (prompt[-1].content for prompt in base.llm.prompts)
     assert one.count("It rains.") == other.count("It rains.") < 80
@@ -609,7 +620,7 @@ def test_an_estimator_that_fails_is_told_of_once(parts: Parts) -> None:
 
 def test_a_passage_in_reserve_that_speaks_is_a_source(parts: Parts) -> None:
     replies = ("unknown", "Oat drink holds no lactose.", "unknown")
-    parts = sure(parts, Sure({"p1": 0.9, "p2": 0.6}), *replies, keep=3)
+    parts = sure(parts, Sure({"p1": 0.9, "p2": 0.6}), *replies, rerank_top_k=3)
     turn = asked(parts, Turn(QUESTION, choices=choices(strategy="re_rag", k=1)))
     assert [one.id for one in turn.passages] == ["p1", "p2"]
     assert "p2" not in [one.id for one in turn.reserve]

@@ -76,7 +76,7 @@ def digested(parts: Parts, judge: Judge, *facts: str) -> list[str]:
 
 
 def room_for(parts: Parts, chars: int) -> Parts:
-    turn = parts.settings.turn.model_copy(update={"shown_chars": chars})
+    turn = parts.settings.turn.model_copy(update={"max_context_chars": chars})
     return replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
 
 

@@ -64,7 +64,7 @@ def real(smollm_path: Path) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def at_real(real: Running) -> Iterator[Server]:
-    engine = Server(LLMSettings(backend="server", server=real.address, key=KEY))
+    engine = Server(LLMSettings(backend="server", server=real.address, api_key=KEY))
     engine.meet()
     yield engine
     engine.close()
@@ -107,7 +107,7 @@ def test_a_whole_turn_is_answered_by_a_real_llama_server_and_cited(at_real: Serv
 @pytest.mark.model
 def test_a_llama_server_that_dies_while_it_writes(smollm_path: Path, parts: Parts) -> None:
     with llama_server(smollm_path, slots=1) as running:
-        engine = Server(LLMSettings(backend="server", server=f"{running.address}/v1", key=KEY))
+        engine = Server(LLMSettings(backend="server", server=f"{running.address}/v1", api_key=KEY))
         stream = engine.stream(ask("Tell me a long story."), Options(1500), Event())
         written = next(piece for piece in stream if piece.text)
         running.process.kill()
@@ -133,7 +133,7 @@ def met() -> Iterator[Met]:
             answers: dict[str, Answer], key: str = "", address: str = "", **settings: object
         ) -> tuple[Server, StandIn]:
             there = stack.enter_context(StandIn(answers, key))
-            asked = {"backend": "server", "server": there.address + address, "key": key, **settings}
+            asked = {"backend": "server", "server": there.address + address, "api_key": key, **settings}
             engine = Server(LLMSettings.model_validate(asked))
             stack.callback(engine.close)
             return engine, there
@@ -420,7 +420,7 @@ class TestWrong:
     def test_a_misdeed_fails_the_turn_with_a_sentence_and_the_next_message_is_answered(
         self, met: Met, parts: Parts, misdeed: str
     ) -> None:
-        engine, there = met(plain(says), first_word_seconds=2, between_seconds=2)
+        engine, there = met(plain(says), first_token_timeout=2, next_token_timeout=2)
         engine.meet()
         there.answers = misbehaving(says, *MISDEEDS[misdeed])
         asked = Turn(QUESTION, choices=ALONE)
@@ -473,7 +473,7 @@ class TestWrong:
     def test_a_reply_that_breaks_off_is_kept_and_never_begun_anew(
         self, met: Met, parts: Parts, sent: tuple[object, ...]
     ) -> None:
-        engine, there = met(plain(says), between_seconds=1)
+        engine, there = met(plain(says), next_token_timeout=1)
         answering(engine, there, *sent)
         before = len(there.asked)
         *_, turn = flow.run(Turn(QUESTION, choices=ALONE), replace(parts, llm=engine), Event())
@@ -485,7 +485,7 @@ class TestWrong:
         assert len(there.asked) == before + 1
 
     def test_one_that_is_slow_to_begin_is_waited_for_and_not_for_ever(self, met: Met) -> None:
-        engine, there = met(plain(says), first_word_seconds=3, between_seconds=0.5)
+        engine, there = met(plain(says), first_token_timeout=3, next_token_timeout=0.5)
         answering(engine, there, 1, *streamed(REPLY))
         assert written(engine) == REPLY
         answering(engine, there, 6, *streamed(REPLY))
@@ -543,17 +543,17 @@ class TestWrong:
             run(engine, "Hi")
 
     def test_a_key_that_is_wrong_or_missing_is_told_and_never_shown(self, met: Met) -> None:
-        _, there = met(plain(says), key=KEY)
+        _, there = met(plain(says), api_key=KEY)
         for key, told in (("", "wants a key"), ("wrong-key", "refuses the key")):
-            engine = Server(LLMSettings(backend="server", server=there.address, key=key))
+            engine = Server(LLMSettings(backend="server", server=there.address, api_key=key))
             with pytest.raises(ModelError, match=told) as refused:
                 engine.meet()
-            assert "SEQUITUR_LLM__KEY" in str(refused.value)
+            assert "SEQUITUR_LLM__API_KEY" in str(refused.value)
             assert "wrong-key" not in str(refused.value)
             engine.close()
 
     def test_an_error_that_repeats_the_key_is_shown_without_it(self, met: Met) -> None:
-        engine, there = met(plain(says), key=KEY)
+        engine, there = met(plain(says), api_key=KEY)
         engine.meet()
         there.answers["/v1/chat/completions"] = lambda _: Reply({"error": {"message": f"{KEY} is in arrears"}}, 402)
         with pytest.raises(ModelError, match=r"402: \.\.\. is in arrears") as refused:
@@ -655,9 +655,9 @@ def test_where_nothing_may_fall_back_a_server_that_is_down_is_an_error(tmp_path:
 
 
 def test_the_key_may_come_from_the_environment_and_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEQUITUR_LLM__KEY", KEY)
+    monkeypatch.setenv("SEQUITUR_LLM__API_KEY", KEY)
     settings = load()
-    assert settings.llm.key.get_secret_value() == KEY
+    assert settings.llm.api_key.get_secret_value() == KEY
     assert KEY not in repr(settings) + settings.model_dump_json()
 
 

@@ -1,9 +1,10 @@
+import re
 from pathlib import Path
 
 import pytest
 
 from assistant.errors import SettingsError
-from assistant.settings import Settings, load
+from assistant.settings import RENAMED, Settings, load
 
 
 @pytest.fixture(autouse=True)
@@ -18,12 +19,12 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_what_is_said_outright_wins_over_environment_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = written(tmp_path, 'data_dir = "/from-file"\nlibrary = "file"\n[retrieve]\nk = 3\ndepth = 7\n')
+    file = written(tmp_path, 'data_dir = "/from-file"\nlibrary = "file"\n[retrieve]\ntop_k = 3\nfusion_depth = 7\n')
     monkeypatch.setenv("SEQUITUR_DATA_DIR", "/from-environment")
-    monkeypatch.setenv("SEQUITUR_RETRIEVE__K", "5")
+    monkeypatch.setenv("SEQUITUR_RETRIEVE__TOP_K", "5")
     found = load(file)
     assert (found.data_dir, found.library) == (Path("/from-environment"), "file")
-    assert (found.retrieve.k, found.retrieve.depth) == (5, 7)
+    assert (found.retrieve.top_k, found.retrieve.fusion_depth) == (5, 7)
     assert load(file, data_dir=tmp_path).data_dir == tmp_path
     assert Settings(data_dir=tmp_path).data_dir == tmp_path
 
@@ -34,24 +35,41 @@ def test_what_is_said_outright_wins_over_environment_and_file(tmp_path: Path, mo
         "colour = 1",
         "[retrieve]\nkk = 1",
         "[llm]\ncontext = 5",
-        "[retrieve]\nk = 'many'",
-        "[retrieve.k_of]\nitrg_refine = 0",
-        "[retrieve.k_of]\nkk = 3",
+        "[retrieve]\ntop_k = 'many'",
+        "[retrieve.top_k_by_loop]\nitrg_refine = 0",
+        "[retrieve.top_k_by_loop]\nkk = 3",
     ],
 )
 def test_a_wrong_key_or_value_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(
-        SettingsError, match=r"colour|retrieve\.kk|llm\.context|retrieve\.k|retrieve\.k_of\.(kk|itrg_refine)"
+        SettingsError,
+        match=r"colour|retrieve\.kk|llm\.context|retrieve\.top_k|retrieve\.top_k_by_loop\.(kk|itrg_refine)",
     ):
         load(written(tmp_path, text))
 
 
 def test_a_context_without_room_for_prompt_and_reply_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"replies of 5000 tokens take an llm\.context of 10000, not 4096"):
-        load(written(tmp_path, "[turn]\nanswer_tokens = 5000"))
+        load(written(tmp_path, "[turn]\nmax_answer_tokens = 5000"))
     with pytest.raises(SettingsError, match=r"take an llm\.context of 1024, not 600"):
         load(written(tmp_path, "[llm]\ncontext = 600"))
     assert load(written(tmp_path, "[llm]\ncontext = 1024")).llm.context == 1024
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_an_earlier_name_is_answered_with_the_new_one(
+    old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section, name = old.split(".")
+    fields = Settings().model_dump()[section]
+    assert name not in fields
+    assert new.removeprefix(f"{section}.") in fields
+    told = re.escape(f"'{old}' is now called '{new}'; rename it in")
+    with pytest.raises(SettingsError, match=told):
+        load(written(tmp_path, f"[{section}]\n{name} = 1"))
+    monkeypatch.setenv(f"SEQUITUR_{section}__{name}".upper(), "1")
+    with pytest.raises(SettingsError, match=told):
+        load()
 
 
 @pytest.mark.parametrize("value", ["inf", "nan"])

@@ -166,7 +166,7 @@ def test_a_passage_alone_is_given_no_more_room_than_an_answer(parts: Parts, name
             return super().complete(batch, options, stop)
 
     settings = parts.settings.model_copy(
-        update={"turn": parts.settings.turn.model_copy(update={"answer_tokens": tokens})}
+        update={"turn": parts.settings.turn.model_copy(update={"max_answer_tokens": tokens})}
     )
     parts = replace(parts, settings=settings, llm=Roomy(["Lentils hold 18 grams of protein."] * 4))
     final(answering(name), turn_of(parts, "chat"), parts)
@@ -266,7 +266,7 @@ def test_the_winning_chat_sample_is_the_answer(parts: Parts) -> None:
 def test_where_answers_are_weighed_the_samples_vote_and_not_their_pools(parts: Parts) -> None:
     # of each sample the first passage's answer weighs most, and two of three passages say something else
     answers = ["18 grams", "milk", "milk"]
-    knobs = parts.settings.relevance.model_copy(update={"keep": 3})
+    knobs = parts.settings.relevance.model_copy(update={"rerank_top_k": 3})
     weighing = replace(
         parts, llm=ScriptedLLM(answers * 2), settings=parts.settings.model_copy(update={"relevance": knobs})
     )

@@ -154,7 +154,7 @@ def test_what_prompts_share_is_read_once(bf16: Transformers, monkeypatch: pytest
 
 
 def test_prompts_of_one_length_are_read_together(smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=2, piece=1024), "smollm2-135m")
+    llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=2, prefill_chunk=1024), "smollm2-135m")
     passes = watch(monkeypatch)
     story = "Bread is made of flour, water, salt and time. " * 20
     prompts = [ask("What is bread?"), ask(story + "What is it?"), ask("What is salt?"), ask(story + "What is that?")]
@@ -170,7 +170,7 @@ def test_prompts_of_one_length_are_read_together(smollm_folder: Path, monkeypatc
 
 
 def test_short_prompts_are_not_filled_up_to_a_long_one(smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=8, piece=64), "smollm2-135m")
+    llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=8, prefill_chunk=64), "smollm2-135m")
     passes = watch(monkeypatch)
     long = ask("Bread is made of flour, water, salt and time. " * 20)
     odds = llm.choose([ask("Is it?"), long, ask("Was it?"), ask("Is he?")], ("yes", "no"), Event())
@@ -206,7 +206,7 @@ def test_replies_that_are_written_in_turn_are_the_same(
 
     tokens = SideBySide.tokens
     monkeypatch.setattr(SideBySide, "tokens", counted)
-    in_turn = Transformers(smollm_folder, LLMSettings(context=2048, continuous=False))
+    in_turn = Transformers(smollm_folder, LLMSettings(context=2048, continuous_batching=False))
     alone = run(in_turn, QUESTIONS[0], max_tokens=8)[-1].text
     assert side_by_side == []
     assert alone == run(bf16, QUESTIONS[0], max_tokens=8)[-1].text

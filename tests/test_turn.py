@@ -286,7 +286,7 @@ def test_a_first_message_that_no_fact_is_near_to_is_asked_as_it_stands(parts: Pa
     parts = scripted(parts, DRAFT, "Lentils are rich in protein.")
     turn = asked(parts, Turn("Which pulses hold protein?", known=(far,)))
     assert (turn.question, turn.rewritten) == ("Which pulses hold protein?", False)
-    assert turn.facts[0].relevance < parts.settings.facts.rewrite
+    assert turn.facts[0].relevance < parts.settings.facts.rewrite_threshold
 
 
 def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:

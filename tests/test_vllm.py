@@ -39,7 +39,7 @@ def real(smollm_folder: Path) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def at_real(real: Running) -> Iterator[Server]:
-    engine = Server(LLMSettings(backend="server", server=real.address, key=KEY))
+    engine = Server(LLMSettings(backend="server", server=real.address, api_key=KEY))
     engine.meet()
     yield engine
     engine.close()
@@ -68,7 +68,7 @@ def test_a_whole_turn_is_answered_and_cited(at_real: Server, parts: Parts) -> No
 
 
 def test_a_key_that_is_wrong_is_told(real: Running) -> None:
-    engine = Server(LLMSettings(backend="server", server=real.address, key="wrong"))
+    engine = Server(LLMSettings(backend="server", server=real.address, api_key="wrong"))
     with pytest.raises(ModelError, match=r"refuses the key that llm\.key holds"):
         engine.meet()
     engine.close()

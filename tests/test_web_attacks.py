@@ -134,7 +134,7 @@ class TestBodies:
         assert time.perf_counter() - began < 2
 
     def test_uploads_are_larger_and_bounded(self, server: Server, ann) -> None:
-        most = server.house.settings.web.upload_mb
+        most = server.house.settings.web.max_upload_mb
         sent = {"files": ("a.txt", b"x" * 2 * MEGABYTE)}
         assert ann.post("/gradio_api/upload", files=sent).status_code == 200
         said = raw(server, announced(ann, "/gradio_api/upload", (FILES * most + 2) * MEGABYTE))

@@ -28,7 +28,7 @@ def choices(conversations: Conversations, settings: Settings) -> ChoicesOf:
 def test_the_defaults_are_those_of_the_settings(choices: ChoicesOf, settings: Settings) -> None:
     chosen = choices("me")
     assert (chosen.strategy, chosen.loop) == (settings.turn.strategy, settings.turn.loop)
-    assert (chosen.k, chosen.library) == (settings.retrieve.k, settings.library)
+    assert (chosen.k, chosen.library) == (settings.retrieve.top_k, settings.library)
 
 
 def test_a_loop_takes_its_own_number_of_passages_until_one_is_chosen(choices: ChoicesOf) -> None:

@@ -20,7 +20,7 @@ from assistant.chat import exchanges
 from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, ready, settings_of, talk
 from assistant.errors import SequiturError
 from assistant.parts import Loader
-from assistant.settings import Below, Settings
+from assistant.settings import IfUnanswerable, Settings
 from assistant.store.database import connect
 from assistant.types import Choices, Fact, Turn, new_id, now
 from assistant.wording.replies import reply
@@ -35,7 +35,8 @@ Loop = Annotated[str | None, typer.Option(help="How the passages are found.")]
 K = Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")]
 Library = Annotated[str | None, typer.Option(help="The library to answer from.")]
 Under = Annotated[
-    Below | None, typer.Option(help="What happens where no passage seems to answer, as in relevance.below.")
+    IfUnanswerable | None,
+    typer.Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),
 ]
 
 
@@ -48,7 +49,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     k: K = None,
     library: Library = None,
     retriever: Searched = None,
-    below: Under = None,
+    if_unanswerable: Under = None,
     as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
     model: Model = None,
     backend: Backend = None,
@@ -57,8 +58,8 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Ask one question and print the answer with its sources."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    question = flow.accepted(question, usual.turn.utterance_chars)
-    choices = _choices(usual, loop, strategy, k, below)
+    question = flow.accepted(question, usual.turn.max_utterance_chars)
+    choices = _choices(usual, loop, strategy, k, if_unanswerable)
     known = _known(usual, fact or [], temporary)
     turn = Turn(question, known=known, choices=choices, temporary=temporary)
     turn = _answered(turn, ready(usual), quiet=as_data)
@@ -78,7 +79,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
     k: K = None,
     library: Library = None,
     retriever: Searched = None,
-    below: Under = None,
+    if_unanswerable: Under = None,
     model: Model = None,
     backend: Backend = None,
     settings: SettingsFile = None,
@@ -86,7 +87,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    choices, known = _choices(usual, loop, strategy, k, below), _known(usual, fact or [], temporary)
+    choices, known = _choices(usual, loop, strategy, k, if_unanswerable), _known(usual, fact or [], temporary)
     loader = ready(usual)
     turns: list[Turn] = []
     if temporary:
@@ -104,16 +105,18 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
         turns.append(turn)
 
 
-def _choices(usual: Settings, loop: str | None, strategy: str | None, k: int | None, below: Below | None) -> Choices:
+def _choices(
+    usual: Settings, loop: str | None, strategy: str | None, k: int | None, if_unanswerable: IfUnanswerable | None
+) -> Choices:
     """What was asked for, else the settings' choice; a loop or strategy that is none is told before anything loads."""
     loop = loop or usual.turn.loop
     choices = Choices(
         strategy or usual.turn.strategy,
         loop,
-        k or usual.retrieve.k_for(loop),
+        k or usual.retrieve.top_k_for(loop),
         usual.library,
         retriever=usual.retrieve.retriever,
-        below=below or "",
+        below=if_unanswerable or "",
     )
     flow.check(choices)
     return choices
@@ -176,7 +179,10 @@ def _show_sources(turn: Turn) -> None:
     if passed_over(turn):
         found = ", ".join(dict.fromkeys(passage.title or passage.id for passage in turn.passages))
         out.print(f"  Found, but not used: {escape(found)}.", style="dim")
-        out.print("  --below answer makes an answer from that, --below own from what the model knows.", style="dim")
+        out.print(
+            "  --if-unanswerable answer makes an answer from that, --if-unanswerable own from what the model knows.",
+            style="dim",
+        )
     out.print(f"  {headline(turn)}", style="dim")
 
 

@@ -80,7 +80,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def usual_choices(settings: Settings) -> Choices:
     """What a turn does where nobody chooses anything else."""
     loop = settings.turn.loop
-    k, retriever = settings.retrieve.k_for(loop), settings.retrieve.retriever
+    k, retriever = settings.retrieve.top_k_for(loop), settings.retrieve.retriever
     return Choices(settings.turn.strategy, loop, k, settings.library, retriever=retriever)
 
 

@@ -412,9 +412,9 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
     asked, found = some.asked(questions), grounding.read_labels(labels) if labels else []
     knobs = by_words_only(usual.knobs(library=library))
-    loop, below = loop or knobs.turn.loop, knobs.relevance.below_for("factoid")
+    loop, below = loop or knobs.turn.loop, knobs.relevance.if_unanswerable_for("factoid")
     strategy, searched = strategy or knobs.turn.strategy, str(corpus) if corpus else knobs.library
-    choices = _checked(Choices(strategy, loop, k or knobs.retrieve.k_for(loop), searched, loops=loops, below=below))
+    choices = _checked(Choices(strategy, loop, k or knobs.retrieve.top_k_for(loop), searched, loops=loops, below=below))
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
     task = grounding.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)

@@ -69,16 +69,16 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     choices = Choices(
         strategy=strategy or knobs.turn.strategy,
         loop=loop,
-        k=k or knobs.retrieve.k_for(loop),
+        k=k or knobs.retrieve.top_k_for(loop),
         library=library or knobs.library,
         loops=loops,
-        below=knobs.relevance.below_for("factoid"),
+        below=knobs.relevance.if_unanswerable_for("factoid"),
     )
     flow.check(choices)
     if index and library:
         raise LibraryError("--library and --index both name what is searched; give one of them.")
     retriever = _searched(knobs, index, choices.library)
-    plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth, knobs.turn.quality)
+    plan = play.Plan(topics, str(index) if index else choices.library, choices, kind, depth, knobs.turn.quality_model)
     run = play.open_run(into, plan, model_of(knobs))
     if any(turn not in run.rows for turn in asked.turns):
         parts = with_models(knobs, retriever)
@@ -136,10 +136,10 @@ def _judging(settings: Settings, quality: Path | None) -> Settings:
         ModelError: the classifier can't be loaded; a run that was to be judged by it should not go on without.
     """
     if quality:
-        turn = settings.turn.model_copy(update={"quality": str(quality)})
+        turn = settings.turn.model_copy(update={"quality_model": str(quality)})
         settings = settings.model_copy(update={"turn": turn})
-    if settings.turn.quality:
-        Classifier.load(Path(settings.turn.quality))
+    if settings.turn.quality_model:
+        Classifier.load(Path(settings.turn.quality_model))
     return settings
 
 

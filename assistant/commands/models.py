@@ -125,7 +125,10 @@ def _advice(ratings: list[Rating], settings: Settings) -> str:
     if all(one.seconds is None for one in ratings):
         return "How fast they would be isn't known yet: run `models measure`."
     newest = speeds(settings)[-1]
-    return f"{_told(newest)} A turn should take {settings.llm.aim_seconds:.0f} s at most (llm.aim_seconds)."
+    return (
+        f"{_told(newest)} A turn should take {settings.llm.target_turn_seconds:.0f} s at most"
+        " (llm.target_turn_seconds)."
+    )
 
 
 def _told(speed: Speed) -> str:

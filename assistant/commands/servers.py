@@ -27,7 +27,7 @@ def list_(settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
     """List the servers that were added."""
     table = Table("id", "model", "address", "key", box=None)
     for known in _known(settings_file, data_dir).added():
-        key = "kept" if known.llm.key.get_secret_value() else "none"
+        key = "kept" if known.llm.api_key.get_secret_value() else "none"
         table.add_row(*map(escape, (known.id, known.llm.model, known.llm.server)), key)
     out.print(table)
 

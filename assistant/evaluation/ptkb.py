@@ -74,12 +74,24 @@ def measure(
     turns have been `seen`, because settings were chosen on their labels, "unseen" has the same of the others alone.
     """
     ranked = {
-        turn.id: rank(turn.facts, turn.utterance, turn.history, embedder, knobs.threshold, knobs.most, knobs.few)
+        turn.id: rank(
+            turn.facts,
+            turn.utterance,
+            turn.history,
+            embedder,
+            knobs.threshold,
+            knobs.max_facts,
+            knobs.max_chars_to_tell_all,
+        )
         for turn in turns
     }
     plain = {turn.id: by_history(turn, embedder, knobs) for turn in turns}
     ours, theirs = _measured(qrels, ranked), _measured(qrels, plain)
-    summary = {"threshold": knobs.threshold, "most": knobs.most, **_summary([t.id for t in turns], ours, theirs, seed)}
+    summary = {
+        "threshold": knobs.threshold,
+        "max_facts": knobs.max_facts,
+        **_summary([t.id for t in turns], ours, theirs, seed),
+    }
     unseen = [turn.id for turn in turns if turn.id not in seen]
     if unseen and len(unseen) < len(turns):
         summary["unseen"] = _summary(unseen, ours, theirs, seed)
@@ -104,7 +116,7 @@ def by_history(turn: Asked, embedder: Embedder, knobs: FactSettings) -> tuple[Ra
     said = " ".join(text for one in reversed(turn.history) for text in (one.utterance, one.reply) if text)
     vectors = embedder.encode([fact.text for fact in turn.facts])
     to = embedder.encode([turn.utterance, said] if said else [turn.utterance])
-    return ranked_by((vectors @ to.T).mean(axis=1), turn.facts, knobs.threshold, knobs.most)
+    return ranked_by((vectors @ to.T).mean(axis=1), turn.facts, knobs.threshold, knobs.max_facts)
 
 
 def taken(turns: Sequence[Asked], some: Sample) -> list[Asked]:

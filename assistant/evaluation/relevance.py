@@ -39,9 +39,9 @@ from assistant.settings import RetrieveSettings
 from assistant.types import Passage, Relevance
 
 CUTOFFS = (1, 5, 10, 20)
-# What is tried as `relevance.least`, on as many passages as a turn shows.
+# What is tried as `relevance.min_relative_confidence`, on as many passages as a turn shows.
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-SHOWN = RetrieveSettings().k
+SHOWN = RetrieveSettings().top_k
 # Places of a passage: as it was found, reranked by its confidence, and as a turn reranks it.
 _PLACES = ("bm25", "reranked", "turn")
 

@@ -52,7 +52,7 @@ class Finder:
         stop: Event | None = None,
         saved: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        knobs = settings.turn.model_copy(update={"iterations": iterations, "early_stop": False})
+        knobs = settings.turn.model_copy(update={"itrg_rounds": iterations, "early_stop": False})
         self._settings = always_drafting(settings.model_copy(update={"turn": knobs}))
         self._loops, self._stop, self._saved = loops, stop or Event(), saved
         # who asks for what another is about to have waits for it
@@ -69,9 +69,9 @@ class Finder:
         if loop in CHOSEN:
             return self.turn(loop, question, max(depth, k or 0)).passages[:depth]
         # as deep as in a turn, so that what is fused does not depend on how much of it is wanted
-        deep = max(depth, self._settings.retrieve.depth)
+        deep = max(depth, self._settings.retrieve.fusion_depth)
         rankings = {query.name: self._search(query.text, deep) for query in self.queries(loop, question, k)}
-        return tuple(fuse(rankings, depth, self._settings.retrieve.rrf))
+        return tuple(fuse(rankings, depth, self._settings.retrieve.rrf_k))
 
     def queries(self, loop: str, question: str, k: int | None = None) -> tuple[Query, ...]:
         """What is searched for.
@@ -91,7 +91,7 @@ class Finder:
         if loop == "question":
             return Turn(question, question=question, queries=(Query("question", question),))
         name = "grg" if loop == "draft" else loop
-        return self._run(name, question, k or self._settings.retrieve.k_for(name))
+        return self._run(name, question, k or self._settings.retrieve.top_k_for(name))
 
     def _ran(self, name: str, question: str, k: int) -> Turn:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))

@@ -14,8 +14,8 @@ _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")
 # How fast a model is, and what commands and claims name by themselves.
 _FREE = {
     "llm": {
-        *("model", "slots", "continuous", "piece", "threads"),
-        *("key", "first_word_seconds", "between_seconds", "aim_seconds"),
+        *("model", "slots", "continuous_batching", "prefill_chunk", "threads"),
+        *("api_key", "first_token_timeout", "next_token_timeout", "target_turn_seconds"),
     },
     "retrieve": {"retriever"},
     "turn": {"loop", "strategy", "uncertainty", "unknown_threshold"},
@@ -58,4 +58,4 @@ def _differing(settings: Settings, name: str) -> dict[str, object]:
 
 def always_drafting(settings: Settings) -> Settings:
     """The settings with a draft for every question, however sure its first search is: the loop as its paper has it."""
-    return settings.model_copy(update={"turn": settings.turn.model_copy(update={"draft_below": 1.0})})
+    return settings.model_copy(update={"turn": settings.turn.model_copy(update={"draft_threshold": 1.0})})

@@ -129,7 +129,7 @@ def ranking(turn: Turn, parts: Parts, depth: int) -> list[Passage]:
     queries = turn.queries or (Query("utterance", turn.utterance),)
     found = {query.name: parts.retriever.search(query.text, depth) for query in queries}
     seen = {passage.id for passage in (*turn.passages, *(one.passage for one in turn.dropped))}
-    deeper = fuse(found, depth, parts.settings.retrieve.rrf)
+    deeper = fuse(found, depth, parts.settings.retrieve.rrf_k)
     return [*turn.passages, *(passage for passage in deeper if passage.id not in seen)][:depth]
 
 

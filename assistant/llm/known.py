@@ -23,7 +23,7 @@ from assistant.settings import LLMSettings, Settings
 
 FILE = "models.json"
 # What names a model in the settings; whoever set one of them has chosen.
-NAMING = {"backend", "model", "server", "key"}
+NAMING = {"backend", "model", "server", "api_key"}
 _LONGEST = 500
 
 
@@ -104,7 +104,7 @@ class KnownModels:
             ModelError: the address is none.
         """
         root = root_of(server.address)
-        llm = self._llm(backend=SERVER, server=root, model=server.model, key=server.key)
+        llm = self._llm(backend=SERVER, server=root, model=server.model, api_key=server.key)
         if server.context:
             llm = llm.model_copy(update={"context": server.context})
         return _served(llm)

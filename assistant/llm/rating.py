@@ -72,7 +72,7 @@ def _rating(entry: Entry, settings: Settings, free: int) -> Rating:
     needs = entry.size + contexts + _WORKING_MEMORY
     seconds = _seconds(entry, settings)
     here = Catalogue.load().is_here(entry.name, settings)
-    return Rating(entry, needs, seconds, _verdict(needs <= free, seconds, settings.llm.aim_seconds), here)
+    return Rating(entry, needs, seconds, _verdict(needs <= free, seconds, settings.llm.target_turn_seconds), here)
 
 
 def _verdict(has_room: bool, seconds: float | None, aim: float) -> Verdict:

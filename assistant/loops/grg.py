@@ -1,9 +1,9 @@
 """Generate, retrieve, generate: the model's own answer is the query (GRG for TREC iKAT, section 2.1).
 
 The question alone is searched for first, so that there are sources to look at while the model writes; its ranking and
-the draft's are fused by reciprocal rank. The draft is short (`turn.draft_tokens`), where the paper asks for a long one:
-on a CPU each of its tokens delays the answer. Where the question's own passages are relevant enough
-(`turn.draft_below`), none is written. With X = 2 the digests go back to the model, whose answer is the next query.
+the draft's are fused by reciprocal rank. The draft is short (`turn.max_draft_tokens`), where the paper asks for a long
+one: on a CPU each of its tokens delays the answer. Where the question's own passages are relevant enough
+(`turn.draft_threshold`), none is written. With X = 2 the digests go back to the model, whose answer is the next query.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""
     turn = look(turn, parts, Query("question", sought(turn)))
     yield turn
-    if parts.estimator and parts.settings.turn.draft_below < 1:
+    if parts.estimator and parts.settings.turn.draft_threshold < 1:
         for turn in timed("relevance", relevance.run, turn, parts, stop):
             yield turn
-        if turn.confidence and turn.confidence.value >= parts.settings.turn.draft_below:
+        if turn.confidence and turn.confidence.value >= parts.settings.turn.draft_threshold:
             return
     for x in range(turn.choices.loops):
         if x:
@@ -45,7 +45,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds the digests that the next draft is written from, of what the turn will be answered from as well."""
-    if parts.settings.turn.quality:
+    if parts.settings.turn.quality_model:
         for turn in timed("quality", quality.run, turn, parts, stop):
             yield turn
     yield from timed("digests", digest.run, turn, parts, stop)

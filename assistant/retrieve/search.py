@@ -26,5 +26,5 @@ def sought(turn: Turn) -> str:
 def look(turn: Turn, parts: Parts, *queries: Query) -> Turn:
     """The turn with these `queries`, and the `passages` that they found together, the best first."""
     knobs = parts.settings.retrieve
-    rankings = {query.name: parts.retriever.search(query.text, knobs.depth) for query in queries}
-    return replace(turn, queries=queries, passages=tuple(fuse(rankings, turn.choices.k, knobs.rrf)))
+    rankings = {query.name: parts.retriever.search(query.text, knobs.fusion_depth) for query in queries}
+    return replace(turn, queries=queries, passages=tuple(fuse(rankings, turn.choices.k, knobs.rrf_k)))

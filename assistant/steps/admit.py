@@ -10,7 +10,7 @@ from assistant.flow.timing import timed
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
 from assistant.steps import own
-from assistant.steps.answer import below_of
+from assistant.steps.answer import if_unanswerable
 from assistant.steps.own import unbacked
 from assistant.text.overlap import echoes
 from assistant.text.sentences import ended, whole_sentences
@@ -19,14 +19,14 @@ from assistant.wording.replies import FIXED
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Replaces a chat answer from passages that is unknown, by what `relevance.below` says.
+    """Replaces a chat answer from passages that is unknown, by what `relevance.if_unanswerable` says.
 
     What was written and no passage says stays, as the model's own; where it was nothing, or was set aside, the model's
     own knowledge is asked. Where the model doesn't know either, or is not to be asked, the reply is that the library
     doesn't hold an answer; of the person's own documents the model knows nothing, so where one of them was most likely
     to answer, it isn't asked.
     """
-    answer, below = turn.answer, below_of(turn, parts)
+    answer, below = turn.answer, if_unanswerable(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
         yield turn
     elif answer.origin == "model" or below in {"refuse", "ask"}:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.protocols import Parts
-from assistant.settings import Below
+from assistant.settings import IfUnanswerable
 from assistant.steps import own
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.types import Answer, Turn
@@ -25,17 +25,17 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     elif is_from_passages(turn, parts):
         yield from strategy_named(turn.choices.strategy).run(turn, parts, stop)
     else:
-        yield from _instead(below_of(turn, parts), _none_relevant(turn), parts, stop)
+        yield from _instead(if_unanswerable(turn, parts), _none_relevant(turn), parts, stop)
 
 
 def is_from_passages(turn: Turn, parts: Parts) -> bool:
     """Whether this turn is answered from its passages: they are relevant enough, or that is set all the same."""
-    return turn.confidence is None or turn.confidence.level != "none" or below_of(turn, parts) == "answer"
+    return turn.confidence is None or turn.confidence.level != "none" or if_unanswerable(turn, parts) == "answer"
 
 
-def below_of(turn: Turn, parts: Parts) -> Below:
+def if_unanswerable(turn: Turn, parts: Parts) -> IfUnanswerable:
     """What happens to this turn where no passage answers."""
-    return turn.choices.below or parts.settings.relevance.below_for(turn.choices.form)
+    return turn.choices.below or parts.settings.relevance.if_unanswerable_for(turn.choices.form)
 
 
 def _none_relevant(turn: Turn) -> Turn:
@@ -45,7 +45,7 @@ def _none_relevant(turn: Turn) -> Turn:
     return turn.with_event("none_relevant", f"confidence {value:.2f}, below {threshold:.2f}")
 
 
-def _instead(below: Below, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+def _instead(below: IfUnanswerable, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if below == "own":
         yield from own.run(turn, parts, stop)
     elif below == "ask" and turn.choices.form == "chat":

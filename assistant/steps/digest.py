@@ -29,7 +29,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     knobs = parts.settings.turn
     digests = (_likeliest(turn, parts, stop) if knobs.digest == "relevant" else ()) or best_sentences(
-        turn.passages, turn.contextual, parts.embedder, knobs.digest_chars
+        turn.passages, turn.contextual, parts.embedder, knobs.max_digest_chars
     )
     short = [
         Passage(passage.id, passage.title, digest.text) for passage, digest in zip(turn.passages, digests, strict=True)
@@ -51,7 +51,7 @@ def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
     asked = list(dict.fromkeys((turn.question, turn.contextual)))
     try:
         estimator = parts.estimator(parts.llm)
-        return likeliest_sentences(turn.passages, asked, estimator, parts.settings.turn.shown_chars, stop)
+        return likeliest_sentences(turn.passages, asked, estimator, parts.settings.turn.max_context_chars, stop)
     except Exception:  # noqa: BLE001 - a model may fail in any way, and there is another to rank sentences by
         _LOG.exception("the relevance estimator failed")
         return ()

@@ -21,5 +21,13 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     known = [fact for fact in turn.known if fact.id not in old]
     yield replace(
         turn,
-        facts=rank(known, turn.said, turn.history, parts.embedder, knobs.threshold, knobs.most, knobs.few),
+        facts=rank(
+            known,
+            turn.said,
+            turn.history,
+            parts.embedder,
+            knobs.threshold,
+            knobs.max_facts,
+            knobs.max_chars_to_tell_all,
+        ),
     )

@@ -87,9 +87,9 @@ def library_answers(
     utterance: str, retriever: Retriever, estimator: Estimator, knobs: RelevanceSettings, stop: Event
 ) -> bool:
     """Whether a passage surely answers what seems talk. A word or two, such as a greeting, is not looked up."""
-    passages = retriever.search(utterance, knobs.candidates) if len(utterance.split()) > _GREETING else []
+    passages = retriever.search(utterance, knobs.rerank_depth) if len(utterance.split()) > _GREETING else []
     found = estimator.estimate(utterance, passages, stop) if passages else []
-    return bool(found) and set_confidence(found) >= knobs.talk
+    return bool(found) and set_confidence(found) >= knobs.small_talk_threshold
 
 
 def _looked_up(turn: Turn, parts: Parts, stop: Event) -> bool:

@@ -22,7 +22,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     A chat answer that only says the question again is none.
     """
     form = turn.choices.form
-    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
+    room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
     messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.told_facts, question=turn.question)
     turn = replace(turn, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):

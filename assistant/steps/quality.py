@@ -20,17 +20,17 @@ from assistant.types import Dropped, Passage, Turn
 
 def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all steps are
     """Whether a classifier is set."""
-    return bool(parts.settings.turn.quality)
+    return bool(parts.settings.turn.quality_model)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Puts the best passages that are judged reliable into `passages`, and what they were preferred to into `dropped`.
 
-    As many as the turn wants are kept, from its reserve and the `retrieve.depth` its queries find. Where nothing is
-    reliable, the passage ranked first stays, with an event: one that is on something else would answer nothing, however
-    well it is written. Without a usable classifier all stay, with an event that says why.
+    As many as the turn wants are kept, from its reserve and the `retrieve.fusion_depth` its queries find. Where
+    nothing is reliable, the passage ranked first stays, with an event: one that is on something else would answer
+    nothing, however well it is written. Without a usable classifier all stay, with an event that says why.
     """
-    found = classifier(Path(parts.settings.turn.quality))
+    found = classifier(Path(parts.settings.turn.quality_model))
     yield _sifted(turn, found, parts) if isinstance(found, Classifier) else turn.with_event("quality_failed", found)
 
 
@@ -67,7 +67,7 @@ def _sifted(turn: Turn, found: Classifier, parts: Parts) -> Turn:
 
 def _ranked(turn: Turn, parts: Parts) -> list[Passage]:
     """The turn's passages, its reserve, then what else its queries find."""
-    deeper = replace(turn.choices, k=parts.settings.retrieve.depth)
+    deeper = replace(turn.choices, k=parts.settings.retrieve.fusion_depth)
     seen = {passage.id for passage in (*turn.passages, *turn.reserve)}
     found = look(replace(turn, choices=deeper), parts, *turn.queries).passages
     return [*turn.passages, *turn.reserve, *(passage for passage in found if passage.id not in seen)]

@@ -1,10 +1,11 @@
 """Asks the relevance estimator how likely each passage answers the question (RE-RAG, section 2.2).
 
-Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. Where
-facts are used it is asked about the question with them, too, and the mean of its log-odds counts: the question alone
-brings a vegan eggs, the facts beside it what says little on the question. The place in the search counts as well. A
-chat reply leaves out what is far less likely to answer than the likeliest passage (`relevance.least`). It runs when
-sources are on the page already. If it fails, the turn goes on as it was found, and says so.
+Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places.
+Where facts are used it is asked about the question with them, too, and the mean of its log-odds counts: the question
+alone brings a vegan eggs, the facts beside it what says little on the question. The place in the search counts as
+well. A chat reply leaves out what is far less likely to answer than the likeliest passage
+(`relevance.min_relative_confidence`). It runs when sources are on the page already. If it fails, the turn goes on as
+it was found, and says so.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _candidates(turn: Turn, parts: Parts) -> list[Passage]:
     """What was found, and what the same queries find further down."""
-    most = parts.settings.relevance.candidates
+    most = parts.settings.relevance.rerank_depth
     if not turn.queries or most <= len(turn.passages):
         return list(turn.passages)
     rankings = {query.name: parts.retriever.search(query.text, most) for query in turn.queries}
     known = {passage.id for passage in turn.passages}
-    others = [one for one in fuse(rankings, most, parts.settings.retrieve.rrf) if one.id not in known]
+    others = [one for one in fuse(rankings, most, parts.settings.retrieve.rrf_k) if one.id not in known]
     return [*turn.passages, *others][:most]

@@ -38,8 +38,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     it. What is named by its place in the last reply is spelt out for them.
     """
     history = recent(turn.history, exchanges=3, chars=400)
-    facts = _facts(turn) if history or _is_near(turn, parts.settings.facts.rewrite) else ()
-    named = turn.history and parts.settings.turn.ordinals
+    facts = _facts(turn) if history or _is_near(turn, parts.settings.facts.rewrite_threshold) else ()
+    named = turn.history and parts.settings.turn.resolve_ordinals
     utterance = spelt_out(turn.said, turn.history[-1]) if named else turn.said
     if not history and not facts:
         question = in_full(turn.said)

@@ -56,7 +56,7 @@ def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
 
 def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Asked]]:
     """What each passage alone gives for an answer, in the order of the passages, and how it was asked."""
-    most = min(CHAT_ROOM, parts.settings.turn.answer_tokens)
+    most = min(CHAT_ROOM, parts.settings.turn.max_answer_tokens)
     room = most if turn.choices.form == "chat" else FACTOID_ROOM
     prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
     completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []

@@ -69,7 +69,7 @@ def _spoken(turn: Turn, speakers: Sequence[Candidate]) -> Iterator[Turn]:
 
 def _weighed(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
     """The passages whose answers are weighed: as many as are kept, those that are shown first."""
-    most = max(parts.settings.relevance.keep, len(turn.passages))
+    most = max(parts.settings.relevance.rerank_top_k, len(turn.passages))
     return (*turn.passages, *turn.reserve)[:most]
 
 
@@ -78,7 +78,9 @@ def _digests(turn: Turn, more: Sequence[Passage], parts: Parts) -> tuple[Digest,
     if not turn.digests:
         return ()
     knobs = parts.settings.turn
-    each = knobs.shown_chars // max(len(turn.passages), 1) if knobs.digest == "relevant" else knobs.digest_chars
+    each = (
+        knobs.max_context_chars // max(len(turn.passages), 1) if knobs.digest == "relevant" else knobs.max_digest_chars
+    )
     return best_sentences(more, turn.contextual, parts.embedder, each)
 
 

@@ -150,7 +150,7 @@ def _add_settings(writer: ArchiveWriter, file: Path | None, keys: bool) -> None:
     if not keys:
         document = tomlkit.parse(text)
         with suppress(KeyError):
-            del document["llm"]["key"]  # type: ignore[union-attr]
+            del document["llm"]["api_key"]  # type: ignore[union-attr]
         text = tomlkit.dumps(document)
     writer.add(SETTINGS, BytesIO(text.encode()))
 

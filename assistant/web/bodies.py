@@ -19,11 +19,11 @@ class Bodies:
     """ASGI middleware: refuses bodies that are too large, with 413 and a sentence.
 
     What announces its length is refused before any of it is read, what comes in chunks is counted as it comes.
-    `upload_mb` is the largest document.
+    `max_upload_mb` is the largest document.
     """
 
-    def __init__(self, app: ASGIApp, upload_mb: int) -> None:
-        self._app, self._upload_mb = app, upload_mb
+    def __init__(self, app: ASGIApp, max_upload_mb: int) -> None:
+        self._app, self._max_upload_mb = app, max_upload_mb
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, as ASGI has it."""
@@ -46,14 +46,14 @@ class Bodies:
     def most(self, path: str) -> int:
         """How many bytes may be sent there."""
         if path == UPLOAD:
-            return (FILES * self._upload_mb + 1) * MEGABYTE
+            return (FILES * self._max_upload_mb + 1) * MEGABYTE
         return LOGIN_BYTES if path == LOGIN else EVENT_BYTES
 
     def _sentence(self, path: str) -> str:
         if path == UPLOAD:
             return (
-                f"These files are too large: a document has at most {self._upload_mb} MB, and {FILES} times that may "
-                "come at once; split them up."
+                f"These files are too large: a document has at most {self._max_upload_mb} MB, and {FILES} times that "
+                "may come at once; split them up."
             )
         return "This is too long to be read at once; shorten it, or add long text as a document."
 

@@ -10,7 +10,7 @@ from typing import cast, get_args
 
 from assistant.chat import Chat
 from assistant.errors import SequiturError, SettingsError, StoreError
-from assistant.settings import Below
+from assistant.settings import IfUnanswerable
 from assistant.store.conversations import Conversation, Feedback
 from assistant.types import Choices, Turn
 from assistant.web import remembering, render
@@ -267,6 +267,6 @@ def picked(tab: Tab, usual: Choices) -> Choices:
         SettingsError: what should happen where no passage answers is nothing that can happen.
     """
     strategy, below = tab.text("strategy"), tab.text("below")
-    if below not in {"", *get_args(Below)}:
+    if below not in {"", *get_args(IfUnanswerable)}:
         raise SettingsError("This can't be chosen any more; reload the page to see what can.")
-    return replace(usual, strategy=strategy or usual.strategy, below=cast("Below", below or usual.below))
+    return replace(usual, strategy=strategy or usual.strategy, below=cast("IfUnanswerable", below or usual.below))

@@ -11,7 +11,7 @@ import gradio as gr
 
 from assistant.errors import SequiturError, SettingsError
 from assistant.registry import variants
-from assistant.settings import Below, RelevanceSettings, Settings
+from assistant.settings import IfUnanswerable, RelevanceSettings, Settings
 from assistant.store.conversations import Conversations
 from assistant.types import Choices
 from assistant.web import render
@@ -45,11 +45,11 @@ class ChoicesOf:
             self._settings.turn.loop,
             library=self._settings.library,
             retriever=self._settings.retrieve.retriever,
-            below=self._settings.relevance.below_for("chat"),
+            below=self._settings.relevance.if_unanswerable_for("chat"),
         )
         found = self._conversations.preferences(user)
         kept = {name: found[name] for name in KEPT if name in found and self.valid(user, name, found[name])}
-        k = self._settings.retrieve.k_for(kept.get("loop", usual.loop))
+        k = self._settings.retrieve.top_k_for(kept.get("loop", usual.loop))
         return replace(usual, **{"k": k, **kept})
 
     @property
@@ -75,7 +75,7 @@ class ChoicesOf:
         if name == "retriever":
             return value in variants.names("retrievers")
         if name == "below":
-            return value in get_args(Below)
+            return value in get_args(IfUnanswerable)
         if name == "library":
             return value in [library for _, library in self.libraries(user)]
         return value in variants.names(KINDS[name])

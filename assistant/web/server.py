@@ -118,7 +118,7 @@ def serve(house: House, logins: Logins) -> Server:
 def protected(app: ASGIApp, web: WebSettings, local: bool, logins: Logins) -> ASGIApp:
     """The app behind all that keeps strangers out, the first of it outermost."""
     app = Owners(app)
-    app = Addresses(Bodies(app, web.upload_mb))
+    app = Addresses(Bodies(app, web.max_upload_mb))
     return Guard(Leavers(app, logins.hashes), local)
 
 
@@ -186,7 +186,7 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
             "routes": [Mount("/js", Scripts(directory=SCRIPTS)), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
         "auth_message": WAIT_AND_TRY,
-        "max_file_size": f"{web.upload_mb}mb",
+        "max_file_size": f"{web.max_upload_mb}mb",
         "share": False,
         "run_history": False,
         "mcp_server": False,

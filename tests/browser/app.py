@@ -26,7 +26,7 @@ class App:
 @contextmanager
 def started(folder: Path) -> Iterator[App]:
     """The app with this data folder, on the smallest model; no passage is left out, so that there are votes to show."""
-    small = {"SEQUITUR_LLM__MODEL": "smollm2-135m", "SEQUITUR_RELEVANCE__LEAST": "0"}
+    small = {"SEQUITUR_LLM__MODEL": "smollm2-135m", "SEQUITUR_RELEVANCE__MIN_RELATIVE_CONFIDENCE": "0"}
     environment = {**os.environ, **small, "SEQUITUR_DATA_DIR": str(folder)}
     began = time.perf_counter()
     command = [sys.executable, "app.py", "--port", "0"]

@@ -465,7 +465,7 @@ def test_a_question_that_is_faster_than_the_page_is_answered(page: Page, site) -
 
 
 def test_a_question_that_is_refused_does_not_stay(page: Page, site) -> None:
-    page.locator("#box").fill("x" * (site.house.settings.turn.utterance_chars + 1))
+    page.locator("#box").fill("x" * (site.house.settings.turn.max_utterance_chars + 1))
     page.keyboard.press("Enter")
     expect(page.locator("#notice").get_by_role("alert")).to_contain_text("too many characters")
     expect(page.locator(".sent")).to_have_count(0)

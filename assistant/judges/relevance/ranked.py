@@ -43,9 +43,9 @@ def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, par
     judged = [replace(one, confidence=known.confidence) for one, known in zip(candidates, relevance, strict=True)]
     if knobs.rerank:
         fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*estimates, strict=True)]
-        judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.keep), PRIOR)]
+        judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.rerank_top_k), PRIOR)]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
-    least = knobs.least if turn.choices.form == "chat" else 0.0
+    least = knobs.min_relative_confidence if turn.choices.form == "chat" else 0.0
     kept = likely([passage.confidence or 0.0 for passage in judged], least, k)
     shown, reserve = (tuple(compress(judged[part], kept[part])) for part in (slice(k), slice(k, None)))
     return replace(turn, passages=shown, reserve=reserve, confidence=confidence)

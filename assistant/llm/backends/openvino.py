@@ -1,8 +1,8 @@
 """GGUF models on a CPU with wide vectors, through openvino-genai's continuous batching.
 
 All people's replies are written side by side. What was read is kept in blocks, so that prompts that begin alike are
-read once. Where `llm.lookup` is set, several tokens are tried in one step if the reply goes on as its prompt did
-(prompt lookup): that changes the speed alone, since only what the model would have written is kept.
+read once. Where `llm.prompt_lookup_tokens` is set, several tokens are tried in one step if the reply goes on as its
+prompt did (prompt lookup): that changes the speed alone, since only what the model would have written is kept.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class OpenVino:
     def __init__(self, folder: Path, settings: LLMSettings, name: str = "", *, precise: bool = True) -> None:
         self.name = name or folder.name
         self.context, self.can_score = settings.context, True
-        self._folder, self._threads, self._lookup = folder, settings.threads, settings.lookup
+        self._folder, self._threads, self._lookup = folder, settings.threads, settings.prompt_lookup_tokens
         self._precise = precise
         self._made = read(folder)
         self._check(settings)
@@ -255,7 +255,7 @@ class OpenVino:
         properties: dict[str, Any] = {"KV_CACHE_PRECISION": "f16"}
         if self._precise:
             properties["INFERENCE_PRECISION_HINT"] = "f32"
-        if settings.lookup:
+        if settings.prompt_lookup_tokens:
             properties["prompt_lookup"] = True
         if settings.threads:
             properties["INFERENCE_NUM_THREADS"] = settings.threads

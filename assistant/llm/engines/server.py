@@ -43,7 +43,7 @@ class Server:
 
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self._wire = Wire(settings.server, settings.key.get_secret_value(), settings.first_word_seconds)
+        self._wire = Wire(settings.server, settings.api_key.get_secret_value(), settings.first_token_timeout)
         self.name = self._wire.root if settings.model in ANY else settings.model
         self.context, self.can_score = settings.context, False
         self._queue = FairQueue(settings.slots)
@@ -154,7 +154,7 @@ class Server:
     def _begin(self, messages: Messages, options: Options, stop: Event, owner: object) -> _Job[Completion]:
         server, chosen = self._own(), self._settings
         pieces = paced(
-            server.stream(messages, options), chosen.first_word_seconds, chosen.between_seconds, self._wire.root
+            server.stream(messages, options), chosen.first_token_timeout, chosen.next_token_timeout, self._wire.root
         )
         return self._start(completions(pieces, self._wire.broken_off()), stop, owner)
 

@@ -63,9 +63,9 @@ class Transformers:
         self._tokenizer = load_tokenizer(folder, self.name)
         self._model = load_model(folder, self.name, quantisation)
         # between two pieces the stop is looked at
-        self._piece = settings.piece if self._model.device.type == "cpu" else _PIECE
+        self._piece = settings.prefill_chunk if self._model.device.type == "cpu" else _PIECE
         self._ends = ends(self._model, self._tokenizer)
-        self._together = self._side_by_side(settings.continuous)
+        self._together = self._side_by_side(settings.continuous_batching)
         longest = getattr(self._model.config.get_text_config(), "max_position_embeddings", self.context)
         if self.context > longest:
             raise ModelError(f"{self.name} reads {longest} tokens at most; lower llm.context from {self.context}.")

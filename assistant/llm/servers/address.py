@@ -20,7 +20,7 @@ def root_of(address: str) -> str:
         raise ModelError("No server is named; set llm.server to its address, such as http://127.0.0.1:11434.")
     parts = urlsplit(typed if "://" in typed else f"http://{typed}")
     if parts.username is not None or parts.query:
-        raise ModelError("The address of the server may hold no name and no key; write the key into llm.key.")
+        raise ModelError("The address of the server may hold no name and no key; write the key into llm.api_key.")
     if parts.scheme not in {"http", "https"} or not _has_host(parts.netloc):
         raise ModelError(f"'{typed}' is no address of a server; write it as http://127.0.0.1:11434.")
     path = parts.path.rstrip("/")

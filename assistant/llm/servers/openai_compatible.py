@@ -21,7 +21,7 @@ from assistant.llm.servers.surface import check, chosen
 from assistant.llm.servers.wire import Json, RefusedError, Wire
 from assistant.llm.servers.written import Finish, Piece
 from assistant.llm.words import first_tokens, forms
-from assistant.settings import LEAST_CONTEXT
+from assistant.settings import MIN_CONTEXT
 from assistant.types import Choice, Message, Messages, Options
 
 TOP = 20
@@ -202,7 +202,7 @@ class OpenAICompatible:
 
     async def _check_read(self, read: int, messages: Messages) -> None:
         estimate = await self.count(messages)
-        if read and estimate > LEAST_CONTEXT and read * _CUT < estimate:
+        if read and estimate > MIN_CONTEXT and read * _CUT < estimate:
             raise ModelError(
                 f"The server at {self.wire.root} read only {read:,} of about {estimate:,} tokens, so it cuts long"
                 " prompts; start it with more context, or set llm.context to what it has."
@@ -218,10 +218,10 @@ class OpenAICompatible:
                 f" {self._typed:,}, or start it with more."
             )
         context = self._typed or longest or self._usual
-        if context < LEAST_CONTEXT:
+        if context < MIN_CONTEXT:
             raise ModelError(
                 f"The server at {self.wire.root} gives {self.name} {context:,} tokens a request, and at least"
-                f" {LEAST_CONTEXT:,} are needed; start it with more."
+                f" {MIN_CONTEXT:,} are needed; start it with more."
             )
         return context
 

@@ -78,7 +78,7 @@ async def _absence(llm: LLMSettings) -> str:
 
 
 def _wire(llm: LLMSettings, first: float, connect: float = 5.0) -> Wire:
-    return Wire(llm.server, llm.key.get_secret_value(), first, connect)
+    return Wire(llm.server, llm.api_key.get_secret_value(), first, connect)
 
 
 def _with_reason(found: Probed, reason: str) -> Probed:

@@ -177,7 +177,7 @@ class Wire:
         at, why = f"The server at {self.root}", f"({status}: {self._clean(said)})"
         if status in {401, 403}:
             wrong = "refuses the key" if self._key else "wants a key"
-            return ModelError(f"{at} {wrong}; give it one that it knows (llm.key, or SEQUITUR_LLM__KEY).")
+            return ModelError(f"{at} {wrong}; give it one that it knows (llm.api_key, or SEQUITUR_LLM__API_KEY).")
         if status == 404:
             return ModelError(f"{at} has no such model any more, or no such address {why}; choose another (llm.model).")
         if status == 429:

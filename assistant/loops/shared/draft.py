@@ -17,7 +17,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
     The question stands alone by now, so the history is given for the thread of the talk only.
     """
-    room = parts.settings.turn.draft_tokens
+    room = parts.settings.turn.max_draft_tokens
     messages, cuts = fit(
         "draft",
         parts.llm,

@@ -22,7 +22,7 @@ from assistant.types import Iteration, Options, Passage, Query, Turn
 def iterate(turn: Turn, parts: Parts, stop: Event, document: Step) -> Iterator[Turn]:
     """Adds `iterations`, and `queries` and `passages` as of the last; `document` writes the document of each."""
     knobs = parts.settings.turn
-    for _ in range(knobs.iterations):
+    for _ in range(knobs.itrg_rounds):
         turn = _searched(turn, parts)
         yield turn
         if knobs.early_stop and _unchanged(turn):
@@ -42,7 +42,7 @@ def new_passages(turn: Turn) -> tuple[Passage, ...]:
 
 def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
     """The turn with the document of its current iteration written by `prompt`, greedily, as it grows."""
-    room = parts.settings.turn.document_tokens
+    room = parts.settings.turn.max_document_tokens
     messages, cuts = fit(prompt, parts.llm, room, facts=turn.used_facts, question=turn.question, **values)
     turn = replace(turn, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):

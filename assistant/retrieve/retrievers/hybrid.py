@@ -18,7 +18,7 @@ ENCODES = True
 def opened(indexes: Indexes) -> Retriever:
     """Words and meaning, fused."""
     both = {"bm25": indexes.words(), "dense": indexes.meaning()}
-    return Hybrid(both, constant=indexes.settings.retrieve.rrf)
+    return Hybrid(both, constant=indexes.settings.retrieve.rrf_k)
 
 
 class Hybrid:

@@ -20,7 +20,7 @@ FACTOID_ROOM = 24
 def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> Iterator[Turn]:
     """Adds `answer`, streamed, as `prompt` makes it of the question and what else is given."""
     form = turn.choices.form
-    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
+    room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
     messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, facts=turn.told_facts, question=turn.question, **given)
     turn = replace(turn, cuts=turn.cuts + cuts)
     completion = Completion("")

@@ -28,7 +28,7 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     alone.
     """
     form = turn.choices.form
-    room = parts.settings.turn.answer_tokens if form == "chat" else FACTOID_ROOM
+    room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
     values = {"passages": turn.shown, "facts": turn.told_facts, "question": turn.question}
     messages, cuts = fit(f"{form}/{prompt}", parts.llm, THOUGHT_ROOM + CONCLUDING_ROOM + 2 * room, **values)
     turn = replace(turn, cuts=turn.cuts + cuts)
