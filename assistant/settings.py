@@ -321,12 +321,28 @@ class WebSettings(Section):
         (), description="who may choose the model that answers, where people log in; others see which one does"
     )
     max_upload_mb: int = Field(20, ge=1, description="largest document accepted")
+    metrics_token: SecretStr = Field(
+        SecretStr(""),
+        description="what Prometheus shows as its bearer token to read /metrics; without one only this computer may, "
+        "and only where nobody logs in",
+    )
+    grace_seconds: float = Field(
+        30.0, ge=0, description="how long answers that are being written may go on once the program is told to end"
+    )
 
     @field_validator("host")
     @classmethod
     def _bare(cls, host: str) -> str:
         """An IPv6 address as sockets want it, without the brackets of a URL."""
         return host.strip("[]")
+
+
+class LimitSettings(Section):
+    """How much each person may ask and keep; 0 = as much as they like."""
+
+    turns_a_day: int = Field(0, ge=0, description="messages that a person may have answered a day (UTC)")
+    documents: int = Field(0, ge=0, description="documents that a person may keep")
+    documents_mb: int = Field(0, ge=0, description="megabytes that they may have together")
 
 
 class Settings(BaseSettings):
@@ -342,6 +358,9 @@ class Settings(BaseSettings):
     database: str = Field("", description="a SQLAlchemy URL; empty = SQLite in data_dir")
     library: str = Field("starter", description="the library to answer from")
     hub: bool = Field(True, description="whether the Hugging Face hub may be asked for models")
+    log: Literal["text", "json"] = Field(
+        "text", description="how the page's log is written: for people, or a JSON object a line for programs"
+    )
     llm: LLMSettings = LLMSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     facts: FactSettings = FactSettings()
@@ -349,6 +368,7 @@ class Settings(BaseSettings):
     relevance: RelevanceSettings = RelevanceSettings()
     turn: TurnSettings = TurnSettings()
     web: WebSettings = WebSettings()
+    limits: LimitSettings = LimitSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from typing import Protocol
@@ -26,6 +26,7 @@ from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
 from assistant.web.library import Documents, Library
 from assistant.web.live import Live, live, place
+from assistant.web.metrics import Metrics
 from assistant.web.models import ModelMenu
 from assistant.web.offer import OfferLine
 from assistant.web.panel import Panel
@@ -86,6 +87,7 @@ class House:
     accounts: Accounts
     models: Models
     may_switch: Callable[[str], bool]
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 def build(house: House) -> gr.Blocks:
