@@ -22,7 +22,7 @@ from assistant.protocols import Parts
 from assistant.settings import LLMSettings, Settings, WebSettings
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
-from assistant.store.users import Logins
+from assistant.store.users import Logins, hash_password
 from assistant.types import Answer, Choices, Completion, Message, Options, Passage, Tokens, Turn
 from assistant.web.health import figures
 from assistant.web.metrics import Metrics
@@ -32,6 +32,7 @@ from tests.browser.fake import Loaded, Script, house
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
 
+HASH = hash_password("oats ann tea")
 SECRET = "my allergy to walnuts"
 ROOT = Path(__file__).parents[1]
 
@@ -95,15 +96,11 @@ def test_a_turn_of_the_page_shows_in_the_figures_and_nothing_of_what_it_says(ser
         ("open", "", False, "127.0.0.1", 403),
     ],
 )
-def test_who_reads_the_figures(
-    token: str, shown: str, logins: bool, client: str, status: int, tmp_path: Path
-) -> None:
+def test_who_reads_the_figures(token: str, shown: str, logins: bool, client: str, status: int, tmp_path: Path) -> None:
     from starlette.applications import Starlette
     from starlette.testclient import TestClient
 
-    known = Logins(connect(f"sqlite:///{tmp_path / 'users.sqlite3'}"))
-    if logins:
-        known.add("ann", "oats ann tea")
+    known = Logins(connect(f"sqlite:///{tmp_path / 'users.sqlite3'}"), {"ann": HASH} if logins else {})
     app = Starlette(routes=[figures(Metrics(), WebSettings(metrics_token=token), known)])
     with TestClient(app, client=(client, 5000)) as asking:
         assert asking.get("/metrics", headers={"Authorization": shown} if shown else {}).status_code == status

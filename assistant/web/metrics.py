@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from threading import Event, Lock
-from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
@@ -15,7 +14,8 @@ from assistant.chat import Source
 from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM, Parts
 from assistant.settings import Settings
-from assistant.types import Choice, Choices, Completion, Messages, Options, Tokens, Turn, Wait
+from assistant.types import Choice, Choices, Completion, Messages, Options, Turn, Wait
+from assistant.web.clock import Clock
 
 _LOG = logging.getLogger(__name__)
 # Upper bounds in seconds: a source is there in a tenth of one, a whole turn takes seconds on a GPU and up to minutes.
@@ -46,7 +46,7 @@ class Metrics:
 
     def watch(self, user: str, turns: Iterator[Turn]) -> Iterator[Turn]:  # noqa: ARG002 - whose it is isn't told
         """The snapshots as they come, timed and counted."""
-        clock = _Clock()
+        clock = Clock()
         with self._running.track_inprogress():
             try:
                 for turn in turns:
@@ -88,7 +88,7 @@ class Metrics:
         with self._lock:
             self._prompts += prompts
 
-    def _note(self, clock: _Clock) -> None:
+    def _note(self, clock: Clock) -> None:
         self._turns.labels(clock.status).inc()
         if clock.status == "failed":
             self._errors.labels(clock.kind, clock.step).inc()
@@ -107,51 +107,6 @@ class Metrics:
 
     def _histogram(self, name: str, told: str) -> Histogram:
         return Histogram(f"sequitur_{name}", told, buckets=_SECONDS, registry=self.registry)
-
-
-class _Clock:
-    """When what of one turn came, in seconds since it began, and what it cost."""
-
-    def __init__(self) -> None:
-        self._begun = perf_counter()
-        self._before: Tokens | None = None
-        self.source: float | None = None
-        self.word: float | None = None
-        self.id = self.kind = self.step = ""
-        self.status = "stopped"
-        self.tokens = Tokens()
-
-    @property
-    def whole(self) -> float:
-        return perf_counter() - self._begun
-
-    def see(self, turn: Turn) -> None:
-        # the second of two that are compared goes on from the first one's snapshot
-        self._before = turn.tokens if self._before is None else self._before
-        self.id, self.tokens = turn.id, turn.tokens - self._before
-        if self.source is None and turn.passages:
-            self.source = self.whole
-        if self.word is None and turn.answer and turn.answer.text:
-            self.word = self.whole
-        if turn.status == "failed":
-            self.fail("SequiturError")
-        elif turn.status != "running":
-            self.status = turn.status
-        self.step = turn.step or self.step
-
-    def fail(self, kind: str) -> None:
-        self.status, self.kind = "failed", kind
-
-    def figures(self) -> dict[str, object]:
-        seconds = {"first_source": self.source, "first_word": self.word, "whole": self.whole}
-        return {
-            "turn": self.id,
-            "status": self.status,
-            **({"error": self.kind, "step": self.step} if self.status == "failed" else {}),
-            **{f"{name}_seconds": round(value, 3) for name, value in seconds.items() if value is not None},
-            "tokens_read": self.tokens.prompt,
-            "tokens_written": self.tokens.completion,
-        }
 
 
 class _Counting:

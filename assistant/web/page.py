@@ -17,6 +17,7 @@ from assistant.protocols import Embedder
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
 from assistant.types import Choices, new_id
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
@@ -36,6 +37,7 @@ from assistant.web.sources import Sources
 from assistant.web.switching import Switcher
 from assistant.web.tab import QUIET, Updates
 from assistant.web.tokens import TokenPanel
+from assistant.web.usage import UsagePanel
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
 
@@ -74,7 +76,7 @@ class Loading(Protocol):
 
 @dataclass(frozen=True)
 class House:
-    """What the page is built on. `may_switch` says who chooses the model that answers."""
+    """What the page is built on. `may_switch` says who chooses the model that answers, and sees what all use."""
 
     settings: Settings
     chat: Chat
@@ -87,6 +89,7 @@ class House:
     accounts: Accounts
     models: Models
     may_switch: Callable[[str], bool]
+    usage: Usage
     metrics: Metrics = field(default_factory=Metrics)
 
 
@@ -104,6 +107,7 @@ def build(house: House) -> gr.Blocks:
         ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
+        UsagePanel(view, house.usage, house.may_switch),
         AccountPanel(view, house.accounts),
     )
     page: gr.Blocks = gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))

@@ -28,8 +28,10 @@ from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
 from assistant.store.users import ME, Logins, kept_name
 from assistant.upkeep.accounts import Accounts
+from assistant.web.allowance import Allowance
 from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
 from assistant.web.downloads import downloads
@@ -79,15 +81,17 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     """
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
-    metrics = Metrics()
+    metrics, usage = Metrics(), Usage(engine)
     metrics.shows(lambda: loader.ready)
-    chat = Chat(conversations, ptkb, metrics.source(loader, settings), (metrics.watch,))
+    chat = Chat(
+        conversations, ptkb, metrics.source(loader, settings), (metrics.watch, Allowance(usage, settings.limits).watch)
+    )
     choices = ChoicesOf(conversations, settings)
     documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
     logins = Logins(engine, settings.web.logins)
     stores = House(
         settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine),
-        Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins), metrics,
+        Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins), usage, metrics,
     )  # fmt: skip
     return stores, logins
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 
 from assistant.chat import Chat, Watch
+from assistant.commands.ending import end_with
 from assistant.commands.serve import until_told
 from assistant.errors import LibraryError, ModelError, UtteranceError
 from assistant.llm.load import load
@@ -23,6 +24,7 @@ from assistant.steps import recall
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
 from assistant.store.users import Logins
 from assistant.text.sentences import clean
 from assistant.types import (
@@ -48,6 +50,7 @@ from assistant.types import (
     Wait,
 )
 from assistant.upkeep.accounts import Accounts
+from assistant.web.allowance import Allowance
 from assistant.web.library import Document
 from assistant.web.metrics import Metrics
 from assistant.web.page import House
@@ -483,13 +486,14 @@ def house(
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     loading.models = models = Models(settings, script.load)
     models.take_up(models.known.named(), Named("scripted"))
-    metrics = Metrics()
-    chat = ScriptedChat(conversations, ptkb, loading, script, models, (metrics.watch,))
+    metrics, usage = Metrics(), Usage(engine)
+    watches = (metrics.watch, Allowance(usage, settings.limits).watch)
+    chat = ScriptedChat(conversations, ptkb, loading, script, models, watches)
     logins, runs, tokens = Logins(engine), Runs(), AccessTokens(engine)
     accounts = Accounts(settings, engine, conversations)
     may = choosing(settings.web, logins)
     kept = (settings, chat, conversations, ptkb, Shelf(folder / "shelf"), loading, runs, tokens)
-    return House(*kept, accounts, models, may, metrics), logins
+    return House(*kept, accounts, models, may, usage, metrics), logins
 
 
 def main() -> None:
@@ -508,4 +512,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)
