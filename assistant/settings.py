@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
@@ -165,6 +166,33 @@ class TopKByLoop(Section):
     itrg_refresh: int = Field(5, ge=1, le=20, description="and of this one")
 
 
+class OpenSearchSettings(Section):
+    """An OpenSearch that libraries are searched in, instead of by this process."""
+
+    address: str = Field(
+        "", description="where it is, such as https://search.example:9200; empty = libraries stay here"
+    )
+    user: str = Field("", description="whom it knows this program as; empty = it asks nobody")
+    password: SecretStr = Field(SecretStr(""), description="and that user's password; never told or logged")
+    ca: str = Field("", description="a file with the certificate of its authority, where the system doesn't know it")
+    prefix: str = Field(
+        "sequitur",
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$",
+        description="what the names of its indexes begin with; programs with data of their own take another",
+    )
+    seconds: float = Field(10.0, gt=0, description="longest wait for one of its answers")
+
+    @field_validator("address")
+    @classmethod
+    def _is_one(cls, address: str) -> str:
+        parts = urlsplit(address)
+        if address and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.username):
+            raise ValueError(
+                "it has to be http:// or https:// and a host; user and password have settings of their own"
+            )
+        return address.rstrip("/")
+
+
 class RetrieveSettings(Section):
     """How passages are searched, and the fusion of rankings."""
 
@@ -181,6 +209,7 @@ class RetrieveSettings(Section):
     k1: float = Field(0.9, gt=0, description="BM25 term saturation")
     b: float = Field(0.4, ge=0, le=1, description="BM25 length normalisation")
     rrf_k: int = Field(60, ge=1, description="the constant of reciprocal rank fusion")
+    opensearch: OpenSearchSettings = OpenSearchSettings()
 
     def top_k_for(self, loop: str) -> int:
         """How many passages this loop shows to the model."""

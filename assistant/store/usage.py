@@ -82,10 +82,7 @@ class Usage:
         )
         with self._engine.connect() as connection:
             rows = connection.execute(asked).all()
-        used = [
-            Used(user, int(turns), int(read), int(written), float(seconds), last)
-            for user, turns, read, written, seconds, last in rows
-        ]
+        used = [Used(row[0], int(row[1]), int(row[2]), int(row[3]), float(row[4]), row[5]) for row in rows]
         return sorted(used, key=lambda one: (-one.turns, one.user))
 
     def remove(self, user: str) -> None:
