@@ -369,9 +369,9 @@ class WebSettings(Section):
 class LimitSettings(Section):
     """How much each person may ask and keep; 0 = as much as they like."""
 
-    turns_a_day: int = Field(0, ge=0, description="messages that a person may have answered a day (UTC)")
-    documents: int = Field(0, ge=0, description="documents that a person may keep")
-    documents_mb: int = Field(0, ge=0, description="megabytes that they may have together")
+    max_daily_turns: int = Field(0, ge=0, description="messages that a person may have answered a day (UTC)")
+    max_documents: int = Field(0, ge=0, description="documents that a person may keep")
+    max_documents_mb: int = Field(0, ge=0, description="megabytes that they may have together")
 
 
 class Settings(BaseSettings):

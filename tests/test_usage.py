@@ -63,7 +63,7 @@ def test_of_old_days_only_those_asked_for_count(engine: Engine, monkeypatch: pyt
 
 
 def test_a_message_too_many_is_refused_before_anything_is_done(engine: Engine) -> None:
-    allowance = Allowance(Usage(engine), LimitSettings(turns_a_day=2))
+    allowance = Allowance(Usage(engine), LimitSettings(max_daily_turns=2))
     for _ in range(2):
         assert len(list(allowance.watch("ann", turns()))) == 2
     with pytest.raises(LimitError, match=r"2 messages answered today.*ask again tomorrow"):
@@ -78,7 +78,7 @@ def test_a_message_that_cannot_be_answered_counts_as_none(engine: Engine) -> Non
         yield Turn("")
 
     with pytest.raises(UtteranceError):
-        next(Allowance(Usage(engine), LimitSettings(turns_a_day=1)).watch("ann", refused()))
+        next(Allowance(Usage(engine), LimitSettings(max_daily_turns=1)).watch("ann", refused()))
     assert Usage(engine).of_all(1) == []
 
 
@@ -115,25 +115,25 @@ class TestDocuments:
 
     def test_too_many(self, files: list[Path]) -> None:
         kept = [Document("1", "old.txt", 1)]
-        check_room(kept, files, LimitSettings(documents=3))
+        check_room(kept, files, LimitSettings(max_documents=3))
         with pytest.raises(LimitError, match="keep 2 documents, and with these there would be 3; remove some"):
-            check_room(kept, files, LimitSettings(documents=2))
+            check_room(kept, files, LimitSettings(max_documents=2))
 
     def test_one_of_the_same_name_takes_the_others_place(self, files: list[Path]) -> None:
         kept = [Document("1", "a.txt", 1, files[0]), Document("2", "b.txt", 1, files[1])]
-        check_room(kept, files, LimitSettings(documents=2, documents_mb=2))
+        check_room(kept, files, LimitSettings(max_documents=2, max_documents_mb=2))
 
     def test_too_large(self, files: list[Path], tmp_path: Path) -> None:
         old = tmp_path / "old.bin"
         old.write_bytes(b"x" * 750_000)
         with pytest.raises(LimitError, match=r"2 MB together.*2\.1 MB"):
-            check_room([Document("1", "old.txt", 1, old)], files, LimitSettings(documents_mb=2))
+            check_room([Document("1", "old.txt", 1, old)], files, LimitSettings(max_documents_mb=2))
 
     @pytest.mark.lucene
     def test_the_page_keeps_to_it(self, tmp_path: Path, files: list[Path]) -> None:
         from threading import Event
 
-        documents = OwnDocuments(Settings(data_dir=tmp_path, limits=LimitSettings(documents=1)))
+        documents = OwnDocuments(Settings(data_dir=tmp_path, limits=LimitSettings(max_documents=1)))
         with pytest.raises(LimitError):
             documents.add("ann", files, lambda done, total: None, Event())
         assert documents.list("ann") == []

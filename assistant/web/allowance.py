@@ -37,9 +37,9 @@ class Allowance:
                 self._end(user, clock)
 
     def _begun(self, user: str) -> bool:
-        if not self._usage.begin(user, self._limits.turns_a_day):
+        if not self._usage.begin(user, self._limits.max_daily_turns):
             raise LimitError(
-                f"You have had {self._limits.turns_a_day:,} messages answered today, which is as many as may be; "
+                f"You have had {self._limits.max_daily_turns:,} messages answered today, which is as many as may be; "
                 "ask again tomorrow (UTC), or ask whoever runs this page for more."
             )
         return True

@@ -199,14 +199,14 @@ def check_room(kept: Sequence[Document], files: Sequence[Path], limits: LimitSet
     new = {file.name: file for file in files}
     staying = [one for one in kept if one.name not in new]
     count, size = len(staying) + len(new), sum(map(_size, [*(one.original for one in staying), *new.values()]))
-    if limits.documents and count > limits.documents:
+    if limits.max_documents and count > limits.max_documents:
         raise LimitError(
-            f"You may keep {limits.documents:,} documents, and with these there would be {count:,}; "
+            f"You may keep {limits.max_documents:,} documents, and with these there would be {count:,}; "
             "remove some, or add fewer."
         )
-    if limits.documents_mb and size > limits.documents_mb * MEGABYTE:
+    if limits.max_documents_mb and size > limits.max_documents_mb * MEGABYTE:
         raise LimitError(
-            f"Your documents may have {limits.documents_mb:,} MB together, and with these they would have "
+            f"Your documents may have {limits.max_documents_mb:,} MB together, and with these they would have "
             f"{size / MEGABYTE:,.1f} MB; remove some, or add smaller ones."
         )
 
