@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -486,6 +486,15 @@ def _told(key: str, error: ErrorDetails) -> str:
     if key in RENAMED:
         return f"Setting '{key}' is now called '{RENAMED[key]}'; rename it in your settings file or environment."
     return f"Setting '{key}' is not a setting; docs/settings.md lists them all."
+
+
+def secret_settings(section: type[BaseModel] = Settings) -> Iterator[tuple[str, ...]]:
+    """The names of all settings that nobody is to see, each as the keys that lead to it."""
+    for name, field in section.model_fields.items():
+        if field.annotation is SecretStr:
+            yield (name,)
+        elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from ((name, *rest) for rest in secret_settings(field.annotation))
 
 
 def default_file() -> Path | None:
