@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from threading import Event
@@ -26,6 +26,9 @@ _LOG = logging.getLogger(__name__)
 PAUSE = 0.1  # seconds between looks at whether what a message waits for is there
 PATIENCE = 30.0  # seconds that a message waits for documents that are being added
 BROKEN = "Something went wrong inside Sequitur; the log has the details. Nothing you wrote is lost: try again."
+
+# Stands around the snapshots of a user's turn: to count or time it, or to refuse it before the first of them.
+Watch = Callable[[str, Iterator[Turn]], Iterator[Turn]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,9 @@ class Chat:
     `arrivals` has the documents that are being added; a message waits `PATIENCE` seconds for those of its user.
     """
 
-    def __init__(self, conversations: Conversations, ptkb: Ptkb, source: Source) -> None:
-        self._conversations, self._ptkb, self._source = conversations, ptkb, source
+    def __init__(self, conversations: Conversations, ptkb: Ptkb, source: Source, watches: Sequence[Watch] = ()) -> None:
+        """`watches` stand around every turn, the last of them outermost."""
+        self._conversations, self._ptkb, self._source, self._watches = conversations, ptkb, source, watches
         self.arrivals = Arrivals()
 
     def ask(self, user: str, conversation: str, utterance: str, choices: Choices, stop: Event) -> Iterator[Turn]:
@@ -93,7 +97,7 @@ class Chat:
         Raises:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
-        return self._once_ready(user, self._knowing(user, Turn(utterance, tuple(history), choices=choices)), stop)
+        return self._watched(user, self._knowing(user, Turn(utterance, tuple(history), choices=choices)), stop)
 
     def again(
         self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event, model: str = ""
@@ -162,7 +166,7 @@ class Chat:
     def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
         saved_at = None
         try:
-            for turn in self._once_ready(place.user, turn, stop):
+            for turn in self._watched(place.user, turn, stop):
                 if turn.step != saved_at:
                     self._save(place, turn)
                     saved_at = turn.step
@@ -182,6 +186,12 @@ class Chat:
             turn = replace(turn, status="failed", step="", wait=None, error=BROKEN)
             self._save(place, turn)
             yield turn
+
+    def _watched(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
+        turns = self._once_ready(user, turn, stop)
+        for watch in self._watches:
+            turns = watch(user, turns)
+        return turns
 
     def _once_ready(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
         """The turn as it grows, once there is something to answer it with; facts told meanwhile are known to it."""

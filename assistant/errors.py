@@ -45,6 +45,14 @@ class BusyError(StoreError):
     """An answer that can't begin while others are being written."""
 
 
+class EndingError(SequiturError):
+    """An answer that can't begin, since the program is ending."""
+
+
+class LimitError(SequiturError):
+    """More than a person may ask or keep by the settings."""
+
+
 class UtteranceError(SequiturError):
     """A message that can't be answered as it stands (empty, too long)."""
 

@@ -37,6 +37,7 @@ from ptkb.extract import offers
 from ptkb.fields import fields_of
 
 if TYPE_CHECKING:
+    from assistant.library.remote import RemoteShelves
     from assistant.library.vectors import DenseShelves
     from assistant.llm.embedder import SentenceEmbedder
     from assistant.llm.known import KnownModel
@@ -80,6 +81,7 @@ class Loader:
         self._support: SupportJudgeOf | None = None
         self._suitability: SuitabilityJudge | None = None
         self._dense: DenseShelves | None = None
+        self._remote: dict[bool, RemoteShelves] = {}  # by whether they are searched by meaning
 
     @property
     def ready(self) -> bool:
@@ -172,7 +174,7 @@ class Loader:
     def _parts(self, user: str, choices: Choices, llm: LLM) -> Parts:
         if self._embedder is None:
             raise ModelError(LOADING)
-        retriever = self._retriever(user, choices, PATIENCE)
+        retriever = self.retriever(user, choices, PATIENCE)
         judges = self._estimator, self._support, self._suitability
         return Parts(self.settings, llm, self._embedder, retriever, *judges)
 
@@ -181,7 +183,7 @@ class Loader:
         if not self.ready:
             return ""
         try:
-            self._retriever(user, choices, GLANCE)
+            self.retriever(user, choices, GLANCE)
         except SequiturError as error:
             return str(error)
         return ""
@@ -196,7 +198,10 @@ class Loader:
             llm = self._begun() if runs_apart(self._starting.llm) else None
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
-            if retrievers.named(self.settings.retrieve.retriever).ENCODES:
+            encodes = retrievers.named(self.settings.retrieve.retriever).ENCODES
+            if self.settings.retrieve.opensearch.address:
+                self._stage("OpenSearch", lambda progress: self._bring_library(encodes, progress))
+            elif encodes:
                 self._stage("Search by meaning", self._encode_library)
             if self.settings.relevance.estimator != "none":
                 self._estimator = self._stage("Relevance estimator", self._load_estimator)
@@ -263,6 +268,11 @@ class Loader:
 
         self._dense_shelves().make(shelf_names(self.settings.library, "me", self.settings), progress)
 
+    def _bring_library(self, encodes: bool, progress: Progress) -> None:
+        from assistant.library.shelves import shelf_names  # noqa: PLC0415
+
+        self._remote_shelves(encodes).make(shelf_names(self.settings.library, "me", self.settings), progress)
+
     def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
         return load_estimator(self.settings, progress, self._embedder)
 
@@ -273,11 +283,17 @@ class Loader:
         if self._embedder:
             self._suitability = suitability(self._embedder)
 
-    def _retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
+    def retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
+        """What searches the library that was chosen and the user's own documents.
+
+        Raises:
+            SequiturError: there is no such library, or it can't be searched within so many seconds.
+        """
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415 - starts the JVM
         from assistant.retrieve.own import Own  # noqa: PLC0415
 
-        shelves = _Shelves(self.settings, choices.library, user, self._dense_shelves, patience)
+        remote = self._remote_shelves if self.settings.retrieve.opensearch.address else None
+        shelves = _Shelves(self.settings, choices.library, user, self._dense_shelves, remote, patience)
         retriever, own = retrievers.named(choices.retriever).opened(shelves), own_library(user)
         mine = own in shelf_names(choices.library, user, self.settings)
         return Own(retriever, open_library(own, self.settings)) if mine else retriever
@@ -288,6 +304,15 @@ class Loader:
         with self._lock:
             self._dense = self._dense or DenseShelves(self.settings, self._load_encoder)
             return self._dense
+
+    def _remote_shelves(self, encodes: bool) -> RemoteShelves:
+        from assistant.library.remote import RemoteShelves  # noqa: PLC0415
+
+        with self._lock:
+            if encodes not in self._remote:
+                encoder = self._load_encoder if encodes else None
+                self._remote[encodes] = RemoteShelves(self.settings, encoder)
+            return self._remote[encodes]
 
     def _load_encoder(self, progress: Progress) -> Encoder:
         """The embedder serves where the settings name no other encoder."""
@@ -307,25 +332,32 @@ class Loader:
 
 @dataclass(frozen=True, slots=True)
 class _Shelves:
-    """The indexes of a library and of a user's own documents, searched together."""
+    """The indexes of a library and of a user's own documents, searched together: here, or in OpenSearch if `remote`."""
 
     settings: Settings
     library: str
     user: str
     dense: Callable[[], DenseShelves]
+    remote: Callable[[bool], RemoteShelves] | None
     patience: float
 
     def words(self) -> Retriever:
-        """See `retrievers.Indexes`."""
+        """See `retrievers.Indexes`; what is not in OpenSearch yet is waited for as long as the patience lasts."""
         from assistant.library.shelves import open_shelves  # noqa: PLC0415 - starts the JVM
 
+        if self.remote:
+            return self.remote(False).open(self._names(), self.patience)
         return open_shelves(self.library, self.user, self.settings)
 
     def meaning(self) -> Retriever:
         """See `retrievers.Indexes`; what is missing is waited for as long as the patience lasts."""
+        shelves = self.remote(True) if self.remote else self.dense()
+        return shelves.open(self._names(), self.patience)
+
+    def _names(self) -> list[str]:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
-        return self.dense().open(shelf_names(self.library, self.user, self.settings), self.patience)
+        return shelf_names(self.library, self.user, self.settings)
 
 
 def load_embedder(settings: Settings, progress: Progress) -> SentenceEmbedder:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
@@ -165,6 +166,33 @@ class TopKByLoop(Section):
     itrg_refresh: int = Field(5, ge=1, le=20, description="and of this one")
 
 
+class OpenSearchSettings(Section):
+    """An OpenSearch that libraries are searched in, instead of by this process."""
+
+    address: str = Field(
+        "", description="where it is, such as https://search.example:9200; empty = libraries stay here"
+    )
+    user: str = Field("", description="whom it knows this program as; empty = it asks nobody")
+    password: SecretStr = Field(SecretStr(""), description="and that user's password; never told or logged")
+    ca: str = Field("", description="a file with the certificate of its authority, where the system doesn't know it")
+    prefix: str = Field(
+        "sequitur",
+        pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$",
+        description="what the names of its indexes begin with; programs with data of their own take another",
+    )
+    seconds: float = Field(10.0, gt=0, description="longest wait for one of its answers")
+
+    @field_validator("address")
+    @classmethod
+    def _is_one(cls, address: str) -> str:
+        parts = urlsplit(address)
+        if address and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.username):
+            raise ValueError(
+                "it has to be http:// or https:// and a host; user and password have settings of their own"
+            )
+        return address.rstrip("/")
+
+
 class RetrieveSettings(Section):
     """How passages are searched, and the fusion of rankings."""
 
@@ -181,6 +209,7 @@ class RetrieveSettings(Section):
     k1: float = Field(0.9, gt=0, description="BM25 term saturation")
     b: float = Field(0.4, ge=0, le=1, description="BM25 length normalisation")
     rrf_k: int = Field(60, ge=1, description="the constant of reciprocal rank fusion")
+    opensearch: OpenSearchSettings = OpenSearchSettings()
 
     def top_k_for(self, loop: str) -> int:
         """How many passages this loop shows to the model."""
@@ -321,12 +350,28 @@ class WebSettings(Section):
         (), description="who may choose the model that answers, where people log in; others see which one does"
     )
     max_upload_mb: int = Field(20, ge=1, description="largest document accepted")
+    metrics_token: SecretStr = Field(
+        SecretStr(""),
+        description="what Prometheus shows as its bearer token to read /metrics; without one only this computer may, "
+        "and only where nobody logs in",
+    )
+    grace_seconds: float = Field(
+        30.0, ge=0, description="how long answers that are being written may go on once the program is told to end"
+    )
 
     @field_validator("host")
     @classmethod
     def _bare(cls, host: str) -> str:
         """An IPv6 address as sockets want it, without the brackets of a URL."""
         return host.strip("[]")
+
+
+class LimitSettings(Section):
+    """How much each person may ask and keep; 0 = as much as they like."""
+
+    max_daily_turns: int = Field(0, ge=0, description="messages that a person may have answered a day (UTC)")
+    max_documents: int = Field(0, ge=0, description="documents that a person may keep")
+    max_documents_mb: int = Field(0, ge=0, description="megabytes that they may have together")
 
 
 class Settings(BaseSettings):
@@ -342,6 +387,9 @@ class Settings(BaseSettings):
     database: str = Field("", description="a SQLAlchemy URL; empty = SQLite in data_dir")
     library: str = Field("starter", description="the library to answer from")
     hub: bool = Field(True, description="whether the Hugging Face hub may be asked for models")
+    log: Literal["text", "json"] = Field(
+        "text", description="how the page's log is written: for people, or a JSON object a line for programs"
+    )
     llm: LLMSettings = LLMSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     facts: FactSettings = FactSettings()
@@ -349,6 +397,7 @@ class Settings(BaseSettings):
     relevance: RelevanceSettings = RelevanceSettings()
     turn: TurnSettings = TurnSettings()
     web: WebSettings = WebSettings()
+    limits: LimitSettings = LimitSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -437,6 +486,15 @@ def _told(key: str, error: ErrorDetails) -> str:
     if key in RENAMED:
         return f"Setting '{key}' is now called '{RENAMED[key]}'; rename it in your settings file or environment."
     return f"Setting '{key}' is not a setting; docs/settings.md lists them all."
+
+
+def secret_settings(section: type[BaseModel] = Settings) -> Iterator[tuple[str, ...]]:
+    """The names of all settings that nobody is to see, each as the keys that lead to it."""
+    for name, field in section.model_fields.items():
+        if field.annotation is SecretStr:
+            yield (name,)
+        elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from ((name, *rest) for rest in secret_settings(field.annotation))
 
 
 def default_file() -> Path | None:

@@ -9,6 +9,7 @@ from benchmarks.llm import llm
 from benchmarks.memory import memory
 from benchmarks.relevance import relevance
 from benchmarks.retrieval import retrieval
+from benchmarks.scale import scale
 from benchmarks.strategies import strategies
 from benchmarks.turn import turn
 
@@ -20,5 +21,5 @@ def _group() -> None:
     """Measure speed and memory."""
 
 
-for command in (retrieval, strategies, turn, llm, gpu, relevance, memory):
+for command in (retrieval, strategies, turn, llm, gpu, relevance, memory, scale):
     app.command()(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, dataclass, replace
 from pathlib import Path
@@ -15,14 +15,15 @@ from assistant.errors import LibraryError, SequiturError
 from assistant.flow.stage import step_named
 from assistant.library.writer import writing
 from assistant.parts import Loader
-from assistant.protocols import Parts, Retriever
+from assistant.protocols import Parts, Retriever, silent
 from assistant.registry import variants
 from assistant.retrieve import retrievers
 from assistant.retrieve.bm25 import Bm25
-from assistant.settings import Settings
+from assistant.settings import OpenSearchSettings, RetrieveSettings, Settings
 from assistant.types import Choices, Digest, Passage, Turn
 from assistant.web.library import Documents, OwnDocuments
 from tests.browser.fake import Loaded, Shelf
+from tests.opensearch import StandIn
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordEmbedder, WordJudge
 
 PASSAGES = [
@@ -47,18 +48,58 @@ class Kitchen:
         return FixedRetriever(PASSAGES)
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """The same passages in a stand-in for OpenSearch."""
+
+    settings: Settings
+
+    def words(self) -> Retriever:
+        from assistant.retrieve.opensearch import Words
+
+        return Words(*self._brought(None))
+
+    def meaning(self) -> Retriever:
+        from assistant.retrieve.opensearch import Meaning
+
+        return Meaning(*self._brought(WORDS), WORDS)
+
+    def _brought(self, encoder: WordEmbedder | None):
+        from assistant.retrieve.opensearch import Cluster
+
+        cluster = Cluster(self.settings.retrieve)
+        index = cluster.index("kitchen", encoder)
+        index.bring(PASSAGES, len(PASSAGES), "all", silent)
+        return cluster, [index]
+
+
 @pytest.fixture(
     scope="module",
-    params=["fixed", *(pytest.param(name, marks=pytest.mark.lucene) for name in variants.names("retrievers"))],
+    params=[
+        "fixed",
+        *(pytest.param(name, marks=pytest.mark.lucene) for name in variants.names("retrievers")),
+        *(f"{name} in OpenSearch" for name in variants.names("retrievers")),
+    ],
 )
-def retriever(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Retriever:
-    if request.param == "fixed":
+def retriever(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+    name, _, elsewhere = request.param.partition(" ")
+    if elsewhere:
+        pytest.importorskip("opensearchpy", reason="needs the extra: pip install -r requirements-opensearch.txt")
+        with StandIn() as there:
+            retrieve = RetrieveSettings(opensearch=OpenSearchSettings(address=there.address))
+            yield retrievers.named(name).opened(Elsewhere(Settings(retrieve=retrieve)))
+    else:
+        yield _here(name, tmp_path_factory)
+
+
+def _here(name: str, tmp_path_factory: pytest.TempPathFactory) -> Retriever:
+    if name == "fixed":
         return FixedRetriever(PASSAGES)
     folder = tmp_path_factory.mktemp("index")
     with writing(folder) as writer:
         writer.add("kitchen", PASSAGES)
         writer.commit({})
-    return retrievers.named(request.param).opened(Kitchen(folder, Settings(data_dir=folder)))
+    return retrievers.named(name).opened(Kitchen(folder, Settings(data_dir=folder)))
 
 
 class TestRetriever:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
-import ipaddress
 import json
 import math
 import time
@@ -46,6 +44,7 @@ from tests.servers import (
     misbehaving,
     ollama,
     plain,
+    self_signed,
     streamed,
     vllm,
 )
@@ -602,25 +601,6 @@ class TestWrong:
         engine.close()
         with pytest.raises(ModelError, match="was unloaded"):
             engine.count(ask("Hi"))
-
-
-def self_signed(folder: Path) -> tuple[Path, Path]:
-    """A certificate that nobody trusts, and its key."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(x509.OID_COMMON_NAME, "nobody")])
-    now = datetime.datetime.now(datetime.UTC)
-    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(1).not_valid_before(now).not_valid_after(now + datetime.timedelta(days=1))
-    made = builder.add_extension(address, critical=False).sign(key, hashes.SHA256())
-    pem, private = folder / "certificate.pem", folder / "key.pem"
-    pem.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    plain_key = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    private.write_bytes(key.private_bytes(serialization.Encoding.PEM, *plain_key))
-    return pem, private
 
 
 # --- how it is chosen and found ---------------------------------------------------------------------------------------

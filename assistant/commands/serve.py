@@ -5,16 +5,20 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of, talk, watch
 from assistant.commands.ending import MENDABLE, at_end
+from assistant.commands.logs import write_logs
 from assistant.errors import SequiturError
 from assistant.llm.known import KnownModels
 from assistant.parts import Loader
 from assistant.settings import Settings
+
+if TYPE_CHECKING:
+    from assistant.web.server import Server
 
 LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
 
@@ -53,6 +57,7 @@ def _with_web(settings: Settings, asked: dict[str, object]) -> Settings:
 def _serve(settings: Settings) -> None:
     from assistant.web.server import furnish, serve  # noqa: PLC0415 - gradio takes seconds to import
 
+    write_logs(settings.log)
     loader = Loader(settings, KnownModels(settings).at_start())
     at_end(loader.close)
     house, logins = furnish(settings, loader)
@@ -60,9 +65,21 @@ def _serve(settings: Settings) -> None:
     talk.print(f"Sequitur is at [bold]{server.url}[/bold] (Ctrl-C ends it).")
     loader.start()
     threading.Thread(target=_tell, args=(loader,), daemon=True).start()
+    until_told(server)
+
+
+def until_told(server: Server) -> None:
+    """Serve until the process is told to end. SIGTERM lets the answers being written end first; a second one doesn't.
+
+    Ctrl-C stops them at once; what there is of them is kept.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         server.wait()
+    except SystemExit:
+        talk.print("Sequitur ends as soon as the answers being written are done.")
+        server.drain()
+        raise
     finally:
         server.close()
 

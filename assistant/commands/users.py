@@ -12,6 +12,7 @@ from assistant.commands.common import DataDir, SettingsFile, out, settings_of, t
 from assistant.errors import SettingsError
 from assistant.store.database import connect
 from assistant.store.tokens import AccessToken, AccessTokens
+from assistant.store.usage import Usage
 from assistant.store.users import ME, Logins, checked_name, checked_password, hash_password, kept_name
 from assistant.upkeep.accounts import Account, Accounts
 
@@ -79,6 +80,20 @@ def token(
             raise SettingsError(f"The page serves no user '{name}'; `users list` shows who there is.")
         typer.echo(tokens.make(name, label))
         talk.print("Keep it: it can't be shown again.")
+
+
+@app.command()
+def usage(
+    days: Annotated[int, typer.Option(min=1, help="Of how many days, today among them (UTC).")] = 30,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show how much each user of the page has used: turns, tokens and seconds; nothing of what was said."""
+    table = Table("user", "turns", "tokens read", "written", "seconds", "last", box=None)
+    for one in Usage(connect(settings_of(settings, data_dir).database_url)).of_all(days):
+        figures = (f"{one.turns:,}", f"{one.read:,}", f"{one.written:,}", f"{one.seconds:,.0f}", one.last)
+        table.add_row(Text(one.user), *figures)
+    out.print(table)
 
 
 @app.command("hash")

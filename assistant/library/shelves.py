@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from assistant.errors import LibraryError
 from assistant.retrieve.bm25 import Bm25, no_index_in
+from assistant.retrieve.opensearch import Cluster
 from assistant.settings import Settings
 
 OWN = "user-"
@@ -121,6 +122,8 @@ def remove_own(user: str, settings: Settings) -> None:
 
 
 def _delete(folder: Path, settings: Settings) -> None:
+    if settings.retrieve.opensearch.address:
+        Cluster(settings.retrieve).forget(folder.name)
     try:
         for vectors in settings.data_dir.glob(f"dense/*/{folder.name}"):
             shutil.rmtree(vectors)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock, Thread
-from time import monotonic
+from threading import Lock
 
-from assistant.errors import DamagedIndexError, LibraryError, SequiturError
+from assistant.errors import DamagedIndexError, LibraryError
+from assistant.library.making import MadeShelves
 from assistant.library.shelves import FOREVER, locked, open_library
 from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import Bm25
@@ -59,15 +59,20 @@ class Together:
         return sorted(found, key=lambda passage: -passage.score)[: max(k, 0)]
 
 
-class DenseShelves:
+class DenseShelves(MadeShelves):
     """Dense retrieval over libraries by their names. Encoding takes minutes: no search does it in silence."""
+
+    WAITING = (
+        "The library is being encoded for search by meaning{far}; "
+        "ask again when that is done, or choose search by words (bm25) meanwhile."
+    )
 
     def __init__(self, settings: Settings, load_encoder: Callable[[Progress], Embedder]) -> None:
         """`load_encoder` is called once, when the first library is encoded or opened."""
+        super().__init__()
         self._settings, self._load = settings, load_encoder
         self._encoder: Embedder | None = None
-        self._lock, self._making = Lock(), Lock()
-        self._running: _Making | None = None
+        self._making = Lock()
 
     def make(self, names: Sequence[str], progress: Progress) -> None:
         """Make or update the indexes of these libraries; what was encoded before an interruption is kept.
@@ -80,25 +85,7 @@ class DenseShelves:
             for name in names:
                 dense_retriever(name, open_library(name, self._settings), self._settings, self._encoder, progress)
 
-    def open(self, names: Sequence[str], patience: float) -> Retriever:
-        """The libraries searched as one; what is missing is begun, and waited for so many seconds.
-
-        Raises:
-            LibraryError: an index can't be made, or is still being made; the message says how far it is.
-        """
-        end, far = monotonic() + patience, ""
-        while (opened := self._opened(names)) is None:
-            if monotonic() >= end:
-                raise LibraryError(_waiting(far))
-            making = self._begin(names)
-            making.thread.join(max(end - monotonic(), 0))
-            if making.names == tuple(names):  # what others' libraries do is not for these to tell
-                far = making.far
-                if making.error:
-                    raise LibraryError(making.error)
-        return opened
-
-    def _opened(self, names: Sequence[str]) -> Retriever | None:
+    def opened(self, names: Sequence[str]) -> Retriever | None:
         """The libraries, if all can be searched as they are now."""
         encoder = self._encoder
         libraries = {name: open_library(name, self._settings) for name in names}
@@ -111,44 +98,6 @@ class DenseShelves:
                 [Dense(_folder(name, self._settings, encoder), encoder, one.get) for name, one in libraries.items()]
             )
         return None
-
-    def _begin(self, names: Sequence[str]) -> _Making:
-        """Make the indexes in the background, unless something is being made already."""
-        with self._lock:
-            if self._running is None or not self._running.thread.is_alive():
-                self._running = _Making(tuple(names), self.make)
-            return self._running
-
-
-class _Making:
-    """Indexes that are being made in a thread of their own: how `far` it is, and the `error` that ended it, if any."""
-
-    def __init__(self, names: tuple[str, ...], make: Callable[[Sequence[str], Progress], None]) -> None:
-        self.names = names
-        self.far = self.error = ""
-        self._make = make
-        self.thread = Thread(target=self._run, name="dense index", daemon=True)
-        self.thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._make(self.names, self._tell)
-        except SequiturError as error:
-            self.error = str(error)
-        except Exception as error:  # noqa: BLE001 - a person is told when they ask
-            _LOG.exception("encoding %s failed", ", ".join(self.names))
-            self.error = f"The library could not be encoded ({error}); the log has the details."
-
-    def _tell(self, done: int, total: int) -> None:
-        self.far = f" ({done / total:.0%})" if total else ""
-
-
-def _waiting(far: str) -> str:
-    """How far the making is, for a person."""
-    return (
-        f"The library is being encoded for search by meaning{far}; "
-        "ask again when that is done, or choose search by words (bm25) meanwhile."
-    )
 
 
 def _folder(name: str, settings: Settings, embedder: Embedder) -> Path:

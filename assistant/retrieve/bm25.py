@@ -203,6 +203,14 @@ def raw(passage: Passage) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
+def passage_of(record: Mapping[str, Any], score: float = 0.0) -> Passage:
+    """The passage that `raw` wrote, once its JSON is read."""
+    title, contents = record["title"], record["contents"]
+    body = contents[len(title) + 1 :] if title else contents
+    page = record.get("page", 0)
+    return Passage(id=record["id"], title=title, text=body, score=score, source=record["source"], page=page)
+
+
 @contextmanager
 def reading(where: Path | str) -> Iterator[None]:
     """Turn what Java raises while reading an index into a sentence for a person."""
@@ -304,7 +312,4 @@ def _java_path(folder: Path) -> Any:
 
 def _passage(text: str | None, score: float = 0.0) -> Passage:
     record, _ = _decode(text or "")
-    title, contents = record["title"], record["contents"]
-    body = contents[len(title) + 1 :] if title else contents
-    page = record.get("page", 0)
-    return Passage(id=record["id"], title=title, text=body, score=score, source=record["source"], page=page)
+    return passage_of(record, score)

@@ -12,6 +12,7 @@ from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import shrink
 from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
 from assistant.store.users import Logins, kept_name
 from ptkb.store import Ptkb
 
@@ -44,7 +45,7 @@ class Accounts:
         self._settings, self._engine = settings, engine
         self._logins = Logins(engine, settings.web.logins)
         self._conversations = conversations or Conversations(engine)
-        self._ptkb, self._tokens = Ptkb(engine), AccessTokens(engine)
+        self._ptkb, self._tokens, self._usage = Ptkb(engine), AccessTokens(engine), Usage(engine)
 
     def of(self, user: str) -> Account:
         """What this user has."""
@@ -76,6 +77,7 @@ class Accounts:
         remove_own(user, self._settings)
         self._ptkb.remove_all(user)
         self._conversations.remove_all(user)
+        self._usage.remove(user)
         try:
             shrink(self._engine)
         except StoreError as error:

@@ -12,10 +12,12 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import reduce
 from io import BytesIO
+from operator import getitem
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
-from typing import IO
+from typing import IO, Any, cast
 
 import tomlkit
 
@@ -23,7 +25,7 @@ from assistant.errors import BackupError
 from assistant.library.shelves import is_library, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.llm.known import FILE as MODELS_FILE
-from assistant.settings import Settings
+from assistant.settings import Settings, secret_settings
 from assistant.store import database
 from assistant.types import now
 from assistant.upkeep.archive import DATABASE, LIBRARIES, MODELS, SETTINGS, ArchiveWriter, Manifest, is_kept
@@ -149,8 +151,9 @@ def _add_settings(writer: ArchiveWriter, file: Path | None, keys: bool) -> None:
     text = _read(file).decode()
     if not keys:
         document = tomlkit.parse(text)
-        with suppress(KeyError):
-            del document["llm"]["api_key"]  # type: ignore[union-attr]
+        for *sections, name in secret_settings():
+            with suppress(KeyError):
+                del reduce(getitem, sections, cast("Any", document))[name]
         text = tomlkit.dumps(document)
     writer.add(SETTINGS, BytesIO(text.encode()))
 

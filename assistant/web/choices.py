@@ -21,6 +21,11 @@ from assistant.web.view import View
 
 KINDS: dict[str, variants.Kind] = {"strategy": "strategies", "loop": "loops"}
 TOLD = (*KINDS, "retriever")  # with a sentence beneath
+# By whether that is in OpenSearch, which nobody has tried with a real one (docs/opensearch.md).
+SEARCHED = {
+    False: "How passages are searched",
+    True: "How passages are searched (in OpenSearch, not tried with a real one)",
+}
 KEPT = ("strategy", "loop", "k", "library", "retriever", "below")
 BELOW = (
     ("Answer from the passages all the same", "answer"),
@@ -51,6 +56,11 @@ class ChoicesOf:
         kept = {name: found[name] for name in KEPT if name in found and self.valid(user, name, found[name])}
         k = self._settings.retrieve.top_k_for(kept.get("loop", usual.loop))
         return replace(usual, **{"k": k, **kept})
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether libraries are searched in OpenSearch."""
+        return bool(self._settings.retrieve.opensearch.address)
 
     @property
     def relevance(self) -> RelevanceSettings:
@@ -107,7 +117,7 @@ class ChoicePanel:
                 1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k", render=False
             ),
             "library": _dropdown("library", "Where answers come from"),
-            "retriever": _dropdown("retriever", "How passages are searched", _by_name("retrievers")),
+            "retriever": _dropdown("retriever", SEARCHED[choices.elsewhere], _by_name("retrievers")),
             "below": _below(choices.relevance),
         }
 

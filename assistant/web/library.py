@@ -13,12 +13,13 @@ from typing import Protocol
 
 import gradio as gr
 
-from assistant.errors import LibraryError
+from assistant.errors import LibraryError, LimitError
 from assistant.library.arrivals import Arrivals
 from assistant.library.readers import suffixes
 from assistant.protocols import Progress
-from assistant.settings import Settings
+from assistant.settings import LimitSettings, Settings
 from assistant.web import render
+from assistant.web.bodies import MEGABYTE
 from assistant.web.live import place
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, told, user_of
 from assistant.web.view import View
@@ -49,6 +50,9 @@ class Documents(Protocol):
         """Index files. Returns a sentence for each that was not added, with the reason; the others are.
 
         Once `stop` is set, no more of them are read.
+
+        Raises:
+            LimitError: they are more than this user may keep; none is added.
         """
         ...
 
@@ -75,6 +79,7 @@ class OwnDocuments:
         """As the Protocol has it."""
         from assistant.library.index import add_documents  # noqa: PLC0415
 
+        check_room(self.list(user), files, self._settings.limits)
         outcomes = add_documents(self._own(user), files, self._settings, progress, uploaded=True, stop=stop)
         self._changed(user)
         left = [one for one in outcomes if one.status in {"skipped", "unchanged"}]
@@ -183,6 +188,34 @@ class Library:
         """Take a document out."""
         self._documents.remove(tab.user, tab.text("document"))
         return self.show(tab.user)
+
+
+def check_room(kept: Sequence[Document], files: Sequence[Path], limits: LimitSettings) -> None:
+    """See that these files may be kept beside the documents that there are, of which those of the same names go.
+
+    Raises:
+        LimitError: they are too many, or too large.
+    """
+    new = {file.name: file for file in files}
+    staying = [one for one in kept if one.name not in new]
+    count, size = len(staying) + len(new), sum(map(_size, [*(one.original for one in staying), *new.values()]))
+    if limits.max_documents and count > limits.max_documents:
+        raise LimitError(
+            f"You may keep {limits.max_documents:,} documents, and with these there would be {count:,}; "
+            "remove some, or add fewer."
+        )
+    if limits.max_documents_mb and size > limits.max_documents_mb * MEGABYTE:
+        raise LimitError(
+            f"Your documents may have {limits.max_documents_mb:,} MB together, and with these they would have "
+            f"{size / MEGABYTE:,.1f} MB; remove some, or add smaller ones."
+        )
+
+
+def _size(file: Path | None) -> int:
+    try:
+        return file.stat().st_size if file else 0
+    except OSError:
+        return 0
 
 
 def document_with(documents: Sequence[Document], key: str) -> Document | None:

@@ -22,11 +22,13 @@ from assistant.store.users import ME
 from assistant.web.bodies import LOGIN, UPLOAD, replayed
 
 LOGOUT, MARK = "/logout", "/model-mark"
+HEALTH, READINESS, METRICS = "/healthz", "/readyz", "/metrics"
 JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload_progress"
 # Reached without a login: the page on which to log in, with what it is made of, and what the programs of users ask,
 # who show a token. The page asks the others whether the server is there and lets it in.
 OPEN = {"", LOGIN, "/favicon.ico", "/theme.css", "/gradio_api/app_id", "/gradio_api/login_check"}
 OPEN |= {"/gradio_api/startup-events"}
+OPEN |= {HEALTH, READINESS, METRICS}  # asked by what watches over the process; they tell nothing of anybody
 OPEN_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
 ORIGINALS = "/original"  # the files that users uploaded, each under the id of its document
 NEEDED = {"/config", LOGOUT, MARK, UPLOAD, PROGRESS, JOIN, DATA}

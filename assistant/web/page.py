@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from typing import Protocol
@@ -17,6 +17,7 @@ from assistant.protocols import Embedder
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
 from assistant.types import Choices, new_id
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
@@ -26,6 +27,7 @@ from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
 from assistant.web.library import Documents, Library
 from assistant.web.live import Live, live, place
+from assistant.web.metrics import Metrics
 from assistant.web.models import ModelMenu
 from assistant.web.offer import OfferLine
 from assistant.web.panel import Panel
@@ -35,6 +37,7 @@ from assistant.web.sources import Sources
 from assistant.web.switching import Switcher
 from assistant.web.tab import QUIET, Updates
 from assistant.web.tokens import TokenPanel
+from assistant.web.usage import UsagePanel
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
 
@@ -73,7 +76,7 @@ class Loading(Protocol):
 
 @dataclass(frozen=True)
 class House:
-    """What the page is built on. `may_switch` says who chooses the model that answers."""
+    """What the page is built on. `may_switch` says who chooses the model that answers, and sees what all use."""
 
     settings: Settings
     chat: Chat
@@ -86,6 +89,8 @@ class House:
     accounts: Accounts
     models: Models
     may_switch: Callable[[str], bool]
+    usage: Usage
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 def build(house: House) -> gr.Blocks:
@@ -102,6 +107,7 @@ def build(house: House) -> gr.Blocks:
         ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
+        UsagePanel(view, house.usage, house.may_switch),
         AccountPanel(view, house.accounts),
     )
     page: gr.Blocks = gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))

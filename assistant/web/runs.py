@@ -10,14 +10,15 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
-from time import monotonic
+from time import monotonic, sleep
 
 from assistant.chat import BROKEN
-from assistant.errors import BusyError, SequiturError
+from assistant.errors import BusyError, EndingError, SequiturError
 from assistant.llm.memory import give_back
 from assistant.types import Turn
 
 PAUSE = 0.1  # seconds between updates of a page
+SETTLE = 5 * PAUSE  # after the last snapshot of an answer, until all who watch it have it
 
 Answering = Callable[[Event], Iterator[Turn]]
 _LOG = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ MOST_OF_USER = 2  # answers that are written for a user at a time
 UNWATCHED = 60.0  # seconds for which nobody watched, after which an answer stops
 LOOK = 5.0  # seconds between looks at which these are
 TOO_MANY = "Two answers are being written for you already; wait for one of them or stop it first."
+ENDING = "Sequitur is being ended or started anew; ask again in a minute."
 BUSY = "An answer is being written in this conversation; wait for it or stop it first."
 
 
@@ -112,7 +114,7 @@ class Runs:
     def __init__(self) -> None:
         self._runs: dict[tuple[str, str], Run | None] = {}  # None: one that is about to begin
         self._lock = Lock()
-        self._closed = Event()
+        self._closed, self._ending = Event(), Event()
         self._sweeper: Thread | None = None
 
     def start(self, user: str, conversation: str, answering: Answering, place: Place = END) -> Run:
@@ -120,6 +122,7 @@ class Runs:
 
         Raises:
             BusyError: one is being written in this conversation already, or two for this user.
+            EndingError: the program is ending.
             SequiturError: the message can't be answered as it stands.
         """
         self._reserve(user, conversation)
@@ -136,6 +139,8 @@ class Runs:
 
     def _reserve(self, user: str, conversation: str) -> None:
         with self._lock:
+            if self._ending.is_set():
+                raise EndingError(ENDING)
             if (user, conversation) in self._runs:
                 raise BusyError(BUSY)
             if sum(whose == user for whose, _ in self._runs) >= MOST_OF_USER:
@@ -166,6 +171,23 @@ class Runs:
         with self._lock:
             runs = [run for (whose, _), run in self._runs.items() if run and whose == user]
         _end(runs, seconds)
+
+    @property
+    def ending(self) -> bool:
+        """Whether no answer can begin any more."""
+        return self._ending.is_set()
+
+    def drain(self, seconds: float) -> bool:
+        """Begin nothing any more, and wait so long for what is being written; whether all of it came to its end."""
+        with self._lock:
+            self._ending.set()
+            begun = bool(self._runs)
+        end = monotonic() + seconds
+        while self._runs and monotonic() < end:
+            sleep(PAUSE)
+        if begun:
+            sleep(SETTLE)
+        return not self._runs
 
     def close(self, seconds: float = 5.0) -> None:
         """Stop everything and wait until it is saved."""

@@ -28,14 +28,18 @@ from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
 from assistant.store.users import ME, Logins, kept_name
 from assistant.upkeep.accounts import Accounts
+from assistant.web.allowance import Allowance
 from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
 from assistant.web.downloads import downloads
+from assistant.web.health import figures, health
 from assistant.web.library import OwnDocuments
 from assistant.web.logins import Addresses, Door
 from assistant.web.look import SCRIPTS, Scripts, look
+from assistant.web.metrics import Metrics
 from assistant.web.owners import LOGOUT, MARK, Owners, user_of
 from assistant.web.page import House, build
 from assistant.web.runs import Runs
@@ -59,6 +63,10 @@ class Server:
         """Serve until the process is interrupted."""
         self.page.block_thread()
 
+    def drain(self) -> None:
+        """Let the answers being written come to their end, for as long as the settings say; nothing new begins."""
+        self.house.runs.drain(self.house.settings.web.grace_seconds)
+
     def close(self) -> None:
         """Stop the answers being written, keep what there is of them, and stop serving."""
         self.house.runs.close()
@@ -73,13 +81,17 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     """
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
-    chat = Chat(conversations, ptkb, loader)
+    metrics, usage = Metrics(), Usage(engine)
+    metrics.shows(lambda: loader.ready)
+    chat = Chat(
+        conversations, ptkb, metrics.source(loader, settings), (metrics.watch, Allowance(usage, settings.limits).watch)
+    )
     choices = ChoicesOf(conversations, settings)
     documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
     logins = Logins(engine, settings.web.logins)
     stores = House(
         settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine),
-        Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins),
+        Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins), usage, metrics,
     )  # fmt: skip
     return stores, logins
 
@@ -110,7 +122,16 @@ def serve(house: House, logins: Logins) -> Server:
         server_name=f"[{web.host}]" if ":" in web.host else web.host,
         server_port=port,
         **look(),
-        **guarded(web, local, logins, api(house, logins), downloads(house.documents), mark_of(house.models)),
+        **guarded(
+            web,
+            local,
+            logins,
+            api(house, logins),
+            downloads(house.documents),
+            mark_of(house.models),
+            *health(house.loading, house.runs),
+            figures(house.metrics, web, logins),
+        ),
     )
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
-from assistant.chat import Chat
+from assistant.chat import Chat, Watch
+from assistant.commands.ending import end_with
+from assistant.commands.serve import until_told
 from assistant.errors import LibraryError, ModelError, UtteranceError
 from assistant.llm.load import load
 from assistant.llm.models import Models
@@ -22,6 +24,7 @@ from assistant.steps import recall
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
 from assistant.store.users import Logins
 from assistant.text.sentences import clean
 from assistant.types import (
@@ -47,7 +50,9 @@ from assistant.types import (
     Wait,
 )
 from assistant.upkeep.accounts import Accounts
+from assistant.web.allowance import Allowance
 from assistant.web.library import Document
+from assistant.web.metrics import Metrics
 from assistant.web.page import House
 from assistant.web.runs import Runs
 from assistant.web.server import Server, choosing, serve
@@ -181,9 +186,15 @@ class ScriptedChat(Chat):
     """Real saving, scripted answers: the utterance says which."""
 
     def __init__(
-        self, conversations: Conversations, ptkb: Ptkb, loading: Loaded, script: Script, models: Models
+        self,
+        conversations: Conversations,
+        ptkb: Ptkb,
+        loading: Loaded,
+        script: Script,
+        models: Models,
+        watches: Sequence[Watch] = (),
     ) -> None:
-        super().__init__(conversations, ptkb, loading)
+        super().__init__(conversations, ptkb, loading, watches)
         self.loading, self.script, self.models = loading, script, models
 
     def _answered(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
@@ -475,12 +486,14 @@ def house(
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     loading.models = models = Models(settings, script.load)
     models.take_up(models.known.named(), Named("scripted"))
-    chat = ScriptedChat(conversations, ptkb, loading, script, models)
+    metrics, usage = Metrics(), Usage(engine)
+    watches = (metrics.watch, Allowance(usage, settings.limits).watch)
+    chat = ScriptedChat(conversations, ptkb, loading, script, models, watches)
     logins, runs, tokens = Logins(engine), Runs(), AccessTokens(engine)
     accounts = Accounts(settings, engine, conversations)
     may = choosing(settings.web, logins)
     kept = (settings, chat, conversations, ptkb, Shelf(folder / "shelf"), loading, runs, tokens)
-    return House(*kept, accounts, models, may), logins
+    return House(*kept, accounts, models, may, usage, metrics), logins
 
 
 def main() -> None:
@@ -495,8 +508,8 @@ def main() -> None:
     server: Server = serve(built, logins)
     sys.stdout.write(f"{server.url}\n")
     sys.stdout.flush()
-    server.wait()
+    until_told(server)
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

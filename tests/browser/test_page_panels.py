@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from assistant.errors import StoreError
-from tests.browser.conftest import expect_preferences, opened, tab
+from assistant.types import Tokens
+from tests.browser.conftest import Site, expect_preferences, opened, tab
 
 DIET = "What is a good diet?"
 
@@ -231,3 +232,13 @@ def test_a_choice_that_is_not_stored_goes_back(page: Page, site, monkeypatch: py
         page.get_by_role("option", name=other, exact=True).click()
         expect(page.locator("#notice").get_by_role("alert")).to_contain_text("The disk is full.")
         expect(page.get_by_label(label)).to_have_value(usual)
+
+
+def test_whoever_runs_the_page_sees_what_people_use(context: BrowserContext, site: Site) -> None:
+    for _ in range(3):
+        site.house.usage.begin("<i>Zoë")
+    site.house.usage.end("<i>Zoë", Tokens(12_345, 678), 90.0)
+    page = opened(context, site)
+    tab(page, "Settings")
+    row = page.locator("#usage tr", has_text="<i>Zoë")
+    expect(row.locator("td")).to_have_text(["3", "12,345", "678", "1.5"])

@@ -65,7 +65,7 @@ def read(path: Path) -> list[Block]:
         raise LibraryError(f"it can't be opened ({error.strerror or error})") from error
     except Exception as error:
         # What a damaged file makes the libraries of its format raise can't be told beforehand.
-        _LOG.exception("reading %s failed", path)
+        _LOG.exception("reading a %s file failed", path.suffix)  # its name is its owner's
         raise LibraryError("it can't be read, and may be damaged; the log has the details") from error
     if not blocks:
         raise LibraryError("it holds no text")

@@ -1,0 +1,113 @@
+"""How much each person has used, day by day: turns, tokens and seconds; nothing of what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Engine,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Update,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from assistant.store.database import create_tables
+from assistant.store.users import LONGEST_NAME
+from assistant.types import Tokens, now
+
+_METADATA = MetaData()
+_USAGE = Table(
+    "usage",
+    _METADATA,
+    Column("user", String(LONGEST_NAME), primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Column("turns", Integer, nullable=False),
+    Column("read", Integer, nullable=False),
+    Column("written", Integer, nullable=False),
+    Column("seconds", Float, nullable=False),
+)
+_NOTHING = {"turns": 0, "read": 0, "written": 0, "seconds": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What one person used over some days: turns, tokens read and written, seconds; `last` is the last such day."""
+
+    user: str
+    turns: int
+    read: int
+    written: int
+    seconds: float
+    last: str
+
+
+class Usage:
+    """All people's. Days are those of UTC. Safe to use from several threads, and processes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        create_tables(engine, _METADATA)
+
+    def begin(self, user: str, most: int = 0) -> bool:
+        """Note that a turn of this person begins, unless it would be more than so many today; 0 = as many as they like.
+
+        Two that begin at once, in two processes as well, are never both the last that is allowed.
+        """
+        allowed = (_USAGE.c.turns < most,) if most else ()
+        return self._add(user, {"turns": 1}, *allowed)
+
+    def end(self, user: str, tokens: Tokens, seconds: float) -> None:
+        """Note what a turn cost that was begun."""
+        self._add(user, {"read": tokens.prompt, "written": tokens.completion, "seconds": seconds})
+
+    def of_all(self, days: int) -> list[Used]:
+        """What each person used in so many days, today among them; who used most comes first."""
+        columns = [func.sum(column) for column in (_USAGE.c.turns, _USAGE.c.read, _USAGE.c.written, _USAGE.c.seconds)]
+        since = (_today() - timedelta(days=days - 1)).isoformat()
+        asked = (
+            select(_USAGE.c.user, *columns, func.max(_USAGE.c.day)).where(_USAGE.c.day >= since).group_by(_USAGE.c.user)
+        )
+        with self._engine.connect() as connection:
+            rows = connection.execute(asked).all()
+        used = [Used(row[0], int(row[1]), int(row[2]), int(row[3]), float(row[4]), row[5]) for row in rows]
+        return sorted(used, key=lambda one: (-one.turns, one.user))
+
+    def remove(self, user: str) -> None:
+        """Forget what this person used."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(_USAGE).where(_USAGE.c.user == user))
+
+    def _add(self, user: str, more: Mapping[str, float], *allowed: ColumnElement[bool]) -> bool:
+        """Add to today's figures, where what is there allows it; whether it did."""
+        day = _today().isoformat()
+        added = {name: _USAGE.c[name] + value for name, value in more.items()}
+        change = update(_USAGE).where(_USAGE.c.user == user, _USAGE.c.day == day, *allowed).values(**added)
+        if self._changed(change):
+            return True
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(_USAGE).values(user=user, day=day, **{**_NOTHING, **more}))
+        except IntegrityError:  # it is there: another was quicker, or it doesn't allow any more
+            return self._changed(change)
+        return True
+
+    def _changed(self, change: Update) -> bool:
+        with self._engine.begin() as connection:
+            return connection.execute(change).rowcount > 0
+
+
+def _today() -> date:
+    return now().date()

@@ -1,0 +1,90 @@
+"""What is asked by whoever watches over the process: does it live, is it ready, and what are its figures.
+
+None of it needs a login, and none of it tells anything of anybody: addresses, names and texts stay out.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import Protocol
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from assistant.settings import WebSettings
+from assistant.store.users import Logins
+from assistant.web.metrics import Metrics
+from assistant.web.owners import HEALTH, METRICS, READINESS
+from assistant.web.security import is_loopback
+
+NO_METRICS = (
+    "The figures are for this computer, where nobody logs in, or for a token: set web.metrics_token and show it."
+)
+
+
+class Loading(Protocol):
+    """What is still being made ready, as `assistant.parts.Loader` tells it."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether questions can be answered."""
+        ...
+
+    @property
+    def error(self) -> str:
+        """Why loading failed, or ""."""
+        ...
+
+
+class Running(Protocol):
+    """Answers being written, as `assistant.web.runs.Runs` has them."""
+
+    @property
+    def ending(self) -> bool:
+        """Whether no answer can begin any more."""
+        ...
+
+
+def health(loading: Loading, runs: Running) -> list[Route]:
+    """`/healthz`, which a live process answers with 200, and `/readyz`, which says 503 until it can answer questions.
+
+    A process that was told to end is not ready either, so that a proxy sends nobody to it.
+    """
+
+    async def lives(_request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def is_ready(_request: Request) -> Response:
+        why = why_not(loading, runs)
+        return PlainTextResponse(why or "ready", 503 if why else 200)
+
+    return [Route(HEALTH, lives), Route(READINESS, is_ready)]
+
+
+def why_not(loading: Loading, runs: Running) -> str:
+    """Why no question can be answered, in a word for programs, "" where one can."""
+    if runs.ending:
+        return "ending"
+    if loading.error:
+        return "failed"
+    return "" if loading.ready else "loading"
+
+
+def figures(metrics: Metrics, web: WebSettings, logins: Logins) -> Route:
+    """`/metrics`, for Prometheus: with the token of the settings, or from this computer where nobody logs in.
+
+    Where people log in the token is asked for everywhere: a proxy on this computer would look like the computer itself.
+    """
+    token = web.metrics_token.get_secret_value()
+
+    async def tell(request: Request) -> Response:
+        shown = request.headers.get("authorization", "").encode()
+        by_token = bool(token) and hmac.compare_digest(shown, f"Bearer {token}".encode())
+        alone = not token and not logins.names() and is_loopback(request.client.host if request.client else "")
+        if not by_token and not alone:
+            return PlainTextResponse(NO_METRICS, 403)
+        return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    return Route(METRICS, tell)

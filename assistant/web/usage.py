@@ -1,0 +1,44 @@
+"""What people have used of the page, for those who run it. It stands beneath the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gradio as gr
+
+from assistant.store.usage import Usage
+from assistant.web import render
+from assistant.web.live import live, place
+from assistant.web.tab import QUIET, Updates, told, user_of
+from assistant.web.view import View
+
+DAYS = 30
+
+
+class UsagePanel:
+    """The panel and its handlers."""
+
+    name, title = "settings", "Settings"
+
+    def __init__(self, view: View, usage: Usage, may_see: Callable[[str], bool]) -> None:
+        self._view, self._usage, self._may_see = view, usage, may_see
+        self._piece = live("usage")
+
+    def place(self) -> None:
+        """Place the table."""
+        place(self._piece)
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Show the table when the page opens, to whom it may be shown."""
+
+        def show(request: gr.Request) -> Updates:
+            return told(lambda: self.shown(user_of(request)), self._view.pieces.notice)
+
+        show.__annotations__ = {"request": gr.Request}
+        page.load(show, None, [self._piece, self._view.pieces.notice], **QUIET)
+
+    def shown(self, user: str) -> Updates:
+        """The table, or nothing."""
+        if not self._may_see(user):
+            return {self._piece: ""}
+        return {self._piece: render.render("usage", used=self._usage.of_all(DAYS), days=DAYS)}
