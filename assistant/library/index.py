@@ -30,18 +30,25 @@ from assistant.types import Passage
 
 # Searches wait for no more than this many passages.
 BATCH = 100
+# Counted up when readers or chunks give other passages of a document than before.
+READING = 1
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a library knows of one document. `path` is "" for an uploaded one; `hash` is the SHA-256 of its bytes."""
+    """What a library knows of one document. `path` is "" for an uploaded one; `hash` is the SHA-256 of its bytes.
+
+    `reading` says which way of reading its passages came of: one that was read otherwise than documents are today is
+    searched as it is, and read anew when it is added again.
+    """
 
     id: str
     name: str
     passages: int
     hash: str = ""
     path: str = ""
+    reading: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +234,7 @@ class _Shelf:
     def has(self, document: str, digest: str) -> bool:
         """Whether a document is there with this content, and its copy where it is to have one."""
         before = self.documents.get(document)
-        if before is None or before.hash != digest:
+        if before is None or before.hash != digest or before.reading != READING:
             return False
         return self.originals is None or self.originals.path(digest) is not None
 
@@ -276,7 +283,7 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
         writer.add(file.id, passages[start : start + BATCH])
         progress(min(start + BATCH, len(passages)), len(passages))
     path = "" if file.key.startswith("upload:") else file.key
-    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path)
+    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING)
     return Outcome(file.name, "replaced" if before else "added", len(passages))
 
 

@@ -165,7 +165,7 @@ class Source:
 
 def sources(turn: Turn) -> list[Source]:
     """The places that a reply cites, each once, by number."""
-    titles = {passage.id: passage.title for passage in turn.passages}
+    titles = {passage.id: passage.full_title for passage in turn.passages}
     places: dict[tuple[int, int, str, str], bool] = {}
     for one in turn.citations:
         place = (one.n, one.start, one.passage_id, one.quote)
