@@ -50,7 +50,7 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: the file is binary, or its tags are nested too deeply.
     """
-    return blocks(load_text(path, _declared), title_of(path))
+    return blocks(load_text(path, declared), title_of(path))
 
 
 def blocks(markup: str, title: str) -> Iterator[Block]:
@@ -64,7 +64,8 @@ def blocks(markup: str, title: str) -> Iterator[Block]:
     yield from under_headings(page.pieces(), page.title or page.first_heading or title)
 
 
-def _declared(data: bytes) -> str:
+def declared(data: bytes) -> str:
+    """The encoding that a page says it is in, or what pages are in that say nothing."""
     found = _DECLARED.search(data[:DECLARED_BYTES])
     try:
         name = lookup(found[1].decode("ascii", "replace") if found else "").name
