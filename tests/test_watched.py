@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
+from typer.testing import CliRunner
 
+from assistant.__main__ import app
 from assistant.errors import LibraryError
+from assistant.library.arrivals import Arrivals
 from assistant.library.index import add_documents, list_documents
 from assistant.library.watched import Happenings, Watch
 from assistant.settings import Settings
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
+from assistant.store.users import ME
+from assistant.web.folder import Followed
+from assistant.web.library import Library, OwnDocuments
+from assistant.web.runs import Runs
+from assistant.web.tab import Tab
+from assistant.web.view import Pieces, View
+from ptkb.store import Ptkb
 
 pytestmark = pytest.mark.lucene
 SECONDS = 60
@@ -105,3 +118,40 @@ def test_a_damaged_list_of_happenings_is_read_as_far_as_it_can_be(settings):
     file.write_text(file.read_text() + "{broken\n")
     happenings.add([("b.txt", "added", "")])
     assert [one.name for one in happenings.list()] == ["b.txt", "a.txt"]
+
+
+def test_who_is_alone_follows_a_folder_and_sees_what_came_of_it(settings, folder):
+    engine, alone = connect("sqlite://"), [True]
+    arrivals, changed = Arrivals(), list[str]()
+    view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
+    followed = Followed(settings, lambda _user: alone[0], arrivals, changed.append)
+    library = Library(view, OwnDocuments(settings), arrivals, followed)
+    for user, where in ((ME, "docs"), (ME, str(folder / "none")), ("ann", str(folder))):
+        with pytest.raises(LibraryError):
+            library.follow(Tab(user, data={"folder": where}))
+    library.follow(Tab(ME, data={"folder": str(folder)}))
+    until(lambda: "docs/photo.png" in str(library.show(ME)["documents"]))
+    assert "docs/key.txt" in library.show(ME)["documents"]
+    assert str(folder) not in library.show("ann")["documents"]
+    assert changed == [ME]
+    followed.close()
+    again = Followed(settings, lambda _user: alone[0], arrivals)
+    again.start()
+    assert again.folder == str(folder)
+    library.follow(Tab(ME, data={"folder": ""}))
+    again.close()
+    again.start()
+    assert not again.folder
+    alone[0] = False
+    with pytest.raises(LibraryError, match="nobody needs to log in"):
+        again.choose(ME, str(folder))
+
+
+def test_the_setting_names_a_folder_and_the_command_lists_what_came_of_it(settings, folder):
+    followed = Followed(settings.model_copy(update={"library_folder": folder}), lambda _user: True, Arrivals())
+    followed.start()
+    until(lambda: "docs/key.txt" in latest(settings))
+    followed.close()
+    listed = CliRunner().invoke(app, ["index", "--list", "--data-dir", str(settings.data_dir)])
+    assert listed.exit_code == 0
+    assert "docs/key.txt" in listed.output

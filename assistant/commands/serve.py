@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from assistant.errors import SequiturError
 from assistant.llm.known import KnownModels
 from assistant.parts import Loader
 from assistant.settings import Settings
+
+if TYPE_CHECKING:
+    from assistant.web.folder import Followed
 
 LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
 
@@ -59,12 +62,22 @@ def _serve(settings: Settings) -> None:
     server = serve(house, logins)
     talk.print(f"Sequitur is at [bold]{server.url}[/bold] (Ctrl-C ends it).")
     loader.start()
+    _follow(house.followed)
     threading.Thread(target=_tell, args=(loader,), daemon=True).start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         server.wait()
     finally:
         server.close()
+
+
+def _follow(followed: Followed | None) -> None:
+    """Follow the folder that was chosen; one that can't be is told, and the page is there all the same."""
+    try:
+        if followed:
+            followed.start()
+    except SequiturError as error:
+        talk.print(str(error), style="red", markup=False)
 
 
 def _tell(loader: Loader) -> None:

@@ -131,7 +131,7 @@ class Watch:
                     self._follow()
                 else:
                     self._tell_gone()
-            except Exception:  # the thread is to outlive whatever a file or a disk does
+            except Exception:  # noqa: BLE001 - the thread is to outlive whatever a file or a disk does
                 _LOG.exception("following %s failed", self.folder)
             self._stop.wait(PATIENCE)
 

@@ -22,6 +22,7 @@ from assistant.library.readers import suffixes
 from assistant.protocols import Progress, silent
 from assistant.settings import Settings
 from assistant.web import render
+from assistant.web.folder import Followed
 from assistant.web.live import place
 from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_stream, told, user_of
 from assistant.web.view import View
@@ -122,8 +123,8 @@ class Library:
 
     name, title = "documents", "Documents"
 
-    def __init__(self, view: View, documents: Documents, arrivals: Arrivals) -> None:
-        self._view, self._documents, self._arrivals = view, documents, arrivals
+    def __init__(self, view: View, documents: Documents, arrivals: Arrivals, followed: Followed | None = None) -> None:
+        self._view, self._documents, self._arrivals, self._followed = view, documents, arrivals, followed
         self._readings: dict[str, Event] = {}  # of each user whose documents are being read, what stops that
         self._upload = file_field()
 
@@ -136,6 +137,8 @@ class Library:
         pieces = self._view.pieces
         on(pieces.documents, "drop", self.drop, [pieces.documents], pieces.notice)
         on(pieces.documents, "halt", self.halt, [], pieces.notice)
+        on(pieces.documents, "follow", self.follow, [pieces.documents], pieces.notice)
+        on(pieces.documents, "refresh", lambda tab: self.show(tab.user), [pieces.documents], pieces.notice)
         on_stream(pieces.documents, "paste", self.paste, [pieces.documents], pieces.notice)
         on_stream(pieces.documents, "fetch", self.fetch, [pieces.documents], pieces.notice)
 
@@ -162,6 +165,7 @@ class Library:
             problems=problems,
             reading=self._arrivals.names(user) if wait else (),
             share=wait.done / wait.total if wait and wait.total else None,
+            followed=self._followed if self._followed and self._followed.may(user) else None,
         )
         return {self._view.pieces.documents: html}
 
@@ -235,6 +239,12 @@ class Library:
         if stop:
             stop.set()
         return {}
+
+    def follow(self, tab: Tab) -> Updates:
+        """Follow another folder, or none."""
+        if self._followed:
+            self._followed.choose(tab.user, tab.text("folder").strip())
+        return self.show(tab.user)
 
     def drop(self, tab: Tab) -> Updates:
         """Take a document out."""

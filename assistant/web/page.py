@@ -24,6 +24,7 @@ from assistant.web.account import AccountPanel
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
+from assistant.web.folder import Followed
 from assistant.web.library import Documents, Library
 from assistant.web.live import Live, live, place
 from assistant.web.models import ModelMenu
@@ -73,7 +74,10 @@ class Loading(Protocol):
 
 @dataclass(frozen=True)
 class House:
-    """What the page is built on. `may_switch` says who chooses the model that answers."""
+    """What the page is built on. `may_switch` says who chooses the model that answers.
+
+    `followed` is the folder of documents that is followed, if any may be.
+    """
 
     settings: Settings
     chat: Chat
@@ -86,6 +90,7 @@ class House:
     accounts: Accounts
     models: Models
     may_switch: Callable[[str], bool]
+    followed: Followed | None = None
 
 
 def build(house: House) -> gr.Blocks:
@@ -98,7 +103,7 @@ def build(house: House) -> gr.Blocks:
     panels: Sequence[Panel] = (
         Sources(view, house.documents),
         Facts(view, talk),
-        Library(view, house.documents, house.chat.arrivals),
+        Library(view, house.documents, house.chat.arrivals, house.followed),
         ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
@@ -128,7 +133,7 @@ def _pieces() -> Pieces:
         notice=live("notice"),
         sources=live("sources", "show_page", value=render.render("sources", turn=None)),
         facts=live("facts", "store", "edit", "switch", "drop", "export", "open"),
-        documents=live("documents", "drop", "halt", "paste", "fetch"),
+        documents=live("documents", "drop", "halt", "paste", "fetch", "follow", "refresh"),
         download=live("download"),
         viewer=live("viewer", "show_page"),
     )

@@ -33,6 +33,7 @@ from assistant.upkeep.accounts import Accounts
 from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
 from assistant.web.downloads import downloads
+from assistant.web.folder import Followed
 from assistant.web.library import OwnDocuments
 from assistant.web.logins import Addresses, Door
 from assistant.web.look import SCRIPTS, Scripts, look
@@ -62,6 +63,8 @@ class Server:
     def close(self) -> None:
         """Stop the answers being written, keep what there is of them, and stop serving."""
         self.house.runs.close()
+        if self.house.followed:
+            self.house.followed.close()
         self.page.close(verbose=False)
 
 
@@ -75,11 +78,16 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     chat = Chat(conversations, ptkb, loader)
     choices = ChoicesOf(conversations, settings)
-    documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
     logins = Logins(engine, settings.web.logins)
+
+    def changed(user: str) -> None:
+        loader.prepare(user, choices(user))
+
+    documents = OwnDocuments(settings, changed)
+    followed = Followed(settings, lambda user: user == ME and not logins.names(), chat.arrivals, changed)
     stores = House(
         settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine),
-        Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins),
+        Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins), followed,
     )  # fmt: skip
     return stores, logins
 
