@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Annotated
 
 import typer
@@ -44,7 +44,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of reading a document: its pages (0 where it has none), how long that took, and its passages."""
+    """What came of reading a document: its pages (0 where it has none), seconds of a processor, and its passages."""
 
     name: str
     pages: int
@@ -82,9 +82,9 @@ def reading_of(path: Path) -> Reading:
     Raises:
         LibraryError: it can't be read; the message is the reason.
     """
-    start = perf_counter()
+    start = process_time()
     passages = passages_of(read(path), path.name, path.name)
-    return Reading(path.name, max(one.page for one in passages), perf_counter() - start, passages)
+    return Reading(path.name, max(one.page for one in passages), process_time() - start, passages)
 
 
 def rank_of(asked: Asked, passages: Iterable[Passage], found: Sequence[Passage]) -> int:
@@ -117,7 +117,7 @@ def _asked(path: Path, names: Sequence[str]) -> list[Asked]:
 
 
 def _table_of(readings: Iterable[Reading]) -> Table:
-    table = Table("document", "pages", "read", "pages a second", "passages", "with a heading", box=None)
+    table = Table("document", "pages", "read, of a processor", "pages a second", "passages", "with a heading", box=None)
     for one in readings:
         speed = f"{one.pages / one.seconds:.0f}" if one.pages else ""
         headed = sum(bool(passage.heading) for passage in one.passages)

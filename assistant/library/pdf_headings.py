@@ -127,4 +127,4 @@ def _lines(page: PdfTextPage) -> Iterator[_Line]:
 
 def _height(page: PdfTextPage, places: Sequence[int]) -> float:
     boxes = (page.get_charbox(n, loose=True) for n in (places[0], places[-1]))
-    return min(round(top - bottom, 1) for _, bottom, _, top in boxes)
+    return min(round(float(top - bottom), 1) for _, bottom, _, top in boxes)
