@@ -386,6 +386,11 @@ class Settings(BaseSettings):
     )
     database: str = Field("", description="a SQLAlchemy URL; empty = SQLite in data_dir")
     library: str = Field("starter", description="the library to answer from")
+    library_folder: Path | None = Field(
+        None,
+        description="a folder whose files are among your own documents: what comes, changes and goes in it follows "
+        "while the page runs; only where nobody needs to log in",
+    )
     hub: bool = Field(True, description="whether the Hugging Face hub may be asked for models")
     log: Literal["text", "json"] = Field(
         "text", description="how the page's log is written: for people, or a JSON object a line for programs"

@@ -174,6 +174,11 @@ class Query:
     text: str
 
 
+def full_title(title: str, heading: str) -> str:
+    """A document's title with the heading of a section of it; either may be ""."""
+    return " - ".join(filter(None, (title, heading)))
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """One retrieved passage.
@@ -182,6 +187,8 @@ class Passage:
     queries that found it. `source` is the file or work it came from. `confidence` is how sure the relevance estimator
     is that it answers the question, in (0, 1); None where no estimator was asked. It is the person's `own` where it
     stands in a document of theirs. `page` is the page of a PDF that it begins on, from 1; 0 where that isn't known.
+    `heading` is what the section that it stands in is headed by, with the sections around that ("Care > Cleaning"); it
+    is no part of the text, so that nothing in it is cited.
     """
 
     id: str
@@ -193,11 +200,17 @@ class Passage:
     confidence: float | None = None
     own: bool = False
     page: int = 0
+    heading: str = ""
+
+    @property
+    def full_title(self) -> str:
+        """The document's title, and where in it the passage stands: "Espresso machine - Care > Cleaning"."""
+        return full_title(self.title, self.heading)
 
     @property
     def titled(self) -> str:
-        """Title and text in one, as prompts and estimators have it."""
-        return f"{self.title}: {self.text}" if self.title else self.text
+        """Full title and text in one, as prompts and estimators have it."""
+        return f"{self.full_title}: {self.text}" if self.full_title else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from benchmarks.documents import documents
 from benchmarks.gpu import gpu
 from benchmarks.llm import llm
 from benchmarks.memory import memory
@@ -21,5 +22,5 @@ def _group() -> None:
     """Measure speed and memory."""
 
 
-for command in (retrieval, strategies, turn, llm, gpu, relevance, memory, scale):
+for command in (retrieval, strategies, turn, llm, gpu, relevance, memory, documents, scale):
     app.command()(command)

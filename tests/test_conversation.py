@@ -252,6 +252,22 @@ def test_the_export_has_utterances_replies_and_numbered_sources(store: Conversat
     )
 
 
+def test_the_export_says_where_a_source_stands_and_links_to_the_web(store: Conversations) -> None:
+    page, file = "https://example.org/oats.pdf, page 3", "On oats (1).pdf, page 4"
+    passages = (
+        Passage("p1", "Oats", "x", source=page, page=3, heading="Growing > Soil"),
+        Passage("p2", "Rice", "y", source=file, page=4),
+        Passage("p3", "Tea", "z", source="https://example.org/<b>"),
+    )
+    citations = tuple(Citation(n, f"p{n}", 0, 1, "s", "a quote", 0.9) for n in (1, 2, 3))
+    made = store.new("me", "Food")
+    store.save_turn("me", made.id, said("Diet?", "So. [1][2][3]", passages=passages, citations=citations))
+    exported = store.export_markdown("me", made.id)
+    assert "- \\[1\\] Oats \\- Growing \\> Soil (<https://example.org/oats.pdf>): “a quote”\n" in exported
+    assert "- \\[2\\] Rice (On oats \\(1\\)\\.pdf, page 4): “a quote”\n" in exported
+    assert "<b>" not in exported
+
+
 def test_the_export_tells_what_is_said_in_part_and_what_is_not_found(store: Conversations) -> None:
     made = store.new("me", "Food")
     whole = Citation(1, "p1", 0, 5, "Eat.", "a quote", 0.9)

@@ -1,5 +1,6 @@
 import gzip
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -15,8 +16,11 @@ from assistant.library.readers.shared import text as shared
 from assistant.text.chunks import Block
 
 
-def make_pdf(path: Path, *pages: str, title: str = "") -> Path:
-    """A PDF of one text line a line, written by hand as the format has it: objects, then the table of their places."""
+def make_pdf(path: Path, *pages: str, title: str = "", large: Sequence[str] = ()) -> Path:
+    """A PDF of one text line a line, written by hand as the format has it: objects, then the table of their places.
+
+    Lines that are among the `large` ones are half as large again as the others.
+    """
     count = len(pages)
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -24,8 +28,8 @@ def make_pdf(path: Path, *pages: str, title: str = "") -> Path:
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
     for n, page in enumerate(pages):
-        shown = " ".join(f"({line}) Tj T*" for line in page.split("\n"))
-        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET".encode()
+        shown = " ".join(f"/F1 {18 if line in large else 12} Tf ({line}) Tj T*" for line in page.split("\n"))
+        stream = f"BT {28 if large else 14} TL 72 720 Td {shown} ET".encode()
         objects += [
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * n} 0 R"
             f" /Resources << /Font << /F1 3 0 R >> >> >>".encode(),
@@ -133,7 +137,7 @@ def test_markdown_by_headings(tmp_path):
     file.write_text(
         "---\ntags: x\n---\n# Guide\n\nIntro *here*.\n\n## Part\n\n- one\n- two `code`\n\n|a|b|\n|-|-|\n|1|2|\n"
     )
-    assert [(block.title, block.text) for block in read(file)] == [
+    assert [(block.full_title, block.text) for block in read(file)] == [
         ("Guide", "Intro here."),
         ("Guide - Part", "one"),
         ("Guide - Part", "two code"),
@@ -149,7 +153,7 @@ def test_html_without_scripts_and_menus(tmp_path):
         "<p>A <b>bold</b> word<br>next &amp; last.</p><!-- hidden --><div>before<p>inside</p>after</div>"
         "<script>alert(1)</script><h2>Part</h2><p>Text</p></body></html>"
     )
-    assert [(block.title, block.text) for block in read(file)] == [
+    assert [(block.full_title, block.text) for block in read(file)] == [
         ("Page", "loose"),
         ("Page", "A bold word next & last."),
         ("Page", "before after"),
@@ -164,7 +168,7 @@ def test_a_page_in_a_form_is_read_without_its_fields(tmp_path):
         "<head><title>Page</title></head><form><p>Said.</p><select><option>one</option></select><textarea>typed</textarea>"
         "<button>Go</button></form>"
     )
-    assert [(block.title, block.text) for block in read(file)] == [("Page", "Said.")]
+    assert [(block.full_title, block.text) for block in read(file)] == [("Page", "Said.")]
 
 
 def test_pdf_with_pages_and_title(tmp_path):
@@ -223,7 +227,7 @@ def test_word_with_headings_and_tables(tmp_path):
     table = document.add_table(rows=1, cols=2)
     table.rows[0].cells[0].text, table.rows[0].cells[1].text = "key", "value"
     document.save(str(tmp_path / "a.docx"))
-    assert [(block.title, block.text) for block in read(tmp_path / "a.docx")] == [
+    assert [(block.full_title, block.text) for block in read(tmp_path / "a.docx")] == [
         ("Handbook", "Opening words."),
         ("Handbook - Rules", "key | value"),
     ]
@@ -271,10 +275,10 @@ def test_a_word_heading_without_a_paragraph_is_kept(tmp_path):
     document.add_paragraph("No smoking.")
     document.add_heading("Call 112 in an emergency", 2)
     document.save(str(tmp_path / "a.docx"))
-    assert [(block.title, block.text) for block in read(tmp_path / "a.docx")] == [
+    assert [(block.full_title, block.text) for block in read(tmp_path / "a.docx")] == [
         ("Handbook", "Closed on Mondays"),
         ("Handbook - Rules", "No smoking."),
-        ("Handbook", "Call 112 in an emergency"),
+        ("Handbook - Rules", "Call 112 in an emergency"),
     ]
 
 

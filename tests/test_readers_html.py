@@ -10,7 +10,7 @@ from assistant.library.readers.shared.text import TITLE_CHARS
 
 def page(folder: Path, markup: str, name: str = "a.html") -> list[tuple[str, str]]:
     (folder / name).write_text(markup, encoding="utf-8")
-    return [(block.title, block.text) for block in read(folder / name)]
+    return [(block.full_title, block.text) for block in read(folder / name)]
 
 
 def texts(folder: Path, markup: str) -> list[str]:
@@ -91,7 +91,7 @@ def test_a_heading_without_a_paragraph_is_kept_and_the_documents_is_not(tmp_path
     assert page(tmp_path, markup, name) == [
         ("Shop", "Closed on Mondays"),
         ("Shop - Prices", "Tea is 5."),
-        ("Shop", "Card only"),
+        ("Shop - Prices", "Card only"),
     ]
 
 

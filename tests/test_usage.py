@@ -107,33 +107,33 @@ def test_names_are_no_html_and_nothing_is_shown_of_nothing() -> None:
 
 class TestDocuments:
     @pytest.fixture
-    def files(self, tmp_path: Path) -> list[Path]:
+    def files(self, tmp_path: Path) -> dict[str, Path]:
         made = [tmp_path / name for name in ("a.txt", "b.txt")]
         for file in made:
             file.write_bytes(b"x" * 750_000)
-        return made
+        return {file.name: file for file in made}
 
-    def test_too_many(self, files: list[Path]) -> None:
+    def test_too_many(self, files: dict[str, Path]) -> None:
         kept = [Document("1", "old.txt", 1)]
         check_room(kept, files, LimitSettings(max_documents=3))
         with pytest.raises(LimitError, match="keep 2 documents, and with these there would be 3; remove some"):
             check_room(kept, files, LimitSettings(max_documents=2))
 
-    def test_one_of_the_same_name_takes_the_others_place(self, files: list[Path]) -> None:
-        kept = [Document("1", "a.txt", 1, files[0]), Document("2", "b.txt", 1, files[1])]
+    def test_one_of_the_same_name_takes_the_others_place(self, files: dict[str, Path]) -> None:
+        kept = [Document("1", "a.txt", 1, files["a.txt"]), Document("2", "b.txt", 1, files["b.txt"])]
         check_room(kept, files, LimitSettings(max_documents=2, max_documents_mb=2))
 
-    def test_too_large(self, files: list[Path], tmp_path: Path) -> None:
+    def test_too_large(self, files: dict[str, Path], tmp_path: Path) -> None:
         old = tmp_path / "old.bin"
         old.write_bytes(b"x" * 750_000)
         with pytest.raises(LimitError, match=r"2 MB together.*2\.1 MB"):
             check_room([Document("1", "old.txt", 1, old)], files, LimitSettings(max_documents_mb=2))
 
     @pytest.mark.lucene
-    def test_the_page_keeps_to_it(self, tmp_path: Path, files: list[Path]) -> None:
+    def test_the_page_keeps_to_it(self, tmp_path: Path, files: dict[str, Path]) -> None:
         from threading import Event
 
         documents = OwnDocuments(Settings(data_dir=tmp_path, limits=LimitSettings(max_documents=1)))
         with pytest.raises(LimitError):
-            documents.add("ann", files, lambda done, total: None, Event())
+            documents.add("ann", list(files.values()), lambda done, total: None, Event())
         assert documents.list("ann") == []

@@ -93,7 +93,9 @@ def test_a_users_documents_are_read_one_upload_at_a_time_and_can_be_stopped(tmp_
         def list(self, _user: str) -> list[Document]:
             return []
 
-        def add(self, _user: str, files: Sequence[Path], _progress: Progress, stop: Event) -> list[str]:
+        def add(
+            self, _user: str, files: Sequence[Path], _progress: Progress, stop: Event, _names: object = None
+        ) -> list[str]:
             begun.set()
             ended.append(stop.wait(10))
             return [f"{file.name}: its reading was stopped" for file in files]
@@ -120,3 +122,30 @@ def test_a_users_documents_are_read_one_upload_at_a_time_and_can_be_stopped(tmp_
     assert ended == [True]
     assert "a.txt: its reading was stopped" in told[0]["documents"]
     assert 'data-event="halt"' not in library.show("ann")["documents"]
+
+
+@pytest.mark.lucene
+def test_a_pasted_text_is_a_document_and_a_second_copy_is_told(settings: Settings) -> None:
+    engine = connect("sqlite://")
+    view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
+    documents = OwnDocuments(settings)
+    library = Library(view, documents, Arrivals())
+    assert "Documents: 1 added." in library.bring_text("ann", "Keys / doors", "The key hangs here.")["notice"]
+    shown = library.bring_text("ann", "مفاتيح", "The key hangs here.")["documents"]
+    assert "it is already here as “Keys / doors”" in shown
+    assert "Documents: 1 added." in library.bring_text("ann", "مفاتيح", "The key hangs there.")["notice"]
+    assert {one.name for one in documents.list("ann")} == {"Keys / doors", "مفاتيح"}
+    for title, text in (("", "Text."), ("Title", " "), ("t" * 201, "Text."), ("Title", "x" * 500_001)):
+        with pytest.raises(LibraryError):
+            library.bring_text("ann", title, text)
+    with pytest.raises(LibraryError, match="private network"):
+        library.bring_page("ann", "http://127.0.0.1/")
+
+
+@pytest.mark.lucene
+def test_names_that_look_alike_are_told_apart(settings: Settings, tmp_path: Path) -> None:
+    documents, names = OwnDocuments(settings), ["ke y.txt", "ke\x07y.txt", "ke!y.txt"]
+    for n, name in enumerate(names):
+        (tmp_path / name).write_text(f"Key {n} hangs here.")
+        assert documents.add("ann", [tmp_path / name], silent, Event()) == []
+    assert [one.name for one in documents.list("ann")] == ["ke y.txt", "ke y.txt (2)", "ke!y.txt"]

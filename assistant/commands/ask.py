@@ -177,7 +177,7 @@ def _show_sources(turn: Turn) -> None:
         low = ", which counts as not in the library" if turn.confidence.level == "none" else ""
         out.print(f"  Chance that a passage answers this: {turn.confidence.value:.0%}{low}.", style="dim")
     if passed_over(turn):
-        found = ", ".join(dict.fromkeys(passage.title or passage.id for passage in turn.passages))
+        found = ", ".join(dict.fromkeys(passage.full_title or passage.id for passage in turn.passages))
         out.print(f"  Found, but not used: {escape(found)}.", style="dim")
         out.print(
             "  --if-unanswerable answer makes an answer from that, --if-unanswerable own from what the model knows.",

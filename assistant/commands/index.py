@@ -14,6 +14,7 @@ from assistant.commands.common import DataDir, SettingsFile, out, settings_of
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
 from assistant.library.shelves import library_names, remove_library
+from assistant.library.watched import Happenings
 from assistant.settings import Settings
 from assistant.text.sentences import clean
 
@@ -25,7 +26,9 @@ def index(
     library: Annotated[str, typer.Option(help="The library that they go to.")] = DEFAULT,
     remove: Annotated[bool, typer.Option("--remove", help="Take these documents out of the library.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the library with all that it holds.")] = False,
-    show: Annotated[bool, typer.Option("--list", help="Show the libraries, and the documents of this one.")] = False,
+    show: Annotated[
+        bool, typer.Option("--list", help="Show the libraries, the documents of this one, and of a followed folder.")
+    ] = False,
     settings_file: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -37,6 +40,7 @@ def index(
     settings = settings_of(settings_file, data_dir)
     if show:
         _show(library, settings)
+        _show_happenings(settings)
     elif delete:
         _delete(library, paths, settings)
     elif not paths or not all(paths):
@@ -66,6 +70,17 @@ def _show(library: str, settings: Settings) -> None:
     for document in documents:
         table.add_row(escape(document.name), str(document.passages), escape(clean(document.path)) or "-")
     out.print(table)
+
+
+def _show_happenings(settings: Settings) -> None:
+    """What became of the files of the folder that the page follows, if it ever followed one."""
+    happenings = Happenings(settings).all()
+    table = Table("followed folder, when", "file", "what", "why", box=None)
+    for one in happenings:
+        when = one.time.astimezone().strftime("%Y-%m-%d %H:%M")
+        table.add_row(when, escape(clean(one.name)), one.what, escape(one.why))
+    if happenings:
+        out.print(table)
 
 
 def _report(outcomes: list[Outcome], library: str) -> None:

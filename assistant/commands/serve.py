@@ -18,6 +18,7 @@ from assistant.parts import Loader
 from assistant.settings import Settings
 
 if TYPE_CHECKING:
+    from assistant.web.folder import Followed
     from assistant.web.server import Server
 
 LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
@@ -64,6 +65,7 @@ def _serve(settings: Settings) -> None:
     server = serve(house, logins)
     talk.print(f"Sequitur is at [bold]{server.url}[/bold] (Ctrl-C ends it).")
     loader.start()
+    _follow(house.followed)
     threading.Thread(target=_tell, args=(loader,), daemon=True).start()
     until_told(server)
 
@@ -82,6 +84,15 @@ def until_told(server: Server) -> None:
         raise
     finally:
         server.close()
+
+
+def _follow(followed: Followed | None) -> None:
+    """Follow the folder that was chosen; one that can't be is told, and the page is there all the same."""
+    try:
+        if followed:
+            followed.start()
+    except SequiturError as error:
+        talk.print(str(error), style="red", markup=False)
 
 
 def _tell(loader: Loader) -> None:

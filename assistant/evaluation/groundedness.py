@@ -96,7 +96,7 @@ class Groundedness(Task[Question, Parts]):
             "unknown": turn.answer is None or turn.answer.unknown or turn.answer.origin == "model",
             "seconds": round(turn.seconds, 3),
             "claims": _checked(turn, given, self.threshold),
-            "passages": {one.id: {"title": one.title, "text": one.text} for one in turn.passages},
+            "passages": {one.id: {"title": one.full_title, "text": one.text} for one in turn.passages},
             "digests": {one.passage_id: one.text for one in turn.digests},
         }
 

@@ -129,7 +129,7 @@ class Scenarios(Task[Scenario, Source]):
         with _documents(item, user, given.settings):
             turn = _run(_start(item, self.choices), given, user)
         reasons = verdict(item, turn)
-        titles = {passage.id: passage.title for passage in turn.passages}
+        titles = {passage.id: passage.full_title for passage in turn.passages}
         return {
             "id": item.id,
             "passed": not reasons,

@@ -42,7 +42,7 @@ def gather(
     places = [(passage, span) for passage in passages for span in sentences(passage.text)]
     if not places or not any(texts):
         return [[] for _ in texts]
-    vectors = embedder.encode([*texts, *(f"{p.title}: {quote(p.text, span)}" for p, span in places)])
+    vectors = embedder.encode([*texts, *(f"{p.full_title}: {quote(p.text, span)}" for p, span in places)])
     similarity = vectors[: len(texts)] @ vectors[len(texts) :].T
     most = max(1, min(READ, _ALL // sum(map(bool, texts))))
     return [

@@ -246,7 +246,7 @@ def _page(place: str, record: Any) -> Document:
 def _clean_text(page: bytes) -> str:
     """The page's text, a paragraph a line, title first; the collection's own clean text is somewhat other."""
     blocks = list(html.blocks(page.decode("utf-8", "replace"), ""))
-    title = [blocks[0].title.split(" - ")[0]] if blocks and blocks[0].title else []
+    title = [blocks[0].title] if blocks and blocks[0].title else []
     return "\n".join([*title, *(block.text for block in blocks if block.text not in title)])
 
 

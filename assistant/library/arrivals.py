@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
 
 from assistant.protocols import Progress
 from assistant.types import Wait
+
+
+@dataclass(slots=True)
+class _Upload:
+    user: str
+    names: Sequence[str]
+    done: int = 0
+    total: int = 0
 
 
 class Arrivals:
@@ -15,33 +24,41 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._under_way: dict[object, tuple[str, int, int]] = {}
+        self._under_way: list[_Upload] = []
 
     @contextmanager
-    def of(self, user: str, progress: Progress) -> Iterator[Progress]:
-        """An upload of this user, under way until the block ends. What the yielded `Progress` is told is passed on."""
-        upload = object()
+    def of(self, user: str, progress: Progress, names: Sequence[str] = ()) -> Iterator[Progress]:
+        """An upload of this user, under way until the block ends. What the yielded `Progress` is told is passed on.
+
+        `names` are what its documents are called.
+        """
+        upload = _Upload(user, names)
 
         def tell(done: int, total: int) -> None:
-            self._note(upload, (user, done, total))
+            with self._lock:
+                upload.done, upload.total = done, total
             progress(done, total)
 
-        self._note(upload, (user, 0, 0))
+        with self._lock:
+            self._under_way.append(upload)
         try:
             yield tell
         finally:
             with self._lock:
-                del self._under_way[upload]
+                self._under_way = [one for one in self._under_way if one is not upload]
 
     def wait(self, user: str) -> Wait | None:
         """How far this user's uploads are, in percent; None where there are none."""
-        with self._lock:
-            own = [(done, total) for whose, done, total in self._under_way.values() if whose == user]
+        own = self._own(user)
         if not own:
             return None
-        done, total = (sum(counts) for counts in zip(*own, strict=True))
+        done, total = sum(one.done for one in own), sum(one.total for one in own)
         return Wait("documents", done=100 * done // total, total=100) if total else Wait("documents")
 
-    def _note(self, upload: object, state: tuple[str, int, int]) -> None:
+    def names(self, user: str) -> list[str]:
+        """What this user's documents are called that are being added."""
+        return [name for one in self._own(user) for name in one.names]
+
+    def _own(self, user: str) -> list[_Upload]:
         with self._lock:
-            self._under_way[upload] = state
+            return [one for one in self._under_way if one.user == user]

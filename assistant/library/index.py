@@ -6,9 +6,10 @@ together with the manifest that lists the documents. Killed before that, the lib
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import file_digest, sha256
+from itertools import chain, count
 from pathlib import Path
 from stat import S_ISREG
 from threading import Event
@@ -30,18 +31,26 @@ from assistant.types import Passage
 
 # Searches wait for no more than this many passages.
 BATCH = 100
+UPLOAD = "upload:"
+# Counted up when readers or chunks give other passages of a document than before.
+READING = 1
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a library knows of one document. `path` is "" for an uploaded one; `hash` is the SHA-256 of its bytes."""
+    """What a library knows of one document. `path` is "" for an uploaded one; `hash` is the SHA-256 of its bytes.
+
+    `reading` says which way of reading its passages came of: one that was read otherwise than documents are today is
+    searched as it is, and read anew when it is added again.
+    """
 
     id: str
     name: str
     passages: int
     hash: str = ""
     path: str = ""
+    reading: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,11 @@ class _File:
 
     @property
     def id(self) -> str:
-        return sha256(self.key.encode("utf-8", "replace")).hexdigest()[:12]
+        return sha256(self.key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+    @property
+    def is_upload(self) -> bool:
+        return self.key.startswith(UPLOAD)
 
 
 Read = Callable[[_File], list[Passage]]
@@ -77,6 +90,7 @@ def add_documents(
     progress: Progress = silent,
     *,
     uploaded: bool = False,
+    names: Mapping[Path, str] | None = None,
     stop: Event | None = None,
 ) -> list[Outcome]:
     """Bring files, and all files of folders, into a library, which is made if there is none of this name.
@@ -90,20 +104,23 @@ def add_documents(
         settings: say where libraries are.
         progress: told bytes.
         uploaded: whether they come from users of the page: known by their names alone, wherever they lie now, and
-            read in a process of its own within limits of time and memory. A copy of each is kept beside the index.
-        stop: when this is set, no uploaded file is read any further.
+            read apart. One with the content of another document is skipped.
+        names: what uploaded files are called, where that is not their own name.
+        stop: where it is given, too, files are read apart: in a process of its own, within limits of time and memory,
+            and a copy of each is kept beside the index. When it is set, no file is read any further.
 
     Raises:
         LibraryError: the library itself can't be written.
     """
     folder = _changeable(library, settings)
-    files, outcomes = _found(paths, uploaded)
-    reads = _reads_apart(stop or Event()) if uploaded else _reads
+    files, outcomes = _found(paths, uploaded, names or {})
+    apart = uploaded or stop is not None
+    reads = _reads_apart(stop or Event()) if apart else _reads
     with locked(folder):
         documents = _documents(folder)
         folder.mkdir(exist_ok=True)
         with writing(folder) as writer:
-            shelf = _Shelf(writer, documents, library.startswith(OWN), Originals(folder) if uploaded else None)
+            shelf = _Shelf(writer, documents, library.startswith(OWN), Originals(folder) if apart else None)
             outcomes += list(_add_all(shelf, files, progress, reads))
             outcomes += list(_drop(writer, documents, _vanished(documents, files, paths), "it is gone from the folder"))
             if any(outcome.status in {"added", "replaced", "removed"} for outcome in outcomes):
@@ -170,7 +187,7 @@ def _manifest(documents: dict[str, Document]) -> dict[str, Any]:
     return {"documents": {key: {k: v for k, v in entry.items() if k != "id"} for key, entry in entries.items()}}
 
 
-def _found(paths: Sequence[Path], uploaded: bool) -> tuple[list[_File], list[Outcome]]:
+def _found(paths: Sequence[Path], uploaded: bool, names: Mapping[Path, str]) -> tuple[list[_File], list[Outcome]]:
     """The files to index, each once, and what can't be one."""
     files: dict[str, _File] = {}
     outcomes = []
@@ -180,10 +197,10 @@ def _found(paths: Sequence[Path], uploaded: bool) -> tuple[list[_File], list[Out
             files.update((file.key, file) for file in (_file(one, path.resolve().name, path) for one in inside))
         elif not _may_be_file(path):
             outcomes.append(Outcome(str(path), "skipped", reason="there is no such file or folder"))
-        elif uploaded and _upload(path).key in files:
+        elif uploaded and _upload(path, names).key in files:
             outcomes.append(Outcome(clean(path.name), "skipped", reason=_TWICE))
         else:
-            file = _upload(path) if uploaded else _file(path, "", path.parent)
+            file = _upload(path, names) if uploaded else _file(path, "", path.parent)
             files[file.key] = file
     return list(files.values()), outcomes
 
@@ -207,8 +224,9 @@ def _file(path: Path, folder: str, base: Path) -> _File:
     return _File(path, clean((Path(folder) / path.relative_to(base)).as_posix()), str(path.resolve()))
 
 
-def _upload(path: Path) -> _File:
-    return _File(path, clean(path.name), f"upload:{path.name}")
+def _upload(path: Path, names: Mapping[Path, str]) -> _File:
+    name = names.get(path, path.name)
+    return _File(path, clean(name), UPLOAD + name)
 
 
 def _is_hidden(path: Path, base: Path) -> bool:
@@ -227,9 +245,21 @@ class _Shelf:
     def has(self, document: str, digest: str) -> bool:
         """Whether a document is there with this content, and its copy where it is to have one."""
         before = self.documents.get(document)
-        if before is None or before.hash != digest:
+        if before is None or before.hash != digest or before.reading != READING:
             return False
         return self.originals is None or self.originals.path(digest) is not None
+
+    def name_of(self, file: _File) -> str:
+        """What a file is called here: its name, with a number where another document looks to be called the same."""
+        taken = {one.name for one in self.documents.values() if one.id != file.id}
+        names = chain([file.name], (f"{file.name} ({n})" for n in count(2)))
+        return next(name for name in names if name not in taken)
+
+    def refuse_twin(self, file: _File, digest: str) -> None:
+        """Raise an error where another document has the content of an uploaded file."""
+        for one in self.documents.values() if file.is_upload else ():
+            if one.hash == digest and one.id != file.id:
+                raise LibraryError(f"it is already here as “{one.name}”")
 
 
 def _add_all(shelf: _Shelf, files: list[_File], progress: Progress, reads: Read) -> Iterator[Outcome]:
@@ -260,11 +290,14 @@ def _reads_apart(stop: Event) -> Read:
 
 def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome:
     writer, before = shelf.writer, shelf.documents.get(file.id)
+    file = replace(file, name=shelf.name_of(file))
     try:
         digest = _digest(file.path)
         if before and shelf.has(file.id, digest):
             return Outcome(file.name, "unchanged", before.passages)
+        shelf.refuse_twin(file, digest)
         passages = reads(file)
+        _check_is_still(file.path, digest)
         if shelf.originals:
             shelf.originals.keep(file.path, digest)
     except LibraryError as error:
@@ -275,13 +308,18 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
     for start in range(0, len(passages), BATCH):
         writer.add(file.id, passages[start : start + BATCH])
         progress(min(start + BATCH, len(passages)), len(passages))
-    path = "" if file.key.startswith("upload:") else file.key
-    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path)
+    path = "" if file.is_upload else file.key
+    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING)
     return Outcome(file.name, "replaced" if before else "added", len(passages))
 
 
 _KEPT = "; what was indexed of it before is kept"
 _TWICE = "another file of this name is in the same upload"
+
+
+def _check_is_still(path: Path, digest: str) -> None:
+    if _digest(path) != digest:
+        raise LibraryError("it changed while it was read; add it again when it is finished")
 
 
 def _digest(path: Path) -> str:

@@ -26,5 +26,5 @@ def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Pas
         own = block.id if n == 1 else f"{block.id}#{n}"
         where = f"{source}, {block.place}" if block.place else source
         number = own if block.id else f"{document}-{n}"
-        passages.append(Passage(number, block.title, block.text, source=where, page=block.page))
+        passages.append(Passage(number, block.title, block.text, source=where, page=block.page, heading=block.heading))
     return passages

@@ -35,7 +35,10 @@ def read_apart(path: Path, document: str, source: str, stop: Event) -> list[Pass
     """
     asked = {"path": str(path), "document": document, "source": source}
     said = answer_apart(__name__, asked, allowed(path), stop)
-    return [Passage(key, title, text, source=where, page=page) for key, title, text, where, page in said["passages"]]
+    return [
+        Passage(key, title, text, source=where, page=page, heading=heading)
+        for key, title, heading, text, where, page in said["passages"]
+    ]
 
 
 def allowed(path: Path) -> float:
@@ -54,4 +57,4 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
     passages = passages_of(read(Path(asked["path"])), asked["document"], asked["source"])
     if len(passages) > PASSAGES_MOST:
         raise LibraryError(_TOO_MANY)
-    return {"passages": [(one.id, one.title, one.text, one.source, one.page) for one in passages]}
+    return {"passages": [(one.id, one.title, one.heading, one.text, one.source, one.page) for one in passages]}

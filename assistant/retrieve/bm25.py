@@ -20,7 +20,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
-from assistant.types import Passage
+from assistant.types import Passage, full_title
 
 _LOG = logging.getLogger(__name__)
 FORMAT = "1"
@@ -190,8 +190,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def raw(passage: Passage) -> str:
-    """The JSON that an index stores of a passage; `contents` is what is searched: the title, a line break, the text."""
-    contents = f"{passage.title}\n{passage.text}" if passage.title else passage.text
+    """The JSON that an index stores of a passage; `contents` is what is searched: full title, line break, text."""
+    contents = f"{passage.full_title}\n{passage.text}" if passage.full_title else passage.text
     record: dict[str, str | int] = {
         "id": passage.id,
         "title": passage.title,
@@ -200,15 +200,24 @@ def raw(passage: Passage) -> str:
     }
     if passage.page:
         record["page"] = passage.page
+    if passage.heading:
+        record["heading"] = passage.heading
     return json.dumps(record, ensure_ascii=False)
 
 
 def passage_of(record: Mapping[str, Any], score: float = 0.0) -> Passage:
     """The passage that `raw` wrote, once its JSON is read."""
-    title, contents = record["title"], record["contents"]
-    body = contents[len(title) + 1 :] if title else contents
-    page = record.get("page", 0)
-    return Passage(id=record["id"], title=title, text=body, score=score, source=record["source"], page=page)
+    title, heading, contents = record["title"], record.get("heading", ""), record["contents"]
+    head = full_title(title, heading)
+    return Passage(
+        id=record["id"],
+        title=title,
+        text=contents[len(head) + 1 :] if head else contents,
+        score=score,
+        source=record["source"],
+        page=record.get("page", 0),
+        heading=heading,
+    )
 
 
 @contextmanager

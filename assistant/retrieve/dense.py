@@ -274,7 +274,7 @@ def _rows(passages: Iterable[Passage], store: Store, embedder: Embedder) -> tupl
     if isinstance(embedder, Encoder):
         window, count = embedder.window, embedder.count
     for passage in passages:
-        whole = [f"{passage.title}\n{passage.text}"]
+        whole = [f"{passage.full_title}\n{passage.text}"]
         # what was encoded whole before needs no counting, which takes a tenth as long as encoding does
         for text in whole if key_of(whole[0]) in store else pieces_of(passage, window, count):
             ids.append(passage.id)

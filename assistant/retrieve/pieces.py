@@ -19,10 +19,11 @@ def pieces_of(passage: Passage, window: int, count: Count = count_words) -> list
 
     A title that would fill more than half of it is left out of the pieces.
     """
-    whole = f"{passage.title}\n{passage.text}"
+    title = passage.full_title
+    whole = f"{title}\n{passage.text}"
     if count(whole) <= window:
         return [whole]
-    head = f"{passage.title}\n" if count(passage.title) <= window // 2 else "\n"
+    head = f"{title}\n" if count(title) <= window // 2 else "\n"
     return [head + piece for piece in cut(passage.text, window, lambda piece: count(head + piece))]
 
 

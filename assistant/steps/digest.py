@@ -31,9 +31,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     digests = (_likeliest(turn, parts, stop) if knobs.digest == "relevant" else ()) or best_sentences(
         turn.passages, turn.contextual, parts.embedder, knobs.max_digest_chars
     )
-    short = [
-        Passage(passage.id, passage.title, digest.text) for passage, digest in zip(turn.passages, digests, strict=True)
-    ]
+    short = [replace(passage, text=digest.text) for passage, digest in zip(turn.passages, digests, strict=True)]
     if knobs.digest == "llm":
         digests = _replaced(digests, _by_chat(short, parts, stop))
     elif knobs.digest == "seq2seq" and not stop.is_set():

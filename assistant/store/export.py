@@ -55,7 +55,9 @@ def _tamed(text: str) -> str:
 
 def _source(source: Source) -> str:
     partly = ", says a part" if source.partly else ""
-    return f"- \\[{source.n}\\] {escaped(source.title)}{partly}: “{escaped(source.quote)}”"
+    where = f"<{source.link}>" if source.link else escaped(source.source)
+    place = f" ({where})" if where else ""
+    return f"- \\[{source.n}\\] {escaped(source.title)}{place}{partly}: “{escaped(source.quote)}”"
 
 
 def _not_found(turn: Turn) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from assistant.text.sentences import quote, sentences
+from assistant.types import full_title
 
 # A paragraph's end closes a chunk from this many words on; no sentence is added beyond the second number.
 ENOUGH_WORDS = 70
@@ -23,8 +24,9 @@ WORD_CHARS = 8
 class Block:
     """A piece of a document as a reader gives it: a paragraph, or a record that is a passage of its own.
 
-    `title` is the document's, with the heading that the paragraph stands under; `place` says where in the document it
-    is ("page 3"), and `page` which page of a PDF that is, from 1; `id` is the record's own.
+    `title` is the document's, and `heading` that of the section, with those around it ("Care > Cleaning"); `place` says
+    where in the document it is ("page 3"), and `page` which page of a PDF that is, from 1; `id` is the record's own. A
+    `unit` is one line that is kept whole where a chunk can hold it, such as a term with its definition.
     """
 
     text: str
@@ -32,6 +34,13 @@ class Block:
     place: str = ""
     id: str = ""
     page: int = 0
+    heading: str = ""
+    unit: bool = False
+
+    @property
+    def full_title(self) -> str:
+        """The document's title with the heading."""
+        return full_title(self.title, self.heading)
 
 
 def count_words(text: str) -> int:
@@ -42,10 +51,10 @@ def count_words(text: str) -> int:
 def chunk(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, joined and cut to 40-120 words where their sentences allow it.
 
-    Blocks of one title and id are cut together; the place of a chunk is where it begins. Paragraphs stay apart by a
+    Blocks of one section and id are cut together; the place of a chunk is where it begins. Paragraphs stay apart by a
     line break. A record of up to 120 words comes out as it went in.
     """
-    for _, group in groupby(blocks, key=lambda block: (block.title, block.id)):
+    for _, group in groupby(blocks, key=lambda block: (block.title, block.heading, block.id)):
         paragraphs = [block for block in group if block.text.strip()]
         if paragraphs:
             yield from _chunks(paragraphs)
@@ -59,7 +68,8 @@ def _chunks(paragraphs: list[Block]) -> Iterator[Block]:
     for paragraph in _lines(paragraphs):
         for n, sentence in enumerate(_sentences(paragraph.text)):
             more = count_words(sentence)
-            full = words + more > MOST_WORDS or (n == 0 and words >= ENOUGH_WORDS)
+            room = count_words(paragraph.text) if paragraph.unit and n == 0 else more
+            full = words + room > MOST_WORDS or (n == 0 and words >= ENOUGH_WORDS)
             if words and full:
                 yield current
                 words = 0

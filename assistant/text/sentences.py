@@ -105,7 +105,7 @@ def finished(completion: Completion, form: str) -> str:
 def without_title(text: str, passages: Iterable[Passage]) -> str:
     """The text without the "Title: " that small models copy from the passages in the prompt."""
     for passage in passages:
-        text = text.removeprefix(f"{passage.title}: ")
+        text = text.removeprefix(f"{passage.full_title}: ")
     return text
 
 

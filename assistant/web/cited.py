@@ -29,8 +29,8 @@ def has_page(passage: Passage | None) -> bool:
 
 
 def where(passage: Passage) -> str:
-    """Title and place of a source, such as "On oats, oats.pdf, page 3"."""
-    return ", ".join(filter(None, (passage.title, passage.source))) or passage.id
+    """Title and place of a source, such as "On oats, Growing > Soil, oats.pdf, page 3"."""
+    return ", ".join(filter(None, (passage.title, passage.heading, passage.source))) or passage.id
 
 
 def copies(passage: Passage, quote: str) -> Mapping[str, str]:
@@ -50,8 +50,8 @@ def _escaped(match: re.Match[str]) -> str:
 
 def _bibtex(passage: Passage) -> str:
     fields = {"title": passage.title or passage.source or passage.id, "howpublished": passage.source}
-    if passage.page:
-        fields["note"] = f"p. {passage.page}"
+    place = (passage.heading, f"p. {passage.page}" if passage.page else "")
+    fields["note"] = ", ".join(filter(None, place))
     lines = [f"  {name} = {{{_tex(value)}}}" for name, value in fields.items() if value]
     key = "".join(char for char in passage.id if char.isascii() and (char.isalnum() or char in "-_")) or "source"
     return f"@misc{{{key},\n" + ",\n".join(lines) + "\n}"

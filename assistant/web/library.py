@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +13,24 @@ from threading import Event
 from typing import Protocol
 
 import gradio as gr
+from gradio.data_classes import ListFiles
 
-from assistant.errors import LibraryError, LimitError
+from assistant.errors import LibraryError, LimitError, SequiturError
+from assistant.library.addresses import fetched
 from assistant.library.arrivals import Arrivals
 from assistant.library.readers import suffixes
-from assistant.protocols import Progress
+from assistant.protocols import Progress, silent
 from assistant.settings import LimitSettings, Settings
 from assistant.web import render
 from assistant.web.bodies import MEGABYTE
+from assistant.web.folder import Followed
 from assistant.web.live import place
-from assistant.web.tab import QUIET, Tab, Updates, guarded, on, told, user_of
+from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_stream, told, user_of
 from assistant.web.view import View
 
+# Seconds between looks at how far documents are that are being read.
+LOOK = 0.4
+TITLE_CHARS, PASTED_CHARS, NAME_BYTES = 200, 500_000, 100
 UNCHANGED = "it was there already and has not changed"
 # Gradio knows files by the last of their endings.
 READ = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
@@ -46,10 +53,17 @@ class Documents(Protocol):
         """The user's documents, by name."""
         ...
 
-    def add(self, user: str, files: Sequence[Path], progress: Progress, stop: Event) -> Sequence[str]:
+    def add(
+        self,
+        user: str,
+        files: Sequence[Path],
+        progress: Progress,
+        stop: Event,
+        names: Mapping[Path, str] | None = None,
+    ) -> Sequence[str]:
         """Index files. Returns a sentence for each that was not added, with the reason; the others are.
 
-        Once `stop` is set, no more of them are read.
+        Once `stop` is set, no more of them are read. `names` are what they are called where that isn't the file's name.
 
         Raises:
             LimitError: they are more than this user may keep; none is added.
@@ -75,12 +89,21 @@ class OwnDocuments:
         kept, found = originals_of(self._own(user), self._settings), list_documents(self._own(user), self._settings)
         return [Document(one.id, one.name, one.passages, kept.path(one.hash)) for one in found]
 
-    def add(self, user: str, files: Sequence[Path], progress: Progress, stop: Event) -> Sequence[str]:
+    def add(
+        self,
+        user: str,
+        files: Sequence[Path],
+        progress: Progress,
+        stop: Event,
+        names: Mapping[Path, str] | None = None,
+    ) -> Sequence[str]:
         """As the Protocol has it."""
         from assistant.library.index import add_documents  # noqa: PLC0415
 
-        check_room(self.list(user), files, self._settings.limits)
-        outcomes = add_documents(self._own(user), files, self._settings, progress, uploaded=True, stop=stop)
+        check_room(self.list(user), {(names or {}).get(file, file.name): file for file in files}, self._settings.limits)
+        outcomes = add_documents(
+            self._own(user), files, self._settings, progress, uploaded=True, names=names, stop=stop
+        )
         self._changed(user)
         left = [one for one in outcomes if one.status in {"skipped", "unchanged"}]
         return [f"{one.name}: {one.reason or UNCHANGED}" for one in left]
@@ -105,17 +128,10 @@ class Library:
 
     name, title = "documents", "Documents"
 
-    def __init__(self, view: View, documents: Documents, arrivals: Arrivals) -> None:
-        self._view, self._documents, self._arrivals = view, documents, arrivals
+    def __init__(self, view: View, documents: Documents, arrivals: Arrivals, followed: Followed | None = None) -> None:
+        self._view, self._documents, self._arrivals, self._followed = view, documents, arrivals, followed
         self._readings: dict[str, Event] = {}  # of each user whose documents are being read, what stops that
-        self._upload = gr.File(
-            label="Add documents",
-            file_count="multiple",
-            file_types=list(READ),
-            height=150,
-            elem_id="files",
-            render=False,
-        )
+        self._upload = file_field()
 
     def place(self) -> None:
         """Place the field for files, and the documents beneath it."""
@@ -126,45 +142,101 @@ class Library:
         pieces = self._view.pieces
         on(pieces.documents, "drop", self.drop, [pieces.documents], pieces.notice)
         on(pieces.documents, "halt", self.halt, [], pieces.notice)
+        on(pieces.documents, "follow", self.follow, [pieces.documents], pieces.notice)
+        on(pieces.documents, "refresh", lambda tab: self.show(tab.user), [pieces.documents], pieces.notice)
+        on_stream(pieces.documents, "paste", self.paste, [pieces.documents], pieces.notice)
+        on_stream(pieces.documents, "fetch", self.fetch, [pieces.documents], pieces.notice)
 
         def show(request: gr.Request) -> Updates:
             return told(lambda: self.show(user_of(request)), pieces.notice)
 
-        def bring(files: list[str] | None, request: gr.Request, progress: gr.Progress) -> Iterator[Updates]:
-            user, tell = user_of(request), _teller(progress)
-            given = [Path(file) for file in files or []]
-            yield told(lambda: self.show(user, reading=True), pieces.notice)
-            outcome = guarded(lambda: self.bring(user, given, tell), pieces.notice)
-            yield {self._upload: None, **told(lambda: self.show(user), pieces.notice), **outcome}
+        async def bring(files: list[tuple[str, str]] | None, request: gr.Request) -> AsyncIterator[Updates]:
+            user, given, called = user_of(request), [Path(path) for path, _ in files or ()], [n for _, n in files or ()]
+            work = self.shown(user, lambda: self.bring(user, given, silent, called))
+            async for updates in guarded_stream(work, pieces.notice):
+                yield {self._upload: None, **updates}
 
         show.__annotations__ = {"request": gr.Request}
-        bring.__annotations__ = {"files": list[str], "request": gr.Request, "progress": gr.Progress}
-        bring.__defaults__ = (gr.Progress(),)
+        bring.__annotations__ = {"files": list, "request": gr.Request}
         page.load(show, None, [pieces.documents, pieces.notice], **QUIET)
-        outputs = [self._upload, pieces.documents, pieces.notice]
-        self._upload.upload(
-            bring, self._upload, outputs, **{**QUIET, "show_progress": "full", "show_progress_on": self._upload}
-        )
+        self._upload.upload(bring, self._upload, [self._upload, pieces.documents, pieces.notice], **QUIET)
 
-    def show(self, user: str, problems: Sequence[str] = (), reading: bool = False) -> Updates:
-        """The user's documents, what went wrong with the last ones, and whether others are being read."""
-        reading = reading or user in self._readings
-        html = render.render("documents", documents=self._documents.list(user), problems=problems, reading=reading)
+    def show(self, user: str, problems: Sequence[str] = ()) -> Updates:
+        """The user's documents, what went wrong with the last ones, and how far those are that are being read."""
+        wait = self._arrivals.wait(user)
+        html = render.render(
+            "documents",
+            documents=self._documents.list(user),
+            problems=problems,
+            reading=self._arrivals.names(user) if wait else (),
+            share=wait.done / wait.total if wait and wait.total else None,
+            followed=self._followed if self._followed and self._followed.may(user) else None,
+        )
         return {self._view.pieces.documents: html}
 
-    def bring(self, user: str, files: Sequence[Path], progress: Progress) -> Updates:
+    async def shown(self, user: str, work: Callable[[], Updates]) -> AsyncIterator[Updates]:
+        """What `work` comes to, done in a thread of its own; how far the user's documents are, meanwhile."""
+        working = asyncio.ensure_future(asyncio.to_thread(work))
+        before: Updates = {}
+        while not (await asyncio.wait([working], timeout=LOOK))[0]:
+            if (now := await asyncio.to_thread(self.show, user)) != before:
+                yield (before := now)
+        try:
+            updates = {self._view.pieces.notice: "", **working.result()}
+        except SequiturError as error:
+            updates = {self._view.pieces.notice: render.notice(str(error)), **self.show(user)}
+        yield updates
+
+    def bring(self, user: str, files: Sequence[Path], progress: Progress, called: Sequence[str] = ()) -> Updates:
         """Add files, say how many are new, and why each that was not added wasn't. The uploaded copies are deleted.
+
+        `called` are their names, where these aren't those of the files.
 
         Raises:
             LibraryError: other documents of this user are still being read.
         """
-        with self._reading(user) as stop, self._arrivals.of(user, progress) as tell, TemporaryDirectory() as folder:
-            own, problems = _taken(files, Path(folder))
-            before = {document.id for document in self._documents.list(user)}
-            problems += self._documents.add(user, own, tell, stop) if own else []
-        new = sum(document.id not in before for document in self._documents.list(user))
-        note = _note(new, len(files) - len(problems) - new)
-        return {**self.show(user, problems), **(self._view.note(note) if note else {})}
+        names = called or [file.name for file in files]
+        return self._bring(user, names, lambda folder: _taken(files, names, folder), progress)
+
+    async def paste(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Add a text that was pasted, under the title that it was given."""
+        title, text = " ".join(tab.text("title").split()), tab.text("text")
+        async for updates in self.shown(tab.user, lambda: self.bring_text(tab.user, title, text)):
+            yield updates
+
+    def bring_text(self, user: str, title: str, text: str) -> Updates:
+        """Add a text as a document of this title.
+
+        Raises:
+            LibraryError: there is no title or no text, it is too long, or others are still being read.
+        """
+        if not title or not text.strip():
+            raise LibraryError("Give the text a title, and paste it below.")
+        if len(title) > TITLE_CHARS or len(text) > PASTED_CHARS:
+            raise LibraryError(
+                f"A title has up to {TITLE_CHARS} characters and a text up to {PASTED_CHARS:,}; "
+                "save a longer one as a file and add that."
+            )
+        return self._bring_one(user, title, lambda: (title, file_name(title) + ".txt", text.encode("utf-8", "replace")))
+
+    async def fetch(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Add what there is to read at a web address."""
+        address = tab.text("address").strip()
+        async for updates in self.shown(tab.user, lambda: self.bring_page(tab.user, address)):
+            yield updates
+
+    def bring_page(self, user: str, address: str) -> Updates:
+        """Add what stands at a web address, under that.
+
+        Raises:
+            LibraryError: it can't be fetched, or others are still being read.
+        """
+
+        def content() -> tuple[str, str, bytes]:
+            page = fetched(address)
+            return page.address, file_name(page.file), page.content
+
+        return self._bring_one(user, address, content)
 
     def halt(self, tab: Tab) -> Updates:
         """Stop the reading of the user's documents; those that were read already are added."""
@@ -172,6 +244,50 @@ class Library:
         if stop:
             stop.set()
         return {}
+
+    def follow(self, tab: Tab) -> Updates:
+        """Follow another folder, or none."""
+        if self._followed:
+            self._followed.choose(tab.user, tab.text("folder").strip())
+        return self.show(tab.user)
+
+    def drop(self, tab: Tab) -> Updates:
+        """Take a document out."""
+        self._documents.remove(tab.user, tab.text("document"))
+        return self.show(tab.user)
+
+    def _bring_one(self, user: str, name: str, content: Callable[[], tuple[str, str, bytes]]) -> Updates:
+        """Add what `content` gives: a document's name, that of a file to read it as, and the bytes of it."""
+        names: dict[Path, str] = {}
+
+        def taken(folder: Path) -> tuple[list[Path], list[str]]:
+            called, file, data = content()
+            names[folder / file] = called
+            (folder / file).write_bytes(data)
+            return list(names), []
+
+        return self._bring(user, [name], taken, silent, names)
+
+    def _bring(
+        self,
+        user: str,
+        names: Sequence[str],
+        taken: Callable[[Path], tuple[list[Path], list[str]]],
+        progress: Progress,
+        called: Mapping[Path, str] | None = None,
+    ) -> Updates:
+        """Add the files that `taken` brings into a folder; it also tells which are not there."""
+        with (
+            self._reading(user) as stop,
+            self._arrivals.of(user, progress, names) as tell,
+            TemporaryDirectory() as folder,
+        ):
+            files, problems = taken(Path(folder))
+            before = {document.id for document in self._documents.list(user)}
+            problems += self._documents.add(user, files, tell, stop, called) if files else []
+        new = sum(document.id not in before for document in self._documents.list(user))
+        note = _note(new, len(names) - len(problems) - new)
+        return {**self.show(user, problems), **(self._view.note(note) if note else {})}
 
     @contextmanager
     def _reading(self, user: str) -> Iterator[Event]:
@@ -184,19 +300,13 @@ class Library:
         finally:
             del self._readings[user]
 
-    def drop(self, tab: Tab) -> Updates:
-        """Take a document out."""
-        self._documents.remove(tab.user, tab.text("document"))
-        return self.show(tab.user)
 
-
-def check_room(kept: Sequence[Document], files: Sequence[Path], limits: LimitSettings) -> None:
-    """See that these files may be kept beside the documents that there are, of which those of the same names go.
+def check_room(kept: Sequence[Document], new: Mapping[str, Path], limits: LimitSettings) -> None:
+    """See that `new` files, by name, may be kept beside the documents there are; those of the same names go.
 
     Raises:
         LimitError: they are too many, or too large.
     """
-    new = {file.name: file for file in files}
     staying = [one for one in kept if one.name not in new]
     count, size = len(staying) + len(new), sum(map(_size, [*(one.original for one in staying), *new.values()]))
     if limits.max_documents and count > limits.max_documents:
@@ -223,14 +333,43 @@ def document_with(documents: Sequence[Document], key: str) -> Document | None:
     return next((one for one in documents if one.id == key), None)
 
 
-def _taken(files: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
+def file_field() -> gr.File:
+    """The field for files. It gives the path of each with the name that it had.
+
+    Gradio's own gives the paths alone, with names that lack "!" and other characters, so that two would become one.
+    """
+    field = gr.File(
+        label="Add documents",
+        file_count="multiple",
+        file_types=list(READ),
+        height=150,
+        elem_id="files",
+        render=False,
+    )
+    plain = field.preprocess
+
+    def preprocess(payload: ListFiles | None) -> list[tuple[str, str]]:
+        paths = plain(payload) or []
+        return [(str(path), sent.orig_name or "") for path, sent in zip(paths, payload or [], strict=True)]
+
+    field.preprocess = preprocess  # type: ignore[method-assign, assignment]
+    return field
+
+
+def file_name(text: str) -> str:
+    """A name that a file can have on every system, made of what is readable in a text."""
+    kept = "".join(char if char.isalnum() or char in "-_., " else " " for char in text)
+    return " ".join(kept.encode()[:NAME_BYTES].decode("utf-8", "ignore").split()).strip(". ") or "text"
+
+
+def _taken(files: Sequence[Path], names: Sequence[str], folder: Path) -> tuple[list[Path], list[str]]:
     """The uploaded files, moved to a folder of their own, and a sentence for each that is not there.
 
     Gradio keeps what two people upload under one path where the content is the same.
     """
     taken, problems = [], []
-    for n, file in enumerate(files):
-        place = folder / str(n) / file.name
+    for n, (file, name) in enumerate(zip(files, names, strict=True)):
+        place = folder / str(n) / (Path(name.replace("\\", "/").replace("\0", "")).name or file.name)
         place.parent.mkdir()
         try:
             taken.append(Path(shutil.move(file, place)))
@@ -243,10 +382,3 @@ def _note(added: int, replaced: int) -> str:
     """What became of the files of an upload, such as "Documents: 2 added, 1 replaced."; "" where nothing did."""
     counts = [f"{count} {what}" for count, what in ((added, "added"), (replaced, "replaced")) if count > 0]
     return f"Documents: {', '.join(counts)}." if counts else ""
-
-
-def _teller(progress: gr.Progress) -> Progress:
-    def tell(done: int, total: int) -> None:
-        progress((done, max(total, 1)), desc="Reading", unit="documents")
-
-    return tell

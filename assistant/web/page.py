@@ -25,6 +25,7 @@ from assistant.web.account import AccountPanel
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.facts import Facts
+from assistant.web.folder import Followed
 from assistant.web.library import Documents, Library
 from assistant.web.live import Live, live, place
 from assistant.web.metrics import Metrics
@@ -76,7 +77,10 @@ class Loading(Protocol):
 
 @dataclass(frozen=True)
 class House:
-    """What the page is built on. `may_switch` says who chooses the model that answers, and sees what all use."""
+    """What the page is built on. `may_switch` says who chooses the model that answers, and sees what all use.
+
+    `followed` is the folder of documents that is followed, if any may be.
+    """
 
     settings: Settings
     chat: Chat
@@ -91,6 +95,7 @@ class House:
     may_switch: Callable[[str], bool]
     usage: Usage
     metrics: Metrics = field(default_factory=Metrics)
+    followed: Followed | None = None
 
 
 def build(house: House) -> gr.Blocks:
@@ -103,7 +108,7 @@ def build(house: House) -> gr.Blocks:
     panels: Sequence[Panel] = (
         Sources(view, house.documents),
         Facts(view, talk),
-        Library(view, house.documents, house.chat.arrivals),
+        Library(view, house.documents, house.chat.arrivals, house.followed),
         ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
@@ -134,7 +139,7 @@ def _pieces() -> Pieces:
         notice=live("notice"),
         sources=live("sources", "show_page", value=render.render("sources", turn=None)),
         facts=live("facts", "store", "edit", "switch", "drop", "export", "open"),
-        documents=live("documents", "drop", "halt"),
+        documents=live("documents", "drop", "halt", "paste", "fetch", "follow", "refresh"),
         download=live("download"),
         viewer=live("viewer", "show_page"),
     )

@@ -17,7 +17,7 @@ from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
 from assistant.web import cited, confidence, highlight, reply
 from assistant.web.runs import Place, Run
-from assistant.wording.views import STEPS, ballots, events, headline, instead, passed_over, waits
+from assistant.wording.views import STEPS, ballots, events, headline, instead, link_of, passed_over, waits
 from ptkb.store import key
 
 FOLDER = Path(__file__).parent / "templates"
@@ -105,6 +105,7 @@ def _environment() -> Environment:
         has_page=cited.has_page,
         about_passage=confidence.about_passage,
         sources=highlight.sources,
+        link_of=link_of,
         query_names=QUERY_NAMES,
         step_names=STEPS,
         with_id=_with_id,

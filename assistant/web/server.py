@@ -35,6 +35,7 @@ from assistant.web.allowance import Allowance
 from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
 from assistant.web.downloads import downloads
+from assistant.web.folder import Followed
 from assistant.web.health import figures, health
 from assistant.web.library import OwnDocuments
 from assistant.web.logins import Addresses, Door
@@ -70,6 +71,8 @@ class Server:
     def close(self) -> None:
         """Stop the answers being written, keep what there is of them, and stop serving."""
         self.house.runs.close()
+        if self.house.followed:
+            self.house.followed.close()
         self.page.close(verbose=False)
 
 
@@ -87,11 +90,17 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
         conversations, ptkb, metrics.source(loader, settings), (metrics.watch, Allowance(usage, settings.limits).watch)
     )
     choices = ChoicesOf(conversations, settings)
-    documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
     logins = Logins(engine, settings.web.logins)
+
+    def changed(user: str) -> None:
+        loader.prepare(user, choices(user))
+
+    documents = OwnDocuments(settings, changed)
+    followed = Followed(settings, lambda user: user == ME and not logins.names(), chat.arrivals, changed)
     stores = House(
         settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine),
         Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins), usage, metrics,
+        followed,
     )  # fmt: skip
     return stores, logins
 

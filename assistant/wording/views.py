@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from assistant.text.markers import read
-from assistant.types import Answer, Candidate, Turn
+from assistant.types import Answer, Candidate, Passage, Turn
 from assistant.wording.events import sentence
 from assistant.wording.replies import reply
 
@@ -155,22 +155,42 @@ def passed_over(turn: Turn) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place in a passage that a reply cites; `partly` where no sentence was found in it in full."""
+    """A place in a passage that a reply cites; `partly` where no sentence was found in it in full.
+
+    `source` is the file or work that it stands in, with the page, and `link` its address where that is one of the web.
+    """
 
     n: int
     title: str
     quote: str
     partly: bool
+    source: str = ""
+
+    @property
+    def link(self) -> str:
+        """As said above, "" for none."""
+        return link_of(self.source)
+
+
+def link_of(source: str) -> str:
+    """The web address that a document was added from, of a passage's source; "" where it came otherwise."""
+    address = source.rpartition(", page ")[0] or source
+    is_address = address.startswith(("http://", "https://")) and not any(char in address for char in ' <>"')
+    return address if is_address else ""
 
 
 def sources(turn: Turn) -> list[Source]:
     """The places that a reply cites, each once, by number."""
-    titles = {passage.id: passage.title for passage in turn.passages}
+    passages = {passage.id: passage for passage in turn.passages}
     places: dict[tuple[int, int, str, str], bool] = {}
     for one in turn.citations:
         place = (one.n, one.start, one.passage_id, one.quote)
         places[place] = one.partly and places.get(place, True)
-    return [Source(n, titles.get(id_) or id_, quote, partly) for (n, _, id_, quote), partly in sorted(places.items())]
+    return [
+        Source(n, cited.full_title or id_, quote, partly, cited.source)
+        for (n, _, id_, quote), partly in sorted(places.items())
+        for cited in [passages.get(id_, Passage(id_, "", ""))]
+    ]
 
 
 @dataclass(frozen=True, slots=True)

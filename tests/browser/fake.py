@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -457,17 +457,25 @@ class Shelf:
     def list(self, user: str) -> list[Document]:
         return sorted(self.kept.get(user, {}).values(), key=lambda document: document.name)
 
-    def add(self, user: str, files: Sequence[Path], progress: Progress, stop: Event) -> list[str]:
+    def add(
+        self,
+        user: str,
+        files: Sequence[Path],
+        progress: Progress,
+        stop: Event,
+        names: Mapping[Path, str] | None = None,
+    ) -> list[str]:
         problems = []
         for n, file in enumerate(files):
             progress(n, len(files))
+            name = (names or {}).get(file, file.name)
             text = file.read_bytes()
             if text.strip():
                 original = self.folder / user / file.name
                 original.parent.mkdir(parents=True, exist_ok=True)
                 original.write_bytes(text)
-                document = Document(file.name, file.name, len(text) // 500 + 1, original)
-                self.kept.setdefault(user, {})[file.name] = document
+                document = Document(name, name, len(text) // 500 + 1, original)
+                self.kept.setdefault(user, {})[name] = document
             else:
                 problems.append(f"{file.name} is empty.")
         return problems

@@ -143,6 +143,26 @@ def test_documents_are_added_listed_and_removed(page: Page, site, tmp_path: Path
     assert site.house.documents.list("me") == []
 
 
+def test_texts_are_pasted_names_stay_apart_and_an_address_of_this_computer_is_refused(
+    page: Page, site, tmp_path: Path
+) -> None:
+    for name in ("key!.txt", "key.txt"):
+        (tmp_path / name).write_text(f"{name} says where the key hangs.", encoding="utf-8")
+    tab(page, "Documents")
+    page.locator("#files input[type=file]").set_input_files([tmp_path / "key!.txt", tmp_path / "key.txt"])
+    expect(page.locator("#documents .document")).to_have_count(2)
+    page.get_by_text("Paste a text").click()
+    page.get_by_label("Title", exact=True).fill("On oats")
+    page.get_by_label("Text", exact=True).fill("Oats are a cereal.")
+    page.get_by_role("button", name="Add text").click()
+    expect(page.locator("#documents .document .text > span")).to_have_text(["On oats", "key!.txt", "key.txt"])
+    page.get_by_text("Add a web page").click()
+    page.get_by_label("Web address").fill("http://127.0.0.1/secret")
+    page.get_by_role("button", name="Add page").click()
+    expect(page.locator("#notice")).to_contain_text("stands in a private network")
+    assert len(site.house.documents.list("me")) == 3
+
+
 def test_a_file_of_another_kind_is_refused(page: Page, site, tmp_path: Path) -> None:
     file = tmp_path / "picture.png"
     file.write_bytes(b"\x89PNG\r\n")

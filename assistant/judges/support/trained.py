@@ -112,7 +112,7 @@ def windows(passage: Passage) -> list[str]:
     while end < len(spans):
         end = _fitting(words, start, WINDOW)
         text = passage.text[spans[start].start : spans[end - 1].end]
-        found.append(f"{passage.title}: {text}" if passage.title else text)
+        found.append(f"{passage.full_title}: {text}" if passage.full_title else text)
         start = max(start + 1, _fitting(words[:end], start, sum(words[start:end]) // 2))
     return found
 

@@ -40,7 +40,8 @@ class Reader(Protocol):
 def reader_of(path: Path) -> Reader | None:
     """The reader for this file, by its name, or None where there is none."""
     name = path.name.lower()
-    return next((reader for suffix, reader in _readers().items() if name.endswith(suffix)), None)
+    ends = [suffix for suffix in _readers() if name.endswith(suffix)]
+    return _readers()[max(ends, key=len)] if ends else None
 
 
 def suffixes() -> list[str]:

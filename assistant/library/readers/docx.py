@@ -25,6 +25,7 @@ UNPACKED_BYTES = 200_000_000
 XML_BYTES = 30_000_000
 _XML = (".xml", ".rels")
 COLUMNS_MOST = 1000
+LEVELS = "123456789"
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -35,7 +36,7 @@ def read(path: Path) -> Iterator[Block]:
     """
     document = _open(path)
     pieces = list(_pieces(document))
-    heading = next((piece.text for piece in pieces if piece.is_heading and piece.text), "")
+    heading = next((piece.text for piece in pieces if piece.level and piece.text), "")
     yield from under_headings(pieces, tidy(document.core_properties.title or "") or heading or title_of(path))
 
 
@@ -55,18 +56,25 @@ def _open(path: Path) -> Document:
 
 
 def _pieces(document: Document) -> Iterator[Piece]:
-    is_heading = _headings(document)
+    level = _levels(document)
     for item in document.element.body.inner_content_elements:
         if isinstance(item, CT_P):
-            yield Piece(tidy(item.text), is_heading(item))
+            yield Piece(tidy(item.text), level(item))
         else:
-            yield from (Piece(row, False) for row in _rows(item))
+            yield from map(Piece, _rows(item))
 
 
-def _headings(document: Document) -> Callable[[CT_P], bool]:
-    """Whether a paragraph is a heading, by the name of its style; the styles are looked through once."""
-    names = {style.style_id: style.name or "" for style in document.styles}
-    return lambda paragraph: names.get(paragraph.style or "", "").startswith(("Heading", "Title"))
+def _levels(document: Document) -> Callable[[CT_P], int]:
+    """The level of a paragraph that is a heading, 0 of any other, by its style; the styles are looked through once."""
+    levels = {style.style_id: _level(style.name or "") for style in document.styles}
+    return lambda paragraph: levels.get(paragraph.style or "", 0)
+
+
+def _level(style: str) -> int:
+    if not style.startswith(("Heading", "Title")):
+        return 0
+    number = style.removeprefix("Heading ")
+    return int(number) if number in LEVELS else 1
 
 
 def _rows(table: CT_Tbl) -> Iterator[str]:

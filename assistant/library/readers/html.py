@@ -6,13 +6,14 @@ import re
 from codecs import lookup
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from lxml import etree
 
 from assistant.errors import LibraryError
 from assistant.library.readers.shared.text import WESTERN, Piece, load_text, row_line, tidy, title_of, under_headings
-from assistant.text.chunks import Block
+from assistant.text.chunks import MOST_WORDS, Block, count_words
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 RECORDS = False
@@ -23,7 +24,11 @@ FED_CHARS = 2**16
 # What of a page may say which encoding it is in.
 DECLARED_BYTES = 4096
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+# A definition within one is read as such to this depth; below, terms and definitions are paragraphs.
+DEFINITIONS_DEEP = 3
 CELLS = ("td", "th")
+# What documentation has behind headings and terms, to link to them.
+ANCHOR = "¶"
 PIECES = frozenset((*HEADINGS, *CELLS, *"p li tr pre blockquote dt dd figcaption div section article body".split()))
 # What is declared is read as browsers read it: as the larger set of characters that pages use under the old name.
 _LARGER = {
@@ -45,7 +50,7 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: the file is binary, or its tags are nested too deeply.
     """
-    return blocks(load_text(path, _declared), title_of(path))
+    return blocks(load_text(path, declared), title_of(path))
 
 
 def blocks(markup: str, title: str) -> Iterator[Block]:
@@ -59,7 +64,8 @@ def blocks(markup: str, title: str) -> Iterator[Block]:
     yield from under_headings(page.pieces(), page.title or page.first_heading or title)
 
 
-def _declared(data: bytes) -> str:
+def declared(data: bytes) -> str:
+    """The encoding that a page says it is in, or what pages are in that say nothing."""
     found = _DECLARED.search(data[:DECLARED_BYTES])
     try:
         name = lookup(found[1].decode("ascii", "replace") if found else "").name
@@ -106,6 +112,7 @@ class _Tag:
     around: _Cell | None
     parts: list[str] = field(default_factory=list)
     text: str = ""
+    end: int = 0  # where the tags that it holds end, in the list of all
 
 
 class _Page:
@@ -164,11 +171,47 @@ class _Page:
 
     def pieces(self) -> Iterator[Piece]:
         """The paragraphs, headings and rows, in the order in which they begin."""
-        for tag in self._tags:
-            if tag.row is None or not tag.row.is_line:
-                yield Piece(tag.text, tag.name in HEADINGS)
+        return self._pieces(0, len(self._tags), DEFINITIONS_DEEP)
+
+    def _pieces(self, start: int, end: int, deep: int) -> Iterator[Piece]:
+        """Those of some of the tags, with definitions within definitions to this depth."""
+        term, defined = "", False
+        while start < end:
+            tag = self._tags[start]
+            start += 1
+            if deep and tag.name == "dt":
+                terms = ("" if defined else term, self._line(start - 1, tag.end))
+                term, defined = ", ".join(filter(None, terms)), False
+                start = tag.end
+            elif deep and tag.name == "dd" and term:
+                yield from self._definition(term, start - 1, deep)
+                defined, start = True, tag.end
+            elif tag.row is None or not tag.row.is_line:
+                yield Piece(tag.text, 1 + HEADINGS.index(tag.name) if tag.name in HEADINGS else 0)
             elif tag.name == "tr":
-                yield Piece(tag.row.line(), False)
+                yield Piece(tag.row.line())
+        if term and not defined:
+            yield Piece(term)
+
+    def _definition(self, term: str, place: int, deep: int) -> Iterator[Piece]:
+        """A term with what the tag at this place says of it: as one line, or, where that is long, as a section."""
+        tag = self._tags[place]
+        line = f"{term}: {self._line(place, tag.end)}"
+        if count_words(line) <= MOST_WORDS:
+            yield Piece(line, unit=True)
+            return
+        level = len(HEADINGS) + 1 + DEFINITIONS_DEEP - deep
+        yield Piece(term, level)
+        head = f"{term}: "
+        for piece in chain([Piece(tag.text)], self._pieces(place + 1, tag.end, deep - 1)):
+            if piece.text:
+                yield piece if piece.level else piece._replace(text=head + piece.text)
+                head = head if piece.level else ""
+        yield Piece("", level)
+
+    def _line(self, start: int, end: int) -> str:
+        """What some of the tags say, in a line."""
+        return tidy(" ".join(piece.text for piece in self._pieces(start, end, 0)))
 
     def _cell(self) -> _Cell | None:
         return self._around[-1].cell if self._around else None
@@ -191,7 +234,7 @@ class _Page:
 
     def _finish(self, tag: _Tag) -> None:
         self._around.pop()
-        tag.text = tidy("".join(tag.parts))
+        tag.text, tag.end = tidy("".join(tag.parts)).removesuffix(ANCHOR).rstrip(), len(self._tags)
         tag.parts.clear()
         if tag.around and tag.name not in CELLS:
             tag.around.held += 2 if tag.name in HEADINGS else bool(tag.text)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from assistant.errors import LibraryError
-from assistant.library.readers.shared.text import paragraphs, tidy, title_line, title_of
+from assistant.library.pdf_headings import Heading, headings_of, place_of
+from assistant.library.readers.shared.text import Piece, paragraphs, tidy, title_line, title_of, under_headings
 from assistant.text.chunks import Block
 from assistant.text.sentences import sentences
 
@@ -39,7 +40,9 @@ logging.getLogger("pypdf").setLevel(logging.ERROR)
 
 
 def read(path: Path) -> Iterator[Block]:
-    """The paragraphs with the pages that they begin on; a sentence that runs on over a page's end is joined.
+    """The paragraphs under their headings, with the pages that they begin on.
+
+    A sentence that runs on over a page's end is joined.
 
     Raises:
         LibraryError: the file is encrypted, scanned or broken.
@@ -52,12 +55,27 @@ def read(path: Path) -> Iterator[Block]:
         pages = [page.extract_text() for page in reader.pages]
     except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise LibraryError(f"it is not a PDF that can be read ({error})") from error
-    texts = [paragraphs(_HYPHEN.sub("", page)) for page in _without_margins(pages)]
+    headings = headings_of(path)
+    texts = [list(_pieces(text, n, headings.get(n, ()))) for n, text in enumerate(_without_margins(pages), 1)]
     if not any(texts):
         raise LibraryError("it has no text, only images: scan it with text recognition (OCR) first")
     _join(texts)
-    for number, text in enumerate(texts, 1):
-        yield from (Block(paragraph, title, f"page {number}", page=number) for paragraph in text)
+    yield from under_headings(chain.from_iterable(texts), title)
+
+
+def _pieces(text: str, page: int, headings: Sequence[Heading]) -> Iterator[Piece]:
+    """The headings and paragraphs of a page. A heading that isn't found there begins where the one before it ends."""
+    lines, done = text.split("\n"), 0
+    for heading in headings:
+        place = place_of(heading.text, lines, done)
+        yield from _paragraphs(lines[done : place.start], page)
+        yield Piece(tidy(heading.text), heading.level, page=page)
+        done = place.stop
+    yield from _paragraphs(lines[done:], page)
+
+
+def _paragraphs(lines: Sequence[str], page: int) -> Iterator[Piece]:
+    return (Piece(paragraph, page=page) for paragraph in paragraphs(_HYPHEN.sub("", "\n".join(lines))))
 
 
 def _without_margins(pages: list[str]) -> list[str]:
@@ -97,14 +115,14 @@ def _known_by(line: str) -> str:
     return _DIGITS.sub("#", tidy(line))
 
 
-def _join(pages: list[list[str]]) -> None:
+def _join(pages: list[list[Piece]]) -> None:
     """Move the rest of a sentence that a page's end breaks to the page that it begins on."""
     for before, after in pairwise(filter(None, pages)):
         # `before` was emptied where the page before it needed all of it.
-        if before and not before[-1].endswith(_ENDED):
-            rest = _sentence_at(after[0])
-            before[-1] = tidy(_HYPHEN.sub("", f"{before[-1]}\n{rest}"))
-            after[:1] = paragraphs(after[0][len(rest) :])
+        if before and not before[-1].text.endswith(_ENDED) and not before[-1].level and not after[0].level:
+            rest = _sentence_at(after[0].text)
+            before[-1] = before[-1]._replace(text=tidy(_HYPHEN.sub("", f"{before[-1].text}\n{rest}")))
+            after[:1] = _paragraphs([after[0].text[len(rest) :]], after[0].page)
 
 
 def _sentence_at(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from assistant.library.readers.shared.text import load_text, paragraphs, title_of
+from assistant.library.readers.shared.text import load_text, plain_pieces, title_of, under_headings
 from assistant.text.chunks import Block
 
 SUFFIXES = (".txt", ".text")
@@ -18,6 +18,4 @@ def read(path: Path) -> Iterator[Block]:
     Raises:
         LibraryError: the file is binary.
     """
-    title = title_of(path)
-    for paragraph in paragraphs(load_text(path)):
-        yield Block(paragraph, title)
+    yield from under_headings(plain_pieces(load_text(path)), title_of(path))

@@ -7,6 +7,8 @@ import re
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -16,6 +18,9 @@ from assistant.text.sentences import clean
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SPACE = re.compile(r"\s+")
+# A list of terms: each begins a line; what it means stands behind a colon, after a few words, or indented below.
+_ENTRY = re.compile(r"\n(?=\S)")
+_DEFINITION = re.compile(r"(?:[^\s:]+ ){0,2}[^\s:]+: +\S|[^\n]{1,60}\n +\S")
 # A file with more characters than this that no text has is not text. A form feed and an escape do occur.
 _CONTROLS = frozenset(map(chr, range(32))) - frozenset("\t\n\r\f\x1b")
 CONTROLS_MOST = 0.01
@@ -27,16 +32,62 @@ UNPACKED_TIMES = 50
 UNPACKED_CHARS = 50_000_000
 # A longer title is none, but a heading that was never closed; it stands in every passage below it.
 TITLE_CHARS = 200
+_INSIDE = " > "
 _MARKS = {BOM_UTF8: "utf-8-sig", BOM_UTF16_LE: "utf-16", BOM_UTF16_BE: "utf-16"}
 # What most text is in that is not in UTF-8.
 WESTERN = "cp1252"
 
 
 class Piece(NamedTuple):
-    """A paragraph or a heading, as it stands in a document."""
+    """A paragraph or a heading, as it stands in a document.
+
+    A heading has a `level`, from 1 for the outermost; one without text ends the sections of its level and below. A
+    `unit` is a paragraph that is kept whole, such as a term with its definition; `page` is that of a PDF, from 1.
+    """
 
     text: str
-    is_heading: bool
+    level: int = 0
+    unit: bool = False
+    page: int = 0
+
+
+class Headings:
+    """The headings that a place in a document stands under, while it is read from its beginning to its end."""
+
+    def __init__(self, title: str) -> None:
+        """`title` is the document's: an outermost heading that it says need not be said twice."""
+        self._title = title
+        self._open: list[tuple[int, str]] = []
+
+    def open(self, level: int, heading: str) -> None:
+        """A heading of this level, from 1, stands here, which ends the sections of its level and below."""
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        if line := title_line(heading):
+            self._open.append((level, line))
+
+    @property
+    def path(self) -> str:
+        """All of them, the outermost first ("Care > Cleaning"); of too many, the innermost."""
+        lines = [line for _, line in self._open]
+        if lines and _is_said(lines[0], self._title):
+            del lines[0]
+        while len(lines) > 1 and len(_INSIDE.join(lines)) > TITLE_CHARS:
+            del lines[0]
+        return _INSIDE.join(lines)
+
+
+_NOTHING = Piece("")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A heading, the path of those around it, its own path, and the paragraphs up to the next heading."""
+
+    heading: Piece = _NOTHING
+    around: str = ""
+    path: str = ""
+    pieces: list[Piece] = field(default_factory=list)
 
 
 def load_text(path: Path, otherwise: Callable[[bytes], str] = lambda _: WESTERN) -> str:
@@ -93,20 +144,19 @@ def row_line(cells: Iterable[str]) -> str:
 
 
 def under_headings(pieces: Iterable[Piece], title: str) -> list[Block]:
-    """Paragraphs under the document's title and the heading that they follow.
+    """Paragraphs under the document's title and the headings that they follow.
 
-    A heading is a block as well where no paragraph says it in its title: it has none, or is too long for one. Of a
-    document without paragraphs some heading is one.
+    A heading is a block as well where no other block says it in its own: it has no paragraph and no section below, or
+    is too long. Of a document without paragraphs some heading is one.
     """
     title = title_line(title)
-    sections: list[tuple[str, list[str]]] = [("", [])]
-    for piece in pieces:
-        if piece.is_heading:
-            sections.append((piece.text, []))
-        elif piece.text:
-            sections[-1][1].append(piece.text)
-    blocks = [block for heading, texts in sections for block in _section(heading, texts, title)]
-    return blocks or [Block(heading, title) for heading, _ in sections if heading][:1]
+    sections = _sections(pieces, title)
+    blocks = [
+        block
+        for section, after in pairwise([*sections, _Section()])
+        for block in _blocks(section, title, bool(section.pieces) or after.heading.level > section.heading.level)
+    ]
+    return blocks or [_block(section.heading, title, "") for section in sections if section.heading.text][:1]
 
 
 def paragraphs(text: str) -> list[str]:
@@ -114,12 +164,40 @@ def paragraphs(text: str) -> list[str]:
     return [one for one in map(tidy, _PARAGRAPH.split(text)) if one]
 
 
-def _section(heading: str, texts: list[str], title: str) -> Iterator[Block]:
-    line = title_line(heading)
-    if line != heading or (heading and not texts and not _is_said(heading, title)):
-        yield Block(heading, title)
-    under = title if line in {"", title} else f"{title} - {line}"
-    yield from (Block(text, under) for text in texts)
+def plain_pieces(text: str) -> Iterator[Piece]:
+    """The paragraphs of plain text; one that is a list of terms and what they mean comes as these, each a unit."""
+    for paragraph in _PARAGRAPH.split(text):
+        entries = [tidy(entry) for entry in _ENTRY.split(paragraph.expandtabs().rstrip()) if entry.strip()]
+        if len(entries) > 1 and all(map(_DEFINITION.match, _ENTRY.split(paragraph.expandtabs().strip()))):
+            yield from (Piece(entry, unit=True) for entry in entries)
+        elif line := tidy(paragraph):
+            yield Piece(line)
+
+
+def _sections(pieces: Iterable[Piece], title: str) -> list[_Section]:
+    headings, sections = Headings(title), [_Section()]
+    for piece in pieces:
+        if piece.level:
+            headings.open(piece.level, "")
+            around = headings.path
+            headings.open(piece.level, piece.text)
+            sections.append(_Section(piece, around, headings.path))
+        elif piece.text:
+            sections[-1].pieces.append(piece)
+    return sections
+
+
+def _blocks(section: _Section, title: str, is_said: bool) -> Iterator[Block]:
+    """The section's paragraphs, and its heading where that `is_said` by nothing else."""
+    heading = section.heading.text
+    if title_line(heading) != heading or (heading and not is_said and not _is_said(heading, title)):
+        yield _block(section.heading, title, section.around)
+    yield from (_block(piece, title, section.path) for piece in section.pieces)
+
+
+def _block(piece: Piece, title: str, heading: str) -> Block:
+    place = f"page {piece.page}" if piece.page else ""
+    return Block(piece.text, title, place, page=piece.page, heading=heading, unit=piece.unit)
 
 
 def _is_said(words: str, text: str) -> bool:

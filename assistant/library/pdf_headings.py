@@ -1,0 +1,130 @@
+"""The headings of a PDF: its outline, or else the lines that are larger than its text; by PDFium."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import NamedTuple
+
+import pypdfium2
+from pypdfium2 import PdfDocument, PdfiumError, PdfTextPage
+
+_LOG = logging.getLogger(__name__)
+# No outline that people read has more entries.
+ENTRIES_MOST = 20_000
+# A heading is so many times as high as most of the text, and so long. Where such lines have as large a share of
+# all characters, none is: a poster, or a page of figures.
+LARGER, LETTERS_LEAST, CHARS_MOST, SHARE_MOST = 1.15, 3, 120, 0.25
+LEVELS = 4
+PAGE_CHARS_MOST = 100_000
+# A line may have so many words more than the outline says: "3.2", "Chapter 3:".
+NUMBERING_WORDS = 3
+
+
+class Heading(NamedTuple):
+    """A heading and its level, from 1 for the outermost."""
+
+    level: int
+    text: str
+
+
+class _Line(NamedTuple):
+    text: str
+    height: float
+
+
+def headings_of(path: Path) -> Mapping[int, list[Heading]]:
+    """The headings of each page that has some, in order; pages are counted from 1. None where PDFium reads nothing."""
+    try:
+        with PdfDocument(path) as document:
+            return _outline(document) or _larger(document)
+    except (PdfiumError, ValueError, OSError) as error:
+        _LOG.info("no headings are read from %s: %s", path.name, error)
+        return {}
+
+
+def place_of(heading: str, lines: Sequence[str], start: int) -> range:
+    """The lines that say a heading, from `start` on: one, or two if it is broken; an empty range where none does.
+
+    They may have a number before it that the outline leaves out.
+    """
+    wanted = _letters(heading)
+    for n in range(start, len(lines)):
+        for end in (n + 1, n + 2):
+            line = " ".join(lines[n:end])
+            if wanted and _letters(line).endswith(wanted) and _is_numbering(line, heading):
+                return range(n, min(end, len(lines)))
+    return range(start, start)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _is_numbering(line: str, heading: str) -> bool:
+    """Whether all that a line has more than the heading, at its beginning, is a number as sections have it."""
+    before = line.split()[: max(len(line.split()) - len(heading.split()), 0)]
+    more = len(_letters(line)) - len(_letters(heading))
+    return more == 0 or (len(before) <= NUMBERING_WORDS and any(_is_number(word) for word in before))
+
+
+def _is_number(word: str) -> bool:
+    return any(map(str.isdigit, word)) or len(_letters(word)) == 1
+
+
+def _outline(document: PdfDocument) -> dict[int, list[Heading]]:
+    pages: dict[int, list[Heading]] = defaultdict(list)
+    for entry in islice(document.get_toc(), ENTRIES_MOST):
+        where = entry.get_dest()
+        page = where.get_index() if where else None
+        if page is not None and entry.get_title().strip():
+            pages[page + 1].append(Heading(entry.level + 1, entry.get_title()))
+    return dict(pages)
+
+
+def _larger(document: PdfDocument) -> dict[int, list[Heading]]:
+    pages = {n: list(_lines(document[n - 1].get_textpage())) for n in range(1, len(document) + 1)}
+    sizes = Counter[float]()
+    for line in (line for lines in pages.values() for line in lines):
+        sizes[line.height] += len(line.text)
+    if not sizes:
+        return {}
+    least = LARGER * sizes.most_common(1)[0][0]
+    found = {n: list(_headings(lines, least)) for n, lines in pages.items()}
+    if sum(len(line.text) for lines in found.values() for line in lines) > SHARE_MOST * sizes.total():
+        return {}
+    heights = sorted({line.height for lines in found.values() for line in lines}, reverse=True)
+    levels = {height: min(n, LEVELS) for n, height in enumerate(heights, 1)}
+    return {n: [Heading(levels[line.height], line.text) for line in lines] for n, lines in found.items() if lines}
+
+
+def _headings(lines: Sequence[_Line], least: float) -> Iterator[_Line]:
+    """The lines that are as high as that, those of one height that follow each other as one."""
+    for height, run in groupby(lines, key=lambda line: line.height):
+        text = " ".join(line.text for line in run)
+        if height >= least and len(_letters(text)) >= LETTERS_LEAST and len(text) <= CHARS_MOST:
+            yield _Line(text, height)
+
+
+def _lines(page: PdfTextPage) -> Iterator[_Line]:
+    """The lines of a page; each is as high, in points, as the lower one of its first and last character."""
+    places: list[int] = []
+    text = ""
+    for n in range(min(page.count_chars(), PAGE_CHARS_MOST)):
+        char = chr(pypdfium2.raw.FPDFText_GetUnicode(page, n))
+        if char not in "\r\n":
+            text += char
+            places += [] if char.isspace() else [n]
+        elif places:
+            yield _Line(text.strip(), _height(page, places))
+            places, text = [], ""
+    if places:
+        yield _Line(text.strip(), _height(page, places))
+
+
+def _height(page: PdfTextPage, places: Sequence[int]) -> float:
+    boxes = (page.get_charbox(n, loose=True) for n in (places[0], places[-1]))
+    return min(round(float(top - bottom), 1) for _, bottom, _, top in boxes)

@@ -1,0 +1,177 @@
+"""A folder that is followed while Sequitur runs: new, changed and deleted files, and a list of what became of each."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from threading import Event, Lock, Thread
+
+from watchfiles import watch
+
+from assistant.errors import LibraryError, SequiturError
+from assistant.library.index import Outcome, add_documents
+from assistant.protocols import Progress, silent
+from assistant.settings import Settings
+from assistant.types import now
+
+_LOG = logging.getLogger(__name__)
+# Seconds after which it is looked again whether the folder is there.
+PATIENCE = 1.0
+HAPPENINGS_MOST = 200
+Reading = Callable[[], AbstractContextManager[Progress]]
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """What became of a file, when (UTC, ISO 8601), and why; of the folder where `name` is its path."""
+
+    when: str
+    name: str
+    what: str
+    why: str = ""
+
+    @property
+    def time(self) -> datetime:
+        """When it was."""
+        return datetime.fromisoformat(self.when)
+
+
+class Happenings:
+    """The latest happenings, kept in the data folder. Safe to use from several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._file, self._lock = settings.data_dir / "watched.jsonl", Lock()
+
+    def all(self) -> list[Happening]:
+        """The newest first; a line that can't be read is passed over."""
+        with self._lock:
+            return self._read()[::-1]
+
+    def add(self, found: Iterable[tuple[str, str, str]]) -> None:
+        """Keep what became of files: name, what, why. What is as it was of a file before is not told again."""
+        with self._lock:
+            kept = self._read()
+            last = {one.name: (one.what, one.why) for one in kept}
+            more = [
+                Happening(now().isoformat(), *one)
+                for one in found
+                if one[1] != "skipped" or last.get(one[0]) != one[1:]
+            ]
+            if more:
+                self._write([*kept, *more][-HAPPENINGS_MOST:])
+
+    def _read(self) -> list[Happening]:
+        try:
+            lines = self._file.read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return []
+        found = []
+        for line in lines:
+            try:
+                found.append(Happening(**json.loads(line)))
+            except (ValueError, TypeError):
+                _LOG.warning("a line of %s can't be read", self._file)
+        return found
+
+    def _write(self, happenings: Iterable[Happening]) -> None:
+        part = self._file.with_suffix(".part")
+        try:
+            part.write_text("".join(json.dumps(asdict(one)) + "\n" for one in happenings), encoding="utf-8")
+            part.replace(self._file)
+        except OSError as error:
+            _LOG.warning("what became of watched files can't be kept: %s", error)
+
+
+class Watch:
+    """Follows a folder into a library, in a thread of its own, until it is closed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        library: str,
+        settings: Settings,
+        reading: Reading = lambda: nullcontext(silent),
+        changed: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Begin to follow.
+
+        Args:
+            folder: with all folders in it, but for hidden ones.
+            library: its name.
+            settings: say where libraries are.
+            reading: entered while files are read; gives what is told how far that is.
+            changed: called when the library did.
+
+        Raises:
+            LibraryError: what Sequitur writes itself is in the folder, or the folder in that.
+        """
+        self.folder = folder.expanduser().absolute()
+        own = settings.data_dir.absolute()
+        if own.is_relative_to(self.folder) or self.folder.is_relative_to(own):
+            raise LibraryError(f"{folder} holds what Sequitur writes itself; choose a folder of documents alone.")
+        self._library, self._settings, self._reading, self._changed = library, settings, reading, changed
+        self._happenings, self._stop = Happenings(settings), Event()
+        self._thread = Thread(target=self._run, name="watched folder", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Follow no longer; a file that is being read is let go."""
+        self._stop.set()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                if self.folder.is_dir():
+                    self._follow()
+                else:
+                    self._tell_gone()
+            except Exception:  # noqa: BLE001 - the thread is to outlive whatever a file or a disk does
+                _LOG.exception("following %s failed", self.folder)
+            self._stop.wait(PATIENCE)
+
+    def _follow(self) -> None:
+        """Follow the folder until it is gone."""
+        again = not self._bring()
+        milliseconds = int(1000 * PATIENCE)
+        # told of every change, and every so often of none
+        for changes in watch(
+            self.folder,
+            watch_filter=None,
+            stop_event=self._stop,
+            rust_timeout=milliseconds,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+        ):
+            if not self.folder.is_dir():
+                return
+            if changes or again:
+                again = not self._bring()
+
+    def _bring(self) -> bool:
+        """Bring the library up to date; whether that was possible."""
+        try:
+            with self._reading() as progress:
+                outcomes = add_documents(self._library, [self.folder], self._settings, progress, stop=self._stop)
+        except SequiturError as error:
+            self._happenings.add([(str(self.folder), "skipped", str(error))])
+            return False
+        told = [one for one in outcomes if one.status != "unchanged"]
+        if not self._stop.is_set():
+            self._happenings.add(map(_told, told))
+        if any(one.status != "skipped" for one in told):
+            self._changed()
+        return True
+
+    def _tell_gone(self) -> None:
+        why = "the folder is not there; its documents stay, and it is followed again once it is back"
+        self._happenings.add([(str(self.folder), "skipped", why)])
+
+
+def _told(outcome: Outcome) -> tuple[str, str, str]:
+    return outcome.name, outcome.status, outcome.reason

@@ -1,0 +1,119 @@
+"""The folder that is followed while the page runs, as the settings or the page say, and what came of its files."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from assistant.errors import LibraryError
+from assistant.library.arrivals import Arrivals
+from assistant.library.shelves import own_library
+from assistant.protocols import silent
+from assistant.settings import Settings
+from assistant.store.users import ME
+
+if TYPE_CHECKING:
+    from assistant.library.watched import Happening, Watch
+
+_LOG = logging.getLogger(__name__)
+
+
+class Followed:
+    """The folder of who is alone here, without logins: `may_follow` says who is. Nobody else follows one."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        may_follow: Callable[[str], bool],
+        arrivals: Arrivals,
+        changed: Callable[[str], object] = lambda _user: None,
+    ) -> None:
+        """`changed` is called with the user whose documents did."""
+        self._settings, self._may_follow, self._arrivals, self._changed = settings, may_follow, arrivals, changed
+        self._file = settings.data_dir / "watched.json"
+        self._watch: Watch | None = None
+        self._lock = Lock()
+
+    def start(self) -> None:
+        """Begin to follow the folder that was chosen, if any.
+
+        Raises:
+            LibraryError: it can't be followed.
+        """
+        folder = self._chosen()
+        if folder and self._may_follow(ME):
+            with self._lock:
+                self._begin(folder)
+
+    def close(self) -> None:
+        """Follow no longer."""
+        with self._lock:
+            self._end()
+
+    def may(self, user: str) -> bool:
+        """Whether this user chooses the folder, and sees what came of it."""
+        return user == ME and self._may_follow(user)
+
+    @property
+    def folder(self) -> str:
+        """The folder that is followed, "" for none."""
+        return str(self._watch.folder) if self._watch else ""
+
+    def happenings(self) -> Sequence[Happening]:
+        """What became of its files, the newest first."""
+        from assistant.library.watched import Happenings  # noqa: PLC0415 - imports Lucene's Python
+
+        return Happenings(self._settings).all()
+
+    def choose(self, user: str, folder: str) -> None:
+        """Follow this folder from now on, or none where it is "". What is in the library of the one before stays.
+
+        Raises:
+            LibraryError: the user may not, there is no such folder, or it can't be followed.
+        """
+        if not self.may(user):
+            raise LibraryError("A folder is followed only where nobody needs to log in.")
+        path = Path(folder).expanduser()
+        if folder and not (path.is_absolute() and path.is_dir()):
+            raise LibraryError("There is no such folder on this computer; give its whole path.")
+        with self._lock:
+            self._end()
+            if folder:
+                self._begin(path)
+            self._keep(str(path) if folder else "")
+
+    def _begin(self, folder: Path) -> None:
+        from assistant.library.watched import Watch  # noqa: PLC0415
+
+        self._watch = Watch(
+            folder,
+            own_library(ME),
+            self._settings,
+            lambda: self._arrivals.of(ME, silent, [folder.name]),
+            lambda: self._changed(ME),
+        )
+
+    def _end(self) -> None:
+        if self._watch:
+            self._watch.close()
+        self._watch = None
+
+    def _chosen(self) -> Path | None:
+        """What was chosen on the page, else what the settings say."""
+        try:
+            folder = json.loads(self._file.read_text(encoding="utf-8"))["folder"]
+            return Path(folder) if folder else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return self._settings.library_folder
+
+    def _keep(self, folder: str) -> None:
+        try:
+            self._file.write_text(json.dumps({"folder": folder}), encoding="utf-8")
+        except OSError as error:
+            raise LibraryError(
+                f"{self._file} can't be written ({error.strerror}), so the folder is followed until Sequitur ends."
+            ) from error

@@ -1,0 +1,157 @@
+"""A watched folder: what comes, changes and goes in it follows into the library, and is told."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+from typer.testing import CliRunner
+
+from assistant.__main__ import app
+from assistant.errors import LibraryError
+from assistant.library.arrivals import Arrivals
+from assistant.library.index import add_documents, list_documents
+from assistant.library.watched import Happenings, Watch
+from assistant.settings import Settings
+from assistant.store.conversations import Conversations
+from assistant.store.database import connect
+from assistant.store.users import ME
+from assistant.web.folder import Followed
+from assistant.web.library import Library, OwnDocuments
+from assistant.web.runs import Runs
+from assistant.web.tab import Tab
+from assistant.web.view import Pieces, View
+from ptkb.store import Ptkb
+
+pytestmark = pytest.mark.lucene
+SECONDS = 60
+
+
+def until(happens: Callable[[], bool]) -> None:
+    end = monotonic() + SECONDS
+    while not happens():
+        assert monotonic() < end
+        sleep(0.1)
+
+
+@pytest.fixture
+def settings(tmp_path) -> Settings:
+    (tmp_path / "data").mkdir()
+    return Settings(data_dir=tmp_path / "data")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "key.txt").write_text("The key hangs behind the door.")
+    (tmp_path / "docs" / "photo.png").write_bytes(b"\x89PNG")
+    return tmp_path / "docs"
+
+
+@pytest.fixture
+def followed(settings, folder) -> Iterator[Settings]:
+    watching = Watch(folder, "docs", settings)
+    yield settings
+    watching.close()
+
+
+def latest(settings: Settings) -> dict[str, tuple[str, str]]:
+    return {one.name: (one.what, one.why) for one in reversed(Happenings(settings).all())}
+
+
+def test_files_that_come_change_and_go_are_followed_and_told(followed, folder):
+    def names() -> set[str]:
+        return {one.name for one in list_documents("docs", followed)}
+
+    until(lambda: names() == {"docs/key.txt"})
+    until(lambda: "kind of file" in latest(followed).get("docs/photo.png", ("", ""))[1])
+    (folder / "car.txt").write_text("The car is old.")
+    until(lambda: latest(followed).get("docs/car.txt") == ("added", ""))
+    (folder / "car.txt").write_text("The car is new.")
+    until(lambda: latest(followed).get("docs/car.txt") == ("replaced", ""))
+    (folder / "car.txt").unlink()
+    until(lambda: latest(followed)["docs/car.txt"] == ("removed", "it is gone from the folder"))
+    shutil.move(folder, folder.with_name("away"))
+    until(lambda: "its documents stay" in latest(followed).get(str(folder), ("", ""))[1])
+    assert names() == {"docs/key.txt"}
+    (folder.with_name("away") / "boat.txt").write_text("The boat is red.")
+    shutil.move(folder.with_name("away"), folder)
+    until(lambda: names() == {"docs/key.txt", "docs/boat.txt"})
+    assert [one.name for one in Happenings(followed).all()].count("docs/photo.png") == 1
+
+
+def test_what_sequitur_writes_is_not_followed(settings, tmp_path):
+    for folder in (tmp_path, settings.data_dir, settings.data_dir / "libraries"):
+        with pytest.raises(LibraryError, match="writes itself"):
+            Watch(folder, "docs", settings)
+
+
+def test_a_file_that_changes_while_it_is_read_is_told_and_the_rest_is_added(settings, folder, monkeypatch):
+    from assistant.library import index
+
+    read = index.read
+
+    def reading(path: Path) -> object:
+        blocks = read(path)
+        if path.name == "key.txt":
+            path.write_text("The key was moved.")
+        return blocks
+
+    (folder / "car.txt").write_text("The car is old.")
+    monkeypatch.setattr(index, "read", reading)
+    outcomes = {one.name: (one.status, one.reason) for one in add_documents("docs", [folder], settings)}
+    assert outcomes["docs/car.txt"][0] == "added"
+    assert outcomes["docs/key.txt"] == (
+        "skipped",
+        "it changed while it was read; add it again when it is finished",
+    )
+
+
+def test_a_damaged_list_of_happenings_is_read_as_far_as_it_can_be(settings):
+    happenings = Happenings(settings)
+    happenings.add([("a.txt", "added", "")])
+    file = settings.data_dir / "watched.jsonl"
+    file.write_text(file.read_text() + "{broken\n")
+    happenings.add([("b.txt", "added", "")])
+    assert [one.name for one in happenings.all()] == ["b.txt", "a.txt"]
+
+
+def test_who_is_alone_follows_a_folder_and_sees_what_came_of_it(settings, folder):
+    engine, alone = connect("sqlite://"), [True]
+    arrivals, changed = Arrivals(), list[str]()
+    view = View(Pieces(*(one.name for one in fields(Pieces))), Conversations(engine), Ptkb(engine), Runs())
+    followed = Followed(settings, lambda _user: alone[0], arrivals, changed.append)
+    library = Library(view, OwnDocuments(settings), arrivals, followed)
+    for user, where in ((ME, "docs"), (ME, str(folder / "none")), ("ann", str(folder))):
+        with pytest.raises(LibraryError):
+            library.follow(Tab(user, data={"folder": where}))
+    library.follow(Tab(ME, data={"folder": str(folder)}))
+    until(lambda: "docs/photo.png" in str(library.show(ME)["documents"]))
+    assert "docs/key.txt" in library.show(ME)["documents"]
+    assert str(folder) not in library.show("ann")["documents"]
+    assert changed == [ME]
+    followed.close()
+    again = Followed(settings, lambda _user: alone[0], arrivals)
+    again.start()
+    assert again.folder == str(folder)
+    library.follow(Tab(ME, data={"folder": ""}))
+    again.close()
+    again.start()
+    assert not again.folder
+    alone[0] = False
+    with pytest.raises(LibraryError, match="nobody needs to log in"):
+        again.choose(ME, str(folder))
+
+
+def test_the_setting_names_a_folder_and_the_command_lists_what_came_of_it(settings, folder):
+    followed = Followed(settings.model_copy(update={"library_folder": folder}), lambda _user: True, Arrivals())
+    followed.start()
+    until(lambda: "docs/key.txt" in latest(settings))
+    followed.close()
+    listed = CliRunner().invoke(app, ["index", "--list", "--data-dir", str(settings.data_dir)])
+    assert listed.exit_code == 0
+    assert "docs/key.txt" in listed.output
