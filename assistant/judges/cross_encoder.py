@@ -60,14 +60,8 @@ def _by_openvino(folder: Path, length: int) -> Read | None:
     try:
         tensors = packed(folder) if is_packed(folder) else load_file(folder / PLAIN)
         bert = Bert(folder, tensors, _window(folder, length), logit)
-    except (
-        UnfitError,
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        SafetensorError,
-    ) as error:  # torch may read it, or says what is wrong
+    except (UnfitError, OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+        # torch may read it, or says what is wrong
         _LOG.info("%s is read by torch (%s)", folder, error)
         return None
     return lambda pairs: bert(pairs)[:, 0]
