@@ -191,7 +191,7 @@ def test_passages_are_encoded_on_a_gpu_where_there_is_one(models, monkeypatch):
     loaded = SentenceEmbedder(models["sentence"])
     SentenceBert(models["sentence"], loaded)
     assert asked == []
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(encoders, "sees_gpu", lambda: True)
     SentenceBert(models["sentence"], loaded)
     assert asked == ["cuda"]
 

@@ -90,7 +90,7 @@ def test_after_an_error(start: Start, tmp_path: Path, broken_library: str) -> No
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="libraries of a process are looked up in /proc")
-@pytest.mark.parametrize("loading", ["libtorch_cpu", "smollm2|SmolLM2"])
+@pytest.mark.parametrize("loading", ["libtorch_cpu|libopenvino.so", "smollm2|SmolLM2"])
 def test_after_an_interrupt_while_it_loads(start: Start, tmp_path: Path, loading: str) -> None:
     process = start("-m", "assistant", "ask", "Hello")
     names = loading.split("|")

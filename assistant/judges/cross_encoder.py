@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Event, Lock
 from typing import Any
 
 from assistant.errors import ModelError
+from assistant.llm.bert import Bert, UnfitError, logit
 from assistant.llm.processor import has_bf16
 
+_LOG = logging.getLogger(__name__)
+# Pairs -> a logit each.
+Read = Callable[[Sequence[tuple[str, str]]], Iterable[float]]
 # Tokens read of both texts together, where a judge wants nothing else.
 LENGTH = 256
 # Without any of these transformers would make a tokenizer that knows no word.
@@ -21,7 +26,8 @@ _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spm.model", "senten
 class PairReader:
     """A sentence-transformers cross-encoder in a local folder, on the CPU or the GPU. Threads take turns.
 
-    What is longer than `length` tokens is cut by its tokenizer, the longer text of the two first.
+    OpenVINO runs it where it can; torch is imported only where it can't. What is longer than `length` tokens is cut,
+    the longer text of the two first.
 
     Raises:
         ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded; the message says why.
@@ -29,25 +35,57 @@ class PairReader:
 
     def __init__(self, folder: Path, length: int = LENGTH) -> None:
         check(folder)
-        self._model = load(folder, length)
-        self._lock = Lock()
+        self._read = _by_openvino(folder, length) or _by_torch(folder, length)
 
     def logits(self, pairs: Sequence[tuple[str, str]], batch: int, stop: Event) -> list[float]:
         """One logit a pair, in order, `batch` of them read at once; fewer where `stop` was set between two batches.
 
         Little time goes into padding where pairs of similar lengths stand together.
         """
-        from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
-
         found: list[float] = []
         for start in range(0, len(pairs), batch):
             if stop.is_set():
                 break
-            some = [readable(pair) for pair in pairs[start : start + batch]]
-            with self._lock:
-                logits = self._model.predict(some, activation_fn=Identity(), batch_size=batch, show_progress_bar=False)
-            found += map(float, logits)
+            found += map(float, self._read([readable(pair) for pair in pairs[start : start + batch]]))
         return found
+
+
+def _by_openvino(folder: Path, length: int) -> Read | None:
+    """What reads pairs by OpenVINO, None where it can't run this model."""
+    from safetensors import SafetensorError  # noqa: PLC0415
+    from safetensors.numpy import load_file  # noqa: PLC0415
+
+    from assistant.judges.packed import PLAIN, is_packed, packed  # noqa: PLC0415
+
+    try:
+        tensors = packed(folder) if is_packed(folder) else load_file(folder / PLAIN)
+        bert = Bert(folder, tensors, _window(folder, length), logit)
+    except (UnfitError, OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+        # torch may read it, or says what is wrong
+        _LOG.info("%s is read by torch (%s)", folder, error)
+        return None
+    return lambda pairs: bert(pairs)[:, 0]
+
+
+def _by_torch(folder: Path, length: int) -> Read:
+    from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
+
+    model, lock, plain = load(folder, length), Lock(), Identity()
+
+    def read(pairs: Sequence[tuple[str, str]]) -> Iterable[float]:
+        with lock:
+            logits: Iterable[float] = model.predict(
+                pairs, activation_fn=plain, batch_size=len(pairs), show_progress_bar=False
+            )
+        return logits
+
+    return read
+
+
+def _window(folder: Path, length: int) -> int:
+    """How many tokens are read: what is asked for, or less where the model's tokenizer says so."""
+    told = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("model_max_length")
+    return min(length, int(told or length))
 
 
 def readable(pair: tuple[str, str]) -> tuple[str, str]:
@@ -85,7 +123,7 @@ def load(folder: Path, length: int = LENGTH) -> Any:
     from sentence_transformers import CrossEncoder  # noqa: PLC0415 - takes seconds to import
     from transformers.utils import logging  # noqa: PLC0415
 
-    from assistant.judges.packed import is_packed, unpacked  # noqa: PLC0415 - torch
+    from assistant.judges.packed import is_packed, unpacked  # noqa: PLC0415
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:

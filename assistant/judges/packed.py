@@ -11,17 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from safetensors.numpy import load_file, save_file
 
 from assistant.errors import DataError, ModelError
+from assistant.llm.bert import SCALE
 
 WEIGHTS, PLAIN = "weights.int8.safetensors", "model.safetensors"
 VERSION = "1"
-_SCALE = ".scale"
 _HIGHEST = 127
 
 
@@ -41,11 +42,11 @@ def pack(folder: Path, into: Path) -> int:
         weights = load_file(folder / PLAIN)
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no weights that can be packed ({error}); train a model first.") from error
-    packed = {key: value for name, weight in weights.items() for key, value in _small(name, weight).items()}
+    small = {key: value for name, weight in weights.items() for key, value in _small(name, weight).items()}
     try:
         into.mkdir(parents=True, exist_ok=True)
         _copy(folder, into)
-        save_file(packed, into / WEIGHTS, metadata={"version": VERSION})
+        save_file(small, into / WEIGHTS, metadata={"version": VERSION})
     except OSError as error:
         raise DataError(f"The model can't be written to {into} ({error.strerror}); choose another folder.") from error
     return sum(file.stat().st_size for file in into.iterdir())
@@ -61,32 +62,43 @@ def unpacked(folder: Path) -> Iterator[Path]:
     with TemporaryDirectory() as name:
         plain = Path(name)
         _copy(folder, plain)
-        save_file(_large(folder / WEIGHTS), plain / PLAIN, metadata={"format": "pt"})
+        save_file(_large(packed(folder)), plain / PLAIN, metadata={"format": "pt"})
         yield plain
 
 
-def _small(name: str, weight: Tensor) -> dict[str, Tensor]:
-    if weight.dim() != 2 or not weight.is_floating_point():
-        return {name: weight}
-    scale = weight.float().abs().amax(1, keepdim=True).clamp(min=1e-12) / _HIGHEST
-    return {name: (weight.float() / scale).round().to(torch.int8), f"{name}{_SCALE}": scale}
+def packed(folder: Path) -> dict[str, NDArray[Any]]:
+    """The weights as the packed file has them.
 
-
-def _large(path: Path) -> dict[str, Tensor]:
+    Raises:
+        ModelError: it is broken, or of another version.
+    """
+    path = folder / WEIGHTS
     try:
-        with safe_open(path, "pt") as file:
+        with safe_open(path, "np") as file:
             version = (file.metadata() or {}).get("version")
-        packed: dict[str, Tensor] = load_file(path) if version == VERSION else {}
+        weights: dict[str, NDArray[Any]] = load_file(path) if version == VERSION else {}
     except (OSError, SafetensorError) as error:
         raise ModelError(f"The estimator {path} can't be read ({error}); get it again.") from error
     if version != VERSION:
         raise ModelError(f"The estimator {path} is of version {version}, not {VERSION}; get one for this release.")
-    names = [name for name in packed if not name.endswith(_SCALE)]
-    return {name: _restored(packed[name], packed.get(f"{name}{_SCALE}")) for name in names}
+    return weights
 
 
-def _restored(weight: Tensor, scale: Tensor | None) -> Tensor:
-    return weight if scale is None else weight.float() * scale
+def _small(name: str, weight: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    if weight.ndim != 2 or not np.issubdtype(weight.dtype, np.floating):
+        return {name: weight}
+    exact = weight.astype(np.float32)
+    scale = np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1e-12) / _HIGHEST
+    return {name: np.round(exact / scale).astype(np.int8), f"{name}{SCALE}": scale.astype(np.float32)}
+
+
+def _large(weights: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    names = [name for name in weights if not name.endswith(SCALE)]
+    return {name: _restored(weights[name], weights.get(f"{name}{SCALE}")) for name in names}
+
+
+def _restored(weight: NDArray[Any], scale: NDArray[Any] | None) -> NDArray[Any]:
+    return weight if scale is None else weight * scale
 
 
 def _copy(folder: Path, into: Path) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from ctypes import CDLL
 from functools import cache
 from pathlib import Path
 
 import psutil
 
 _CPUINFO = Path("/proc/cpuinfo")
+_NVIDIA, _AMD = ("libcuda.so.1", "nvcuda.dll"), Path("/dev/kfd")
 
 
 def sees_gpu() -> bool:
-    """Whether torch can use a GPU of this machine."""
+    """Whether torch can use a GPU of this machine; it takes seconds to import, and isn't asked without a driver."""
+    if not _has_driver():
+        return False
     import torch  # noqa: PLC0415
 
     return bool(torch.cuda.is_available())
@@ -21,22 +25,22 @@ def sees_gpu() -> bool:
 
 def has_bf16() -> bool:
     """Whether it has units that multiply bf16; without them half precision is slower than single."""
-    return bool(_units().get("avx512_bf16") or _units().get("amx_bf16"))
+    return not _units().isdisjoint({"avx512_bf16", "amx_bf16"})
 
 
 def has_wide_vectors() -> bool:
     """Whether it has vectors of 512 bits or units for matrices (Intel since 2017 on servers, AMD since Zen 4)."""
-    return bool(_units().get("avx512_f") or has_matrix_units())
+    return "avx512f" in _units() or has_matrix_units()
 
 
 def has_matrix_units() -> bool:
     """Whether it has units that multiply matrices (Intel's AMX)."""
-    return bool(_units().get("amx_int8"))
+    return "amx_int8" in _units()
 
 
 def has_avx2() -> bool:
     """Whether it has vectors of 256 bits with whole numbers, as nearly all x86 since 2013."""
-    return bool(_units().get("avx2"))
+    return "avx2" in _units()
 
 
 def description(backend: str) -> str:
@@ -50,16 +54,39 @@ def description(backend: str) -> str:
 
 def _processor() -> str:
     """Linux tells Python the architecture alone, and the name in a file."""
-    if _CPUINFO.exists():
-        for line in _CPUINFO.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return _told("model name") or platform.processor() or platform.machine()
 
 
 @cache
-def _units() -> Mapping[str, object]:
+def _units() -> frozenset[str]:
+    """What the processor has beyond the usual, by Linux's names; where there is no Linux, torch is asked."""
+    if _CPUINFO.exists():
+        return frozenset(_told("flags").split())
     import torch  # noqa: PLC0415
 
     units: Mapping[str, object] = torch.cpu.get_capabilities()
-    return units
+    return frozenset(name.replace("avx512_f", "avx512f") for name, here in units.items() if here)
+
+
+def _told(name: str) -> str:
+    """What Linux's file says of the first core under this name, "" where it says nothing."""
+    if _CPUINFO.exists():
+        for line in _CPUINFO.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == name:
+                return value.strip()
+    return ""
+
+
+@cache
+def _has_driver() -> bool:
+    """Whether there is a driver of NVIDIA's GPUs, or of AMD's."""
+    return _AMD.exists() or any(_loads(name) for name in _NVIDIA)
+
+
+def _loads(library: str) -> bool:
+    try:
+        CDLL(library)
+    except OSError:
+        return False
+    return True

@@ -7,8 +7,9 @@ such thing; a small estimator that saw few questions gains by it, since the embe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -95,10 +96,12 @@ class Blended:
 
 
 def quickly() -> AbstractContextManager[Any]:
-    """In bf16, where the CPU has units for it: passages are embedded twice as fast, and cosines move by 0.001."""
-    import torch  # noqa: PLC0415 - takes seconds to import
+    """In bf16, where the CPU has units for it: passages are embedded twice as fast, and cosines move by 0.001.
 
-    return torch.autocast("cpu", enabled=has_bf16())
+    Where torch isn't loaded OpenVINO runs the embedder, which does so by itself.
+    """
+    torch = sys.modules.get("torch")
+    return torch.autocast("cpu", enabled=has_bf16()) if torch else nullcontext()
 
 
 def fit(embedder: str, scores: Sequence[float], alike: Sequence[float], relevant: Sequence[bool]) -> Blend:

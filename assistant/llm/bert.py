@@ -1,0 +1,196 @@
+"""BERTs run by OpenVINO: a turn's small models on a CPU, without torch, which takes seconds and half a gigabyte.
+
+The network of Devlin et al., "BERT", NAACL 2019, is built from the weights when they are loaded, in a second: nothing
+is converted beforehand. In float32 it gives what transformers does to five digits; where the processor multiplies bf16,
+that is used, as torch is told to. What isn't a plain BERT is left to torch, and so is everything on a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.llm.processor import sees_gpu
+
+# Of a matrix in int8: the scale of each row, which it is multiplied by.
+SCALE = ".scale"
+# A masked token's attention; what is added to it before the softmax.
+_MASKED = -1e4
+# The engine keeps what it prepared for a few shapes of inputs, as hardly one comes twice. Left to itself, it would also
+# round what goes into matrices in int8, where logits move by 0.09.
+_OPTIONS = {"PERFORMANCE_HINT": "LATENCY", "CPU_RUNTIME_CACHE_CAPACITY": "32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+# Tokens read at once after which the engine lets go of its working memory, some 60 MB.
+_LARGE = 2048
+
+Tensors = Mapping[str, NDArray[Any]]
+# The last hidden states, shape (texts, tokens, width), and the mask, shape (texts, tokens) -> a row for each text.
+Head = Callable[["Network", Any, Any], Any]
+
+
+class UnfitError(Exception):
+    """This model isn't one that OpenVINO can run here; the message says why."""
+
+
+class Bert:
+    """A BERT with what stands on it. Threads take turns.
+
+    Args:
+        folder: has `config.json` and `tokenizer.json`.
+        tensors: its weights by their names in transformers, in floats, or in int8 with `NAME.scale` for each row.
+        length: tokens that are read of a text, or of a pair of which the longer one is cut first.
+        head: what is made of the hidden states.
+
+    Raises:
+        UnfitError: it is another kind of network, something is missing or broken, there is a GPU, or no OpenVINO.
+    """
+
+    def __init__(self, folder: Path, tensors: Tensors, length: int, head: Head) -> None:
+        try:
+            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            _check(config)
+            self.length = min(length, int(config["max_position_embeddings"]))
+            self.width = int(config["hidden_size"])
+            self._tokenizer, self._counter = _tokenizers(folder / "tokenizer.json", self.length, config)
+            self._network = Network(tensors, config).compiled(head)
+        except Exception as error:  # tokenizers raises nothing narrower
+            raise UnfitError(str(error)) from error
+        self._lock = Lock()
+
+    def __call__(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """A row for each text or pair, shape (len(texts), width of the head); all are read at once."""
+        read = self._tokenizer.encode_batch(list(texts))
+        columns = ([one.ids for one in read], [one.type_ids for one in read], [one.attention_mask for one in read])
+        inputs = [np.array(column, dtype=np.int32) for column in columns]
+        with self._lock:
+            rows = np.array(self._network(inputs)[0], dtype=np.float32)  # a copy: the engine uses its memory again
+            if inputs[0].size > _LARGE:
+                self._network.release_memory()
+        return rows
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, its own marks included."""
+        return len(self._counter.encode(text).ids)
+
+
+class Network:
+    """A BERT as OpenVINO's graph of operations.
+
+    Args:
+        tensors: see `Bert`.
+        config: what transformers keeps as `config.json`.
+    """
+
+    def __init__(self, tensors: Tensors, config: Mapping[str, Any]) -> None:
+        import openvino.opset13 as ops  # noqa: PLC0415 - not on every machine
+
+        self.ops: Any = ops
+        self._tensors, self._config = tensors, config
+        self._under = "bert." if any(name.startswith("bert.") for name in tensors) else ""
+
+    def compiled(self, head: Head) -> Any:
+        """The network under this head, ready to run: (ids, kinds, mask), each (texts, tokens) in int32 -> rows."""
+        from openvino import Core, Model  # noqa: PLC0415
+
+        ids, kinds, mask = (self.ops.parameter([-1, -1], np.int32) for _ in range(3))
+        model = Model([head(self, self._states(ids, kinds, mask), mask)], [ids, kinds, mask])
+        return Core().compile_model(model, "CPU", _OPTIONS)
+
+    def linear(self, states: Any, name: str) -> Any:
+        """The layer of this name, from its weight and its bias."""
+        return self.ops.add(
+            self.ops.matmul(states, self._matrix(f"{name}.weight"), transpose_a=False, transpose_b=True),
+            self._tensors[f"{name}.bias"],
+        )
+
+    def _states(self, ids: Any, kinds: Any, mask: Any) -> Any:
+        ops, name = self.ops, f"{self._under}embeddings."
+        places = ops.range(0, ops.gather(ops.shape_of(ids, "i32"), 1, 0), 1, "i32")
+        words, kind, place = (
+            self._rows(f"{name}{of}_embeddings.weight", which)
+            for of, which in (("word", ids), ("token_type", kinds), ("position", places))
+        )
+        states = self._normalised(ops.add(ops.add(words, kind), place), f"{name}LayerNorm")
+        hidden = ops.unsqueeze(
+            ops.multiply(ops.subtract(ops.convert(mask, "f32"), np.float32(1)), np.float32(-_MASKED)), [1, 2]
+        )
+        for n in range(self._config["num_hidden_layers"]):
+            states = self._layer(states, hidden, f"{self._under}encoder.layer.{n}.")
+        return states
+
+    def _layer(self, states: Any, hidden: Any, name: str) -> Any:
+        ops = self.ops
+        query, key, value = (
+            self._heads(self.linear(states, f"{name}attention.self.{part}")) for part in ("query", "key", "value")
+        )
+        seen = ops.transpose(ops.scaled_dot_product_attention(query, key, value, hidden), [0, 2, 1, 3])
+        joined = self.linear(ops.reshape(seen, [0, 0, -1], special_zero=True), f"{name}attention.output.dense")
+        states = self._normalised(ops.add(joined, states), f"{name}attention.output.LayerNorm")
+        wide = ops.gelu(self.linear(states, f"{name}intermediate.dense"), "erf")
+        return self._normalised(ops.add(self.linear(wide, f"{name}output.dense"), states), f"{name}output.LayerNorm")
+
+    def _heads(self, states: Any) -> Any:
+        heads, width = self._config["num_attention_heads"], self._config["hidden_size"]
+        shaped = self.ops.reshape(states, [0, 0, heads, width // heads], special_zero=True)
+        return self.ops.transpose(shaped, [0, 2, 1, 3])
+
+    def _normalised(self, states: Any, name: str) -> Any:
+        ops = self.ops
+        even = ops.mvn(states, ops.constant([-1]), True, self._config["layer_norm_eps"], "inside_sqrt")
+        return ops.add(ops.multiply(even, self._tensors[f"{name}.weight"]), self._tensors[f"{name}.bias"])
+
+    def _matrix(self, name: str) -> Any:
+        weight = self._tensors[name]
+        if weight.dtype != np.int8:
+            return self.ops.constant(weight.astype(np.float32))
+        return self.ops.multiply(self.ops.convert(self.ops.constant(weight), "f32"), self._tensors[name + SCALE])
+
+    def _rows(self, name: str, which: Any) -> Any:
+        """Rows of a table, which stays in int8 where it is."""
+        ops, table = self.ops, self._tensors[name]
+        if table.dtype != np.int8:
+            return ops.gather(table.astype(np.float32), which, 0)
+        rows, scale = (ops.gather(self._tensors[one], which, 0) for one in (name, name + SCALE))
+        return ops.multiply(ops.convert(rows, "f32"), scale)
+
+
+def logit(network: Network, states: Any, mask: Any) -> Any:  # noqa: ARG001 - a `Head`
+    """What a classifier of one value says, after BERT's pooler: shape (texts, 1)."""
+    first = network.ops.gather(states, 0, 1)
+    return network.linear(network.ops.tanh(network.linear(first, "bert.pooler.dense")), "classifier")
+
+
+def mean(network: Network, states: Any, mask: Any) -> Any:
+    """The mean over each text's tokens, in length 1: shape (texts, width)."""
+    ops = network.ops
+    weights = ops.unsqueeze(ops.convert(mask, "f32"), -1)
+    return ops.normalize_l2(ops.reduce_sum(ops.multiply(states, weights), 1), [-1], 1e-12, "max")
+
+
+def _check(config: Mapping[str, Any]) -> None:
+    if not find_spec("openvino"):
+        raise ValueError("OpenVINO isn't installed")
+    if sees_gpu():
+        raise ValueError("there is a GPU")
+    kind = config["model_type"], config["hidden_act"], config.get("position_embedding_type", "absolute")
+    if kind != ("bert", "gelu", "absolute"):
+        raise ValueError("it is no plain BERT")
+
+
+def _tokenizers(path: Path, length: int, config: Mapping[str, Any]) -> tuple[Any, Any]:
+    """One that cuts what is too long and fills up what is shorter than others, and one that does neither."""
+    from tokenizers import Tokenizer  # noqa: PLC0415
+
+    text = path.read_text(encoding="utf-8")
+    cutting, counting = Tokenizer.from_str(text), Tokenizer.from_str(text)
+    cutting.enable_truncation(length)
+    cutting.enable_padding(pad_id=config.get("pad_token_id") or 0)
+    counting.no_truncation()
+    counting.no_padding()
+    return cutting, counting
