@@ -90,7 +90,7 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     documents = OwnDocuments(settings, lambda user: loader.prepare(user, choices(user)))
     logins = Logins(engine, settings.web.logins)
     stores = House(
-        settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine),
+        settings, chat, conversations, ptkb, documents, loader, Runs(loader.models.line.ahead), AccessTokens(engine),
         Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins), usage, metrics,
     )  # fmt: skip
     return stores, logins
