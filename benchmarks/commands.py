@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from benchmarks.faults import faults
 from benchmarks.gpu import gpu
 from benchmarks.llm import llm
 from benchmarks.memory import memory

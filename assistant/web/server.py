@@ -218,6 +218,9 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
         "show_error": False,
         "quiet": True,
         "prevent_thread_lock": True,
+        # Gradio has asked the page by then whether it is up; with this it asks once more, and takes an answer that comes
+        # after 3 s, on a busy computer, for none
+        "_frontend": False,
     }
 
 

@@ -1,0 +1,114 @@
+"""A person at the page: sends its events over HTTP as a browser does, and reads what comes back."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+JOIN, DATA, UPLOAD = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload"
+_ERROR = re.compile(r'class=\\?"notice error\\?"[^>]*><span[^>]*>([^<]*)<')
+_SOURCE = re.compile(r'class=\\?"passage')
+
+
+class RefusedError(Exception):
+    """The server did not do what it was asked; the message is what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What came back for an event, all of it; times in seconds from the click, -1 where there was none."""
+
+    text: str
+    first_source: float
+    seconds: float
+
+
+class Visitor:
+    """One tab. Log in first where there are logins."""
+
+    def __init__(self, url: str, timeout: float = 120.0) -> None:
+        self.client = httpx.Client(base_url=url, timeout=timeout)
+        self._events: dict[tuple[str, str], int] = {}
+
+    def log_in(self, name: str, password: str) -> None:
+        """Enter.
+
+        Raises:
+            RefusedError: with what was said.
+        """
+        said = self.client.post("/login", data={"username": name, "password": password})
+        if said.status_code != 200:
+            raise RefusedError(said.text)
+
+    def number(self, piece: str, event: str) -> int:
+        """The number under which the server knows an event of a piece of the page."""
+        if not self._events:
+            config = self._checked(self.client.get("/config")).json()
+            names = {one["id"]: one["props"].get("elem_id") for one in config["components"]}
+            for one in config["dependencies"]:
+                for target, name in one["targets"]:
+                    self._events[str(names.get(target)), name] = one["id"]
+        return self._events[piece, event]
+
+    def send(self, piece: str, event: str, *data: Any, **values: Any) -> Said:
+        """Send an event with its values, and wait until it is done.
+
+        Raises:
+            RefusedError: the server refused it, failed at it, or showed a banner.
+            httpx.HTTPError: the server is gone.
+        """
+        began, session = time.perf_counter(), uuid4().hex[:12]
+        self.join(piece, event, session, data, values)
+        text, first = "", -1.0
+        for line in self.stream(session):
+            text += line
+            if first < 0 and _SOURCE.search(line):
+                first = time.perf_counter() - began
+            if '"process_completed"' in line:
+                if '"success":true' not in line.replace('": ', '":'):
+                    raise RefusedError(line[:500])
+                break
+        else:
+            raise httpx.ReadError("The stream ended in the middle.")
+        if found := _ERROR.search(text):
+            raise RefusedError(found[1])
+        return Said(text, first, time.perf_counter() - began)
+
+    def join(
+        self, piece: str, event: str, session: str, data: Sequence[Any] = (), values: Mapping[str, Any] | None = None
+    ) -> str:
+        """Queue an event; returns its id."""
+        number = self.number(piece, event)
+        sent = {"data": list(data), "event_data": values or {}, "fn_index": number, "session_hash": session}
+        said: str = self._checked(self.client.post(JOIN, json=sent)).json()["event_id"]
+        return said
+
+    def stream(self, session: str) -> Iterator[str]:
+        """The messages of a session as they come."""
+        with self.client.stream("GET", DATA, params={"session_hash": session}) as stream:
+            self._checked(stream)
+            for line in stream.iter_lines():
+                if line:
+                    yield line
+
+    def upload(self, name: str, content: bytes) -> Said:
+        """Add a document, and wait until it is searchable."""
+        [path] = self._checked(self.client.post(UPLOAD, files={"files": (name, content)})).json()
+        file = {"path": path, "orig_name": name, "meta": {"_type": "gradio.FileData"}}
+        return self.send("files", "upload", [file])
+
+    def close(self) -> None:
+        """Leave."""
+        self.client.close()
+
+    @staticmethod
+    def _checked(response: httpx.Response) -> httpx.Response:
+        if response.status_code >= 400:
+            raise RefusedError(f"{response.status_code}")
+        return response
