@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from benchmarks.attacks import attacks
 from benchmarks.faults import faults
 from benchmarks.gpu import gpu
 from benchmarks.llm import llm
+from benchmarks.load import load
 from benchmarks.memory import memory
 from benchmarks.relevance import relevance
 from benchmarks.retrieval import retrieval

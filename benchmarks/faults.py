@@ -32,7 +32,8 @@ from assistant.commands.common import out, results_folder, talk, writing
 from assistant.errors import SequiturError
 from assistant.library.index import list_documents
 from assistant.library.shelves import library_folder, own_library
-from assistant.llm.catalogue import Catalogue, Entry, PinnedFile
+from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.sources import PinnedFile
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect

@@ -30,11 +30,17 @@ class Said:
 
 
 class Visitor:
-    """One tab. Log in first where there are logins."""
+    """One tab. Log in first where there are logins.
 
-    def __init__(self, url: str, timeout: float = 120.0) -> None:
-        self.client = httpx.Client(base_url=url, timeout=timeout)
-        self._events: dict[tuple[str, str], int] = {}
+    `events` has the number of each event that a piece may send, `inputs` how many values of components come with it.
+    """
+
+    def __init__(self, url: str, address: str = "127.0.0.1") -> None:
+        """`address` is one of this computer's, from which the person seems to come."""
+        transport = httpx.HTTPTransport(local_address=address)
+        self.client = httpx.Client(base_url=url, timeout=120.0, transport=transport)
+        self.events: dict[tuple[str, str], int] = {}
+        self.inputs: dict[tuple[str, str], int] = {}
 
     def log_in(self, name: str, password: str) -> None:
         """Enter.
@@ -48,13 +54,14 @@ class Visitor:
 
     def number(self, piece: str, event: str) -> int:
         """The number under which the server knows an event of a piece of the page."""
-        if not self._events:
+        if not self.events:
             config = self._checked(self.client.get("/config")).json()
             names = {one["id"]: one["props"].get("elem_id") for one in config["components"]}
             for one in config["dependencies"]:
                 for target, name in one["targets"]:
-                    self._events[str(names.get(target)), name] = one["id"]
-        return self._events[piece, event]
+                    self.events[str(names.get(target)), name] = one["id"]
+                    self.inputs[str(names.get(target)), name] = len(one["inputs"])
+        return self.events[piece, event]
 
     def send(self, piece: str, event: str, *data: Any, **values: Any) -> Said:
         """Send an event with its values, and wait until it is done.

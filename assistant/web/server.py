@@ -218,8 +218,8 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
         "show_error": False,
         "quiet": True,
         "prevent_thread_lock": True,
-        # Gradio has asked the page by then whether it is up; with this it asks once more, and takes an answer that comes
-        # after 3 s, on a busy computer, for none
+        # Gradio has asked the page whether it is up by then; it would ask once more, and give up after 3 s, which a
+        # busy computer may take
         "_frontend": False,
     }
 
