@@ -7,6 +7,7 @@ import typer
 from benchmarks.attacks import attacks
 from benchmarks.faults import faults
 from benchmarks.gpu import gpu
+from benchmarks.injections import injections
 from benchmarks.llm import llm
 from benchmarks.load import load
 from benchmarks.memory import memory

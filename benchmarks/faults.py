@@ -444,19 +444,16 @@ def faults(
     count: Annotated[int, typer.Option("--kills", min=0, help="Kills of the served process.")] = 1000,
     cut: Annotated[int, typer.Option("--cuts", min=0, help="Cuts of the database, and of an index.")] = 20,
     seed: Annotated[int, typer.Option(help="Decides clicks, moments and places.")] = 0,
+    only: Annotated[str, typer.Option(help="kills, cases or cuts.", show_default="all")] = "",
     into: Annotated[Path | None, typer.Option("--out", help="A folder for faults.json.", show_default=False)] = None,
 ) -> None:
     """Kill the served page at random moments, fill its disk, cut its files; tell what acknowledged things were lost."""
     results_folder(into)
     with TemporaryDirectory() as name:
         folder = Path(name)
-        found = kills(folder / "kills", count, seed, _tell)
-        cases = [
-            full_disk(folder / "full", seed),
-            read_only(folder / "read-only"),
-            tampered_model(folder / "model"),
-            *(cuts(folder / "cuts", cut, seed) if cut else ()),
-        ]
+        found = kills(folder / "kills", count if only in {"", "kills"} else 0, seed, _tell)
+        cases = list(_cases(folder, seed)) if only in {"", "cases"} else []
+        cases += cuts(folder / "cuts", cut, seed) if only in {"", "cuts"} else []
     report = {"seed": seed, "kills": _as_json(found), "cases": [[one.name, one.said, one.right] for one in cases]}
     table = Table("fault", "what came of it", "right")
     table.add_row(f"{found.kills} kills", _line(found), "yes" if not (found.lost or found.not_started) else "no")
@@ -466,6 +463,12 @@ def faults(
     if into:
         with writing(into):
             (into / "faults.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def _cases(folder: Path, seed: int) -> Iterator[Case]:
+    yield full_disk(folder / "full", seed)
+    yield read_only(folder / "read-only")
+    yield tampered_model(folder / "model")
 
 
 def _line(found: Kills) -> str:

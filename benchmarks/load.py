@@ -102,8 +102,12 @@ class Person(Thread):
             self._found.first_sources.append(said.first_source)
 
     def _check(self, text: str) -> None:
-        others = {mark for mark in MARK.findall(text) if not mark.startswith(self._own)}
-        self._found.mixed += [f"{self._own} got {mark}" for mark in sorted(others)]
+        self._found.mixed += [f"{self._own} got {mark}" for mark in others(text, self._own)]
+
+
+def others(text: str, own: str) -> list[str]:
+    """The marks in a text that don't begin with a person's own."""
+    return sorted({mark for mark in MARK.findall(text) if not mark.startswith(own)})
 
 
 def address(n: int) -> str:
