@@ -252,7 +252,7 @@ def flood(target: Target) -> Row:
 
 def _asks(visitor: Visitor, n: int) -> bool:
     try:
-        visitor.send("composer", "ask", utterance=f"How rich in protein are lentils, p1x{n}?")
+        visitor.send_of(f"tab{n}", "composer", "ask", utterance=f"How rich in protein are lentils, p1x{n}?")
     except RefusedError:
         return False
     return True

@@ -429,7 +429,9 @@ def _after_cut(settings: Settings, name: str) -> tuple[str, str]:
                     if "b.txt" not in Stores(settings).documents():
                         return "unclear", "b.txt was not added"
             except RefusedError as error:
-                return ("told on the page" if " " in str(error) and "log" not in str(error) else "unclear"), str(error)
+                return ("told on the page" if "damaged" in str(error) or "be read" in str(error) else "unclear"), str(
+                    error
+                )
             finally:
                 visitor.close()
             return "works", ""

@@ -41,6 +41,7 @@ class Visitor:
         self.client = httpx.Client(base_url=url, timeout=120.0, transport=transport)
         self.events: dict[tuple[str, str], int] = {}
         self.inputs: dict[tuple[str, str], int] = {}
+        self.session = uuid4().hex[:12]
 
     def log_in(self, name: str, password: str) -> None:
         """Enter.
@@ -64,13 +65,17 @@ class Visitor:
         return self.events[piece, event]
 
     def send(self, piece: str, event: str, *data: Any, **values: Any) -> Said:
-        """Send an event with its values, and wait until it is done.
+        """Send an event of this tab with its values, and wait until it is done; see `send_of`."""
+        return self.send_of(self.session, piece, event, *data, **values)
+
+    def send_of(self, session: str, piece: str, event: str, *data: Any, **values: Any) -> Said:
+        """As `send`, of another tab of the same person, in which one event may be under way at a time.
 
         Raises:
             RefusedError: the server refused it, failed at it, or showed a banner.
             httpx.HTTPError: the server is gone.
         """
-        began, session = time.perf_counter(), uuid4().hex[:12]
+        began = time.perf_counter()
         self.join(piece, event, session, data, values)
         text, first = "", -1.0
         for line in self.stream(session):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +17,6 @@ from benchmarks.light import light_settings
 from benchmarks.load import Found, State, summary
 from ptkb.store import Ptkb
 
-ROOT = Path(__file__).parents[1]
 DONE = Turn("How rich are lentils, p0x1?", answer=Answer("Very."), status="done")
 
 
@@ -66,16 +62,6 @@ def test_what_was_under_way_counts_as_it_came_out(stores: Stores) -> None:
 
 def test_a_model_with_its_old_size_and_time_is_refused(tmp_path: Path) -> None:
     assert faults.tampered_model(tmp_path).right
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="forks the served process")
-def test_a_served_page_is_killed_and_started_again(tmp_path: Path) -> None:
-    asked = [sys.executable, "-m", "assistant", "bench", "faults", "--kills", "2", "--only", "kills", "--out", tmp_path]
-    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "faults.json").read_text())["kills"]
-    assert (found["kills"], found["lost"], found["not_started"]) == (2, [], [])
-    assert sum(found["during"].values()) == 2
 
 
 def test_active_text_is_found_where_it_acts_and_not_where_it_is_text() -> None:

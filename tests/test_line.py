@@ -109,39 +109,46 @@ def test_a_turn_keeps_its_seat_for_all_its_requests_and_gives_it_back_once() -> 
     waiting.join(5)
 
 
-class Slow(Named):
-    """Takes a hundredth of a second for a reply."""
+class Counting(Named):
+    """Counts its replies."""
+
+    written = 0
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        time.sleep(0.01)
-        return super().stream(messages, options, stop)
+        time.sleep(0.002)
+        yield from super().stream(messages, options, stop)
+        self.written += 1
 
 
 @pytest.fixture
 def models(tmp_path: Path) -> Models:
     models = Models(Settings(data_dir=tmp_path, hub=False, llm=LLMSettings(slots=1)))
-    models.take_up(models.known.named(), Slow("slow"))
+    models.take_up(models.known.named(), Counting("counting"))
     return models
 
 
 def test_nobody_waits_three_times_as_long_as_most_do(models: Models) -> None:
-    """One person has ten turns at once, seven others one after the other."""
+    """One person has twenty turns at once, seven others one after the other; waits are counted in others' turns."""
+    engine, full = models.running.engine if models.running else None, Event()
+    assert isinstance(engine, Counting)
 
-    def asked(person: str) -> float:
-        began = time.perf_counter()
+    def asked(person: str) -> int:
+        before = engine.written
         with models.lent(person) as llm:
             list(llm.stream(PROMPT, Options(), Event()))
-        return time.perf_counter() - began
+        return engine.written - before
 
-    def one_after_the_other(person: str) -> list[float]:
+    def one_after_the_other(person: str) -> list[int]:
+        full.wait(5)
         return [asked(person) for _ in range(4)]
 
-    with ThreadPoolExecutor(17) as pool:
-        for _ in range(10):
-            pool.submit(asked, "greedy")
+    with ThreadPoolExecutor(27) as pool:
+        greedy = [pool.submit(asked, "greedy") for _ in range(20)]
         people = [pool.submit(one_after_the_other, f"person {n}") for n in range(7)]
-        waited = [seconds for one in people for seconds in one.result()]
+        full.set()
+        waited = [turns for one in people for turns in one.result()]
     assert max(waited) <= 3 * median(waited)
+    assert sum(one.result() > 3 * median(waited) for one in greedy) > 10
 
 
 def test_the_line_of_a_running_turn_tells_how_many_are_before_it_and_is_not_stored(models: Models) -> None:
