@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -35,11 +35,11 @@ from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
 from assistant.types import Choice, Choices, Completion, Messages, Options, Passage, Wait
 from assistant.upkeep.accounts import Accounts
-from assistant.web.library import OwnDocuments
-from assistant.web.page import House
 from assistant.web.runs import Runs
-from assistant.web.server import Server, choosing, serve
 from ptkb.store import Ptkb
+
+if TYPE_CHECKING:
+    from assistant.web.page import House
 
 MARK = re.compile(r"\bp\d+x\d+\b")
 PASSAGES = (
@@ -153,7 +153,7 @@ class Light:
 WORDS = Words()
 
 
-def light_settings(folder: Path, slots: int = 4, upload_mb: int = 5) -> Settings:
+def light_settings(folder: Path, slots: int = 4) -> Settings:
     """Settings for a page in this folder."""
     return Settings(
         data_dir=folder,
@@ -161,13 +161,17 @@ def light_settings(folder: Path, slots: int = 4, upload_mb: int = 5) -> Settings
         hub=False,
         turn=TurnSettings(intent_threshold=0.85),
         relevance=RelevanceSettings(estimator="none"),
-        web=WebSettings(host="127.0.0.1", port=0, upload_mb=upload_mb),
+        web=WebSettings(host="127.0.0.1", port=0),
         llm=LLMSettings(slots=slots),
     )
 
 
 def house(settings: Settings, pause: float) -> tuple[House, Logins]:
     """What the page is built on."""
+    from assistant.web.library import OwnDocuments  # noqa: PLC0415 - gradio takes seconds to import
+    from assistant.web.page import House  # noqa: PLC0415
+    from assistant.web.server import choosing  # noqa: PLC0415
+
     engine = connect(settings.database_url)
     conversations, ptkb, logins = Conversations(engine), Ptkb(engine), Logins(engine)
     models = Models(settings)
@@ -206,6 +210,8 @@ def served(settings: Settings, pause: float = 0.0, before: Any = None) -> Iterat
     Raises:
         SequiturError: it could not start; the message is what the person at the terminal would read.
     """
+    import assistant.web.server  # noqa: F401, PLC0415 - so that each process that is forked has it
+
     ours, theirs = _FORK.Pipe()
     process = _FORK.Process(target=_serve, args=(theirs, settings, pause, before))
     process.start()
@@ -226,11 +232,13 @@ def served(settings: Settings, pause: float = 0.0, before: Any = None) -> Iterat
 
 
 def _serve(connection: Connection, settings: Settings, pause: float, before: Any) -> None:
+    from assistant.web.server import serve  # noqa: PLC0415
+
     os.setsid()
     try:
         if before:
             before()
-        server: Server = serve(*house(settings, pause))
+        server = serve(*house(settings, pause))
     except SequiturError as error:
         connection.send(error)
         return
