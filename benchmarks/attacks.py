@@ -19,7 +19,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -483,9 +483,8 @@ def _fuzzed(strategy: Any, check: Callable[[Any], None], count: int, seed: int) 
         suppress_health_check=list(hypothesis.HealthCheck),
         phases=[hypothesis.Phase.generate],
     )
-    seeded: Any = hypothesis.seed(seed)
-    fuzz: Any = seeded(quiet(hypothesis.given(strategy)(check)))
-    fuzz()
+    given, seeded = cast("Any", hypothesis.given(strategy)), cast("Any", hypothesis.seed(seed))
+    seeded(quiet(given(check)))()
 
 
 # --- the command --------------------------------------------------------------------------------------------------

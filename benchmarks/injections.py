@@ -193,7 +193,7 @@ def injections(
     name = loader.parts(ME, choices).llm.name
     table = Table("of the documents", str(len(found)), title=name)
     for what, count in counts.items():
-        table.addrow_of(_COUNTED[what], str(count))
+        table.add_row(_COUNTED[what], str(count))
     out.print(table)
     if into:
         with writing(into):

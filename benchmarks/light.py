@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,6 +30,7 @@ from assistant.llm.models import Models
 from assistant.parts import Stage
 from assistant.protocols import LLM, Parts
 from assistant.settings import Backend, LLMSettings, RelevanceSettings, Settings, TurnSettings, WebSettings
+from assistant.steps.intent import intent_of
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
@@ -36,6 +38,8 @@ from assistant.store.users import Logins
 from assistant.types import Choice, Choices, Completion, Messages, Options, Passage, Wait
 from assistant.upkeep.accounts import Accounts
 from assistant.web.runs import Runs
+from ptkb.extract import offers
+from ptkb.fields import fields_of
 from ptkb.store import Ptkb
 
 if TYPE_CHECKING:
@@ -150,7 +154,8 @@ class Light:
         return Parts(self.settings, llm, self.embedder, Shelf())
 
 
-WORDS = Words()
+# the embedder of words knows no meaning, so that only the clearest small talk may count as such
+WORDS, TURN = Words(), TurnSettings(intent_threshold=0.85)
 
 
 def light_settings(folder: Path, slots: int = 4) -> Settings:
@@ -159,7 +164,7 @@ def light_settings(folder: Path, slots: int = 4) -> Settings:
         data_dir=folder,
         database="",
         hub=False,
-        turn=TurnSettings(intent_threshold=0.85),
+        turn=TURN,
         relevance=RelevanceSettings(estimator="none"),
         web=WebSettings(host="127.0.0.1", port=0),
         llm=LLMSettings(slots=slots),
@@ -212,6 +217,7 @@ def served(settings: Settings, pause: float = 0.0, before: Any = None) -> Iterat
     """
     import assistant.web.server  # noqa: F401, PLC0415 - so that each process that is forked has it
 
+    _learn()
     ours, theirs = _FORK.Pipe()
     process = _FORK.Process(target=_serve, args=(theirs, settings, pause, before))
     process.start()
@@ -229,6 +235,14 @@ def served(settings: Settings, pause: float = 0.0, before: Any = None) -> Iterat
         process.kill()
         process.join()
         ours.close()
+
+
+@cache
+def _learn() -> None:
+    """Learn from examples what turns need of them, once for all processes that are forked."""
+    intent_of("Hello", WORDS, TURN)
+    offers("I'm vegan.", (), WORDS)
+    fields_of(["I'm vegan."], WORDS)
 
 
 def _serve(connection: Connection, settings: Settings, pause: float, before: Any) -> None:

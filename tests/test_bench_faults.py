@@ -13,7 +13,7 @@ from assistant.store.users import ME
 from assistant.types import Answer, Turn
 from benchmarks import attacks, faults, injections, load
 from benchmarks.faults import Ledger, Stores, lost, settle
-from benchmarks.light import light_settings
+from benchmarks.light import Served, light_settings
 from benchmarks.load import Found, State, summary
 from ptkb.store import Ptkb
 
@@ -65,7 +65,7 @@ def test_a_model_with_its_old_size_and_time_is_refused(tmp_path: Path) -> None:
 
 
 def test_active_text_is_found_where_it_acts_and_not_where_it_is_text() -> None:
-    row = attacks.xss(attacks.Target(None))  # type: ignore[arg-type] - no page is asked
+    row = attacks.xss(attacks.Target(Served("", 0, None)))  # which is not asked
     assert row.through == ()
     assert row.tries > 150
     for html in ("<img src=x>", "<b onclick=x>y</b>", "<a href='javascript:1'>x</a>"):
