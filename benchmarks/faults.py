@@ -39,7 +39,7 @@ from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.users import ME
 from assistant.types import Fact, Turn
-from benchmarks.light import Served, light_settings, served
+from benchmarks.light import Served, apart, light_settings, served
 from benchmarks.visitor import RefusedError, Visitor
 from ptkb.store import Ptkb
 
@@ -94,8 +94,8 @@ class Stores:
         }
 
     def documents(self) -> dict[str, str]:
-        """The ids of documents by their names."""
-        return {one.name: one.id for one in list_documents(own_library(ME), self.settings)}
+        """The ids of documents by their names; read apart, since no process with Java in it can be forked."""
+        return apart(lambda: {one.name: one.id for one in list_documents(own_library(ME), self.settings)})
 
     @contextmanager
     def _engine(self) -> Iterator[Engine]:

@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -45,6 +45,7 @@ from ptkb.store import Ptkb
 if TYPE_CHECKING:
     from assistant.web.page import House
 
+T = TypeVar("T")
 MARK = re.compile(r"\bp\d+x\d+\b")
 PASSAGES = (
     Passage("one", "Lentils", "Lentils are rich in protein. A cup of cooked lentils holds 18 grams of protein."),
@@ -235,6 +236,35 @@ def served(settings: Settings, pause: float = 0.0, before: Any = None) -> Iterat
         process.kill()
         process.join()
         ours.close()
+
+
+def apart(read: Callable[[], T]) -> T:
+    """What `read` returns, called in a process that is forked for it.
+
+    Raises:
+        SequiturError: what it raises.
+    """
+    ours, theirs = _FORK.Pipe()
+
+    def answer() -> None:
+        try:
+            theirs.send(read())
+        except SequiturError as error:
+            theirs.send(error)
+
+    process = _FORK.Process(target=answer)
+    process.start()
+    theirs.close()
+    try:
+        said = ours.recv()
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    if isinstance(said, SequiturError):
+        raise said
+    result: T = said
+    return result
 
 
 @cache
