@@ -25,5 +25,5 @@ def _group() -> None:
     """Measure speed and memory."""
 
 
-for command in (retrieval, strategies, turn, llm, gpu, relevance, memory, scale):
+for command in (retrieval, strategies, turn, llm, gpu, relevance, memory, scale, attacks, faults, injections, load):
     app.command()(command)

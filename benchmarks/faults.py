@@ -274,7 +274,7 @@ def _killed(page: Served, stores: Stores, ledger: Ledger, chance: random.Random,
     found.acknowledged += clicks.done
     visitor.close()
     done = clicks.done.total()
-    return (time.perf_counter() - began) / done if done else pace
+    return (time.perf_counter() - began) / done if done else 2 * pace  # nothing was done: it is slower than was thought
 
 
 # --- disks and files ----------------------------------------------------------------------------------------------

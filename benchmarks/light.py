@@ -34,6 +34,7 @@ from assistant.steps.intent import intent_of
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
 from assistant.store.users import Logins
 from assistant.types import Choice, Choices, Completion, Messages, Options, Passage, Wait
 from assistant.upkeep.accounts import Accounts
@@ -175,6 +176,7 @@ def light_settings(folder: Path, slots: int = 4) -> Settings:
 def house(settings: Settings, pause: float) -> tuple[House, Logins]:
     """What the page is built on."""
     from assistant.web.library import OwnDocuments  # noqa: PLC0415 - gradio takes seconds to import
+    from assistant.web.metrics import Metrics  # noqa: PLC0415
     from assistant.web.page import House  # noqa: PLC0415
     from assistant.web.server import choosing  # noqa: PLC0415
 
@@ -182,11 +184,12 @@ def house(settings: Settings, pause: float) -> tuple[House, Logins]:
     conversations, ptkb, logins = Conversations(engine), Ptkb(engine), Logins(engine)
     models = Models(settings)
     models.take_up(models.known.named(), Echo(pause))
-    light = Light(settings, models, WORDS)
+    light, metrics, usage = Light(settings, models, WORDS), Metrics(), Usage(engine)
     stores = House(
-        settings, Chat(conversations, ptkb, light), conversations, ptkb, OwnDocuments(settings), light,
+        settings, Chat(conversations, ptkb, light, (metrics.watch,)), conversations, ptkb,
+        OwnDocuments(settings), light,
         Runs(models.line.ahead), AccessTokens(engine), Accounts(settings, engine, conversations), models,
-        choosing(settings.web, logins),
+        choosing(settings.web, logins), usage, metrics,
     )  # fmt: skip
     return stores, logins
 
