@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -457,7 +457,7 @@ def fuzz_commands(count: int, seed: int) -> Row:
     words = st.text(st.characters(exclude_characters="\0"), max_size=12).map(lambda one: one.replace("serve", ""))
     options = st.sampled_from(["--data-dir", "--settings", "--user", "--json", "--yes", "-", "--", "--help"])
 
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, chdir(folder):  # a made-up word may name a folder
         kept = {"SEQUITUR_DATA_DIR": folder, "SEQUITUR_HUB": "false"}
 
         def check(given: tuple[list[str], list[str]]) -> None:
