@@ -460,13 +460,13 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a running turn waits for: that the `prompt` is read, that things are loaded, or the user's documents.
+    """What a running turn waits for: that the `prompt` is read, things are loaded, the user's documents, or its turn.
 
     `done` of `total` units are ready (tokens of a prompt, percent of anything else); a `total` of 0 means that nobody
-    knows. `name` says which thing is being loaded.
+    knows. `name` says which thing is being loaded. Of a `line`, `total` people are still before this one.
     """
 
-    kind: Literal["prompt", "loading", "documents"]
+    kind: Literal["prompt", "loading", "documents", "line"]
     name: str = ""
     done: int = 0
     total: int = 0

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import typer
 
+from benchmarks.attacks import attacks
 from benchmarks.documents import documents
+from benchmarks.faults import faults
 from benchmarks.gpu import gpu
+from benchmarks.injections import injections
 from benchmarks.llm import llm
+from benchmarks.load import load
 from benchmarks.memory import memory
 from benchmarks.relevance import relevance
 from benchmarks.retrieval import retrieval
@@ -22,5 +26,7 @@ def _group() -> None:
     """Measure speed and memory."""
 
 
-for command in (retrieval, strategies, turn, llm, gpu, relevance, memory, documents, scale):
+for command in (
+    retrieval, strategies, turn, llm, gpu, relevance, memory, documents, scale, attacks, faults, injections, load,
+):  # fmt: skip
     app.command()(command)

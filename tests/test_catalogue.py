@@ -163,7 +163,7 @@ def test_verify_reads_everything_again(catalogue, settings, index) -> None:
     stat = path.stat()
     path.write_bytes(b"x" + WHOLE[1:])
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert catalogue.is_here("parted", settings), "size and time are as noted, so only verify can see it"
+    assert not catalogue.is_here("parted", settings), "size and time are as noted, but not the time of its entry"
     with pytest.raises(ModelError, match=r"damaged \(parted.gguf\)"):
         catalogue.verify("parted", settings)
     assert not catalogue.is_here("parted", settings)

@@ -17,6 +17,8 @@ from assistant.types import Passage
 _LOG = logging.getLogger(__name__)
 DOCUMENT_FIELD = "document"
 BUFFER_MB = 64.0
+# How Lucene calls files of an index that were cut or changed.
+_DAMAGE = ("CorruptIndexException", "EOFException", "IndexFormatToo", "NoSuchFileException")
 
 
 class Writer:
@@ -165,6 +167,11 @@ def writing(folder: Path) -> Iterator[Writer]:
 def _sentence(folder: Path, error: Exception) -> str:
     if "No space left" in str(error):
         return f"The disk is full: free some space for {folder} and try again; the index is as it was before."
+    if any(damage in str(error) for damage in _DAMAGE):
+        return (
+            f"The index in {folder} is damaged; put a backup in its place, or move that folder away and add the "
+            "documents again (copies of what was uploaded are in it, in originals)."
+        )
     if "LockObtainFailed" in str(error):
         return f"The index in {folder} is being updated elsewhere; try again when that has finished."
     return (

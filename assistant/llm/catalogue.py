@@ -275,7 +275,7 @@ def _note_file(entry: Entry, settings: Settings) -> Path:
 def _note(entry: Entry, settings: Settings, pinned: Sequence[PinnedFile], *, whole: bool = True) -> None:
     """Note what the files are held to and, where they are `whole`, the times by which a change is seen."""
     folder = entry.folder(settings)
-    times = [(folder / file.path).stat().st_mtime_ns if whole else None for file in pinned]
+    times = [_changed((folder / file.path).stat()) if whole else None for file in pinned]
     lines = [{**file.model_dump(), "changed": time} for file, time in zip(pinned, times, strict=True)]
     note = _note_file(entry, settings)
     partial = note.with_suffix(f".{os.getpid()}.partial")
@@ -307,7 +307,12 @@ def _unchanged(path: Path, file: PinnedFile, changed: int | None) -> bool:
         stat = path.stat()
     except OSError:
         return False
-    return stat.st_size == file.size and stat.st_mtime_ns == changed
+    return stat.st_size == file.size and _changed(stat) == changed
+
+
+def _changed(stat: os.stat_result) -> int:
+    """When a file was changed, in ns. A program may set the time of its content, but not that of its entry."""
+    return max(stat.st_mtime_ns, stat.st_ctime_ns)
 
 
 # --- telling how far a download is -------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 from typing import Protocol, runtime_checkable
@@ -17,6 +17,7 @@ from assistant.llm.catalogue import Catalogue
 from assistant.llm.fetching import Fetching
 from assistant.llm.gauge import Gauge
 from assistant.llm.known import KnownModel, KnownModels
+from assistant.llm.line import InLine, Line
 from assistant.llm.rating import Rating, offered, rated
 from assistant.llm.sources import hub_trouble
 from assistant.llm.speed import Clocked, Speed
@@ -82,6 +83,7 @@ class Models:
         """`load` makes engines, by default as `load_by_any_engine` does."""
         self.known = KnownModels(settings)
         self.fetching = Fetching(settings)
+        self.line = Line(settings.llm.slots)
         self._settings, self._load = settings, load or loading.load_by_any_engine
         self._running: Running | None = None
         self._change: Change | None = None
@@ -226,6 +228,8 @@ class Models:
     def lent(self, user: str, id_: str = "") -> Iterator[LLM]:
         """The engine for a turn of this user, which keeps it to its end; `id_` names the model that it must be.
 
+        As many turns as there are slots use it at a time; the first request of any other waits in `line`.
+
         Raises:
             ModelError: none is loaded, or it is another one.
         """
@@ -235,7 +239,8 @@ class Models:
             engine: LLM = running.engine
             if isinstance(engine, _Salting):
                 engine = engine.salted(self._salt(user))
-            yield Clocked(engine, running.speed)
+            with closing(InLine(Clocked(engine, running.speed), self.line, user)) as seated:
+                yield seated
         finally:
             self._returned(running)
 

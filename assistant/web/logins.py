@@ -29,6 +29,7 @@ FIRST_WAIT, LONGEST_WAIT = 2.0, 900.0
 REMEMBERED = 10_000
 # Log-ins that wait for one another, a fifth of a second each: of all addresses, and of one.
 MOST_CHECKED, MOST_OF_ADDRESS = 50, 5
+_CROWD = "Many people log in at this moment; try again in {wait} s."
 _NOBODY = "No log-in is tried for {wait} s, since too many wrong passwords came; wait and try again."
 
 _ADDRESS = ContextVar("address", default="")
@@ -125,12 +126,12 @@ class Door:
         """
         name = kept_name(name)
         if self._waiting[address] >= MOST_OF_ADDRESS:
-            _refuse(FIRST_WAIT)
+            _refuse(FIRST_WAIT, _CROWD)
         self._waiting[address] += 1
         try:
             known = await asyncio.to_thread(self._logins.has_met, name, address)
             if not known and self._waiting.total() > MOST_CHECKED:
-                _refuse(FIRST_WAIT)
+                _refuse(FIRST_WAIT, _CROWD)
             async with self._lanes[known]:
                 return await self._checked(name, password, address, known)
         finally:
@@ -158,6 +159,6 @@ class Door:
         return own if known else max(own, self._addresses.wait(address), self._names.wait(name))
 
 
-def _refuse(seconds: float) -> NoReturn:
+def _refuse(seconds: float, why: str = _NOBODY) -> NoReturn:
     wait = math.ceil(seconds)
-    raise HTTPException(429, _NOBODY.format(wait=wait), {"Retry-After": str(wait)})
+    raise HTTPException(429, why.format(wait=wait), {"Retry-After": str(wait)})

@@ -58,7 +58,7 @@ def running(conversation: str, run: Run) -> Markup:
     """What is being written, where it belongs."""
     if not run.place.compared:
         return answering(conversation, run.turn, run.place.of)
-    sides = tuple(run.turns.values())
+    sides = tuple({**run.turns, run.turn.id: run.turn}.values())
     return render("comparing", conversation=conversation, place=run.place, sides=sides, **_known(run.turn.known))
 
 

@@ -15,12 +15,13 @@ from time import monotonic, sleep
 from assistant.chat import BROKEN
 from assistant.errors import BusyError, EndingError, SequiturError
 from assistant.llm.memory import give_back
-from assistant.types import Turn
+from assistant.types import Turn, Wait
 
 PAUSE = 0.1  # seconds between updates of a page
 SETTLE = 5 * PAUSE  # after the last snapshot of an answer, until all who watch it have it
 
 Answering = Callable[[Event], Iterator[Turn]]
+Ahead = Callable[[Event], int | None]
 _LOG = logging.getLogger(__name__)
 MOST_OF_USER = 2  # answers that are written for a user at a time
 UNWATCHED = 60.0  # seconds for which nobody watched, after which an answer stops
@@ -50,19 +51,23 @@ class Run:
     `turns` holds the newest snapshot of each turn by its id, in the order in which they were begun.
     """
 
-    def __init__(self, turns: Iterator[Turn], stop: Event, place: Place = END) -> None:
+    def __init__(self, turns: Iterator[Turn], stop: Event, place: Place = END, ahead: Ahead = lambda _: None) -> None:
         first = next(turns)
         self.turns = {first.id: first}
         self.place = place
         self.stop = stop
-        self._turns = turns
+        self._turns, self._ahead = turns, ahead
         self._seen = monotonic()
         self._thread = Thread(target=self._consume, name=f"turn-{self.turn.id}", daemon=True)
 
     @property
     def turn(self) -> Turn:
-        """The newest snapshot of the turn that is being written, or was written last."""
-        return next(reversed(self.turns.values()))
+        """The newest snapshot of the turn that is being written, or was written last.
+
+        While it waits for the model it says how many people are before it, which changes without it.
+        """
+        turn, people = next(reversed(self.turns.values())), self._ahead(self.stop)
+        return turn if people is None else replace(turn, wait=Wait("line", total=people))
 
     @property
     def over(self) -> bool:
@@ -111,7 +116,9 @@ class Runs:
     One that nobody has watched for a minute stops, as if its user had stopped it: the model is there for others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: Ahead = lambda _: None) -> None:
+        """`ahead` tells of a turn that waits for the model, by what stops it, how many people are before it."""
+        self._ahead = ahead
         self._runs: dict[tuple[str, str], Run | None] = {}  # None: one that is about to begin
         self._lock = Lock()
         self._closed, self._ending = Event(), Event()
@@ -128,7 +135,7 @@ class Runs:
         self._reserve(user, conversation)
         stop = Event()
         try:
-            run = Run(answering(stop), stop, place)
+            run = Run(answering(stop), stop, place, self._ahead)
         except BaseException:
             self._forget(user, conversation)
             raise
@@ -221,7 +228,7 @@ async def watch(run: Run) -> AsyncIterator[Turn]:
     while True:
         run.look()
         over, turn = run.over, run.turn
-        if turn is not seen:
+        if turn != seen:
             seen = turn
             yield turn
         if over:

@@ -98,7 +98,7 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     documents = OwnDocuments(settings, changed)
     followed = Followed(settings, lambda user: user == ME and not logins.names(), chat.arrivals, changed)
     stores = House(
-        settings, chat, conversations, ptkb, documents, loader, Runs(), AccessTokens(engine),
+        settings, chat, conversations, ptkb, documents, loader, Runs(loader.models.line.ahead), AccessTokens(engine),
         Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins), usage, metrics,
         followed,
     )  # fmt: skip
@@ -227,6 +227,9 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
         "show_error": False,
         "quiet": True,
         "prevent_thread_lock": True,
+        # Gradio has asked the page whether it is up by then; it would ask once more, and give up after 3 s, which a
+        # busy computer may take
+        "_frontend": False,
     }
 
 

@@ -130,10 +130,19 @@ def waits(turn: Turn) -> str:
     wait = turn.wait
     if wait is None or turn.status != "running":
         return ""
+    if wait.kind == "line":
+        return _before(wait.total)
     if wait.kind == "prompt":
         return f"reads {wait.done:,} of {wait.total:,} tokens"
     name = "your documents" if wait.kind == "documents" else wait.name
     return f"{name}, {wait.done} %" if name and wait.total else name
+
+
+def _before(people: int) -> str:
+    """Where somebody stands in line."""
+    if not people:
+        return "you are next"
+    return f"{people} {'person' if people == 1 else 'people'} before you"
 
 
 def instead(turn: Turn) -> Instead:

@@ -497,7 +497,7 @@ def house(
     metrics, usage = Metrics(), Usage(engine)
     watches = (metrics.watch, Allowance(usage, settings.limits).watch)
     chat = ScriptedChat(conversations, ptkb, loading, script, models, watches)
-    logins, runs, tokens = Logins(engine), Runs(), AccessTokens(engine)
+    logins, runs, tokens = Logins(engine), Runs(models.line.ahead), AccessTokens(engine)
     accounts = Accounts(settings, engine, conversations)
     may = choosing(settings.web, logins)
     kept = (settings, chat, conversations, ptkb, Shelf(folder / "shelf"), loading, runs, tokens)

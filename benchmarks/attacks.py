@@ -1,0 +1,542 @@
+"""`bench attacks`: what strangers and other users try, sent to a served page; how much of it was held off.
+
+Each attack is a group of tries. A try is held off where the server refuses it with a sentence, or does only what it
+would do for anybody, and goes on answering others meanwhile. The page is `light.py`'s: all but the model is real.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir, contextmanager, suppress
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from typing import Annotated, Any, cast
+from urllib.parse import quote, urlsplit
+
+import httpx
+import psutil
+import typer
+from rich.table import Table
+from typer.testing import CliRunner
+
+from assistant.chat import BROKEN
+from assistant.commands.common import out, results_folder, talk, writing
+from assistant.errors import LibraryError, SequiturError
+from assistant.library.readers import read, suffixes
+from assistant.library.reading import read_apart
+from assistant.store.database import connect
+from assistant.store.users import Logins
+from assistant.types import Answer, Fact, Passage, Sentence, Turn, new_id, now
+from assistant.web import render
+from benchmarks.bombs import BOMBS, MORE, made
+from benchmarks.light import Served, light_settings, served
+from benchmarks.visitor import DATA, JOIN, UPLOAD, RefusedError, Visitor
+
+PASSWORDS = {"ann": "oats ann tea", "bob": "oats bob tea"}
+MEGABYTE = 2**20
+HEAVY: tuple[list[str], ...] = ([], ["ask"], ["index"])
+COMMANDS = (*HEAVY, ["facts"], ["facts", "add"], ["facts", "remove"], ["users"], ["users", "remove"], ["restore"])
+SOON = 10.0  # seconds of a processor that a document may take
+XSS = (
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<svg onload=alert(1)>", "<iframe src=javascript:1>",
+    "<a href='javascript:alert(1)'>x</a>", "[x](javascript:alert(1))", "![x](http://evil.example/x.png)",
+    "<style>*{display:none}</style>", "<form action=//evil.example><input name=q></form>", "<base href=//evil.example>",
+    "<meta http-equiv=refresh content=0>", "<object data=x>", "<embed src=x>", "<video src=x onerror=alert(1)>",
+    "<b onmouseover=alert(1)>x</b>", '" onfocus="alert(1)" autofocus="', "'><script>alert(1)</script>",
+    "</textarea><script>alert(1)</script>", "{{constructor.constructor('alert(1)')()}}", "${alert(1)}",
+    "<math><mtext><script>alert(1)</script></mtext></math>", "<details open ontoggle=alert(1)>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;", "<scr<script>ipt>alert(1)</script>",
+    "\x00<script>alert(1)</script>",
+    "<link rel=stylesheet href=//evil.example>", "[1](data:text/html,<script>alert(1)</script>)",
+    "`<img src=x onerror=alert(1)>`", "```html\n<script>alert(1)</script>\n```", "<template><script>1</script>",
+    "<div id=composer>x</div>", "<button data-event=undo>x</button>", "|<b>x|\n|-|\n|<script>1</script>|",
+    "<!--><script>alert(1)</script>", "<x contenteditable onblur=alert(1)>", "https://evil.example/?q=secret",
+)  # fmt: skip
+_ACTIVE = {"script", "img", "iframe", "svg", "style", "form", "base", "meta", "object", "embed", "video", "link", "x"}
+_OURS = {"form", "svg"}  # the page's own: forms of facts and pictures on buttons
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One attack: how many tries there were, those that were not held off, and what else was measured."""
+
+    name: str
+    tries: int
+    through: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A served page, and clients of it."""
+
+    page: Served
+    uploads: str = "/tmp/gradio"  # noqa: S108 - only named in forged events
+
+    def client(self, address: str = "127.0.0.1") -> httpx.Client:
+        """A stranger at an address of this computer."""
+        return httpx.Client(
+            base_url=self.page.url, timeout=60, transport=httpx.HTTPTransport(local_address=address, retries=1)
+        )
+
+    def visitor(self, name: str) -> Visitor:
+        """A user who is logged in."""
+        visitor = Visitor(self.page.url)
+        visitor.log_in(name, PASSWORDS[name])
+        return visitor
+
+    def held(self) -> float:
+        """GB (10^9 bytes) that the server holds."""
+        return float(psutil.Process(self.page.pid).memory_info().rss) / 1e9
+
+    @contextmanager
+    def asked(self) -> Iterator[list[float]]:
+        """Seconds that another person waited for the page, asked four times a second meanwhile; one at least."""
+        waits, over = list[float](), Event()
+
+        def ask() -> None:
+            with self.client("127.0.0.9") as client:
+                while not waits or not over.wait(0.25):
+                    began = time.perf_counter()
+                    client.get("/gradio_api/app_id")
+                    waits.append(time.perf_counter() - began)
+
+        thread = Thread(target=ask)
+        thread.start()
+        try:
+            yield waits
+        finally:
+            over.set()
+            thread.join()
+
+
+Attack = Callable[[Target], Row]
+
+
+def long_names(target: Target) -> Row:
+    """Names, passwords and facts of combining marks, which take time with the square of their length."""
+    through, marks = list[str](), "e" + "\u0316\u0301" * 80_000
+    visitor = target.visitor("ann")
+    with target.asked() as waits, target.client("127.0.0.2") as stranger:
+        for n in (1_000, 3_000, 160_000):
+            said = stranger.post("/login", data={"username": marks[:n], "password": "x"})
+            through += [] if said.status_code in {400, 413, 429} else [f"login of {n}: {said.status_code}"]
+        for text in (marks, marks[:20_000], "x" * 900_000):
+            with suppress(RefusedError):
+                visitor.send("facts", "store", text=text)
+                through.append(f"fact of {len(text)}")
+    visitor.close()
+    return Row("names, passwords and facts of combining marks", 6, tuple(through), f"others waited {max(waits):.1f} s")
+
+
+def large_bodies(target: Target) -> Row:
+    """200 MB as JSON, form and upload: announced and in chunks, of strangers and of a user."""
+    before, through, tries = target.held(), list[str](), 0
+    user = target.visitor("ann")
+
+    def chunks() -> Iterator[bytes]:
+        for _ in range(200):
+            yield b"x" * MEGABYTE
+
+    with target.client("127.0.0.2") as stranger:
+        for who, client in (("stranger", stranger), ("user", user.client)):
+            for path in ("/login", JOIN, UPLOAD, "/v1/chat/completions", "/gradio_api/run/predict"):
+                for length in ({"Content-Length": str(200 * MEGABYTE)}, {}):
+                    tries += 1
+                    status = _status(client, path, chunks(), length)
+                    through += [f"{who} {path}: {status}"] if status and not 400 <= status < 500 else []
+    user.close()
+    return Row("bodies of 200 MB", tries, tuple(through), f"memory {target.held() - before:+.2f} GB")
+
+
+def _status(client: httpx.Client, path: str, chunks: Iterator[bytes], headers: dict[str, str]) -> int:
+    """The status of a request; 0 where the server hung up in the middle of it."""
+    try:
+        return client.post(path, content=chunks, headers=headers).status_code
+    except httpx.TransportError:
+        return 0
+
+
+def bombs(_target: Target) -> Row:
+    """Documents that were made to keep a worker busy or fill the memory."""
+    through, worst, kinds = list[str](), 0.0, [*BOMBS, *MORE]
+    with TemporaryDirectory() as folder:
+        for name in kinds:
+            file = made(Path(folder), name)
+            before = _spent()
+            with suppress(LibraryError):
+                read_apart(file, "d", name, Event())
+            took = _spent() - before
+            worst = max(worst, took)
+            through += [f"{name}: {took:.0f} s"] if took > SOON + 10 * file.stat().st_size / MEGABYTE else []
+            file.unlink()
+    return Row(
+        "documents that were made to keep a worker busy", len(kinds), tuple(through), f"the longest {worst:.1f} s"
+    )
+
+
+def _spent() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def guesses(target: Target) -> Row:
+    """Passwords guessed for a name from one address and from many; the user logs in from where they did before."""
+    target.visitor("bob").close()
+    statuses = list[int]()
+    with target.client("127.0.0.3") as one:
+        statuses += [one.post("/login", data={"username": "bob", "password": f"x{n}"}).status_code for n in range(30)]
+    with ThreadPoolExecutor(8) as pool:
+        statuses += pool.map(lambda n: _guess(target, n), range(60))
+    let_in = [str(status) for status in statuses if status == 200]
+    try:
+        target.visitor("bob").close()
+    except RefusedError as error:
+        let_in.append(f"the user was kept out: {error}")
+    told = sum(status == 429 for status in statuses)
+    return Row("guessed passwords", len(statuses), tuple(let_in), f"{told} told to wait; the user was let in")
+
+
+def _guess(target: Target, n: int) -> int:
+    with target.client(f"127.0.1.{n + 1}") as client:
+        return client.post("/login", data={"username": "bob", "password": f"y{n}"}).status_code
+
+
+def forged(target: Target) -> Row:
+    """Another user's session, event and upload ids, read, steered and ended, with a login and without."""
+    ann, bob, through, tries = target.visitor("ann"), target.visitor("bob"), list[str](), 0
+    for n in range(16):
+        session = f"anns{n}"
+        event = ann.join("composer", "stop", session)
+        requests: tuple[tuple[str, str, dict[str, Any]], ...] = (
+            ("GET", DATA, {"params": {"session_hash": session}}),
+            ("POST", JOIN, {"json": {"data": [], "fn_index": 0, "session_hash": session}}),
+            ("POST", "/gradio_api/cancel", {"json": {"session_hash": session, "fn_index": 0, "event_id": event}}),
+            ("POST", "/gradio_api/reset", {"json": {"event_id": event}}),
+            ("GET", f"/gradio_api/heartbeat/{session}", {}),
+        )
+        with target.client() as stranger:
+            for who, client in (("bob", bob.client), ("stranger", stranger)):
+                for method, path, more in requests:
+                    tries += 1
+                    status = client.request(method, path, **more).status_code
+                    through += [f"{who} {path}: {status}"] if status not in {401, 403, 404} else []
+    ann.close()
+    bob.close()
+    return Row("forged sessions and events", tries, tuple(through))
+
+
+def flood(target: Target) -> Row:
+    """Twenty questions of one user at once, while another asks one."""
+    ann, bob = target.visitor("ann"), target.visitor("bob")
+    ann.number("composer", "ask")
+    with ThreadPoolExecutor(20) as pool:
+        asked = [pool.submit(_asks, ann, n) for n in range(20)]
+        time.sleep(0.2)
+        said = bob.send("composer", "ask", utterance="How rich in protein are lentils, p2x1?")
+    answered = sum(one.result() for one in asked)
+    through = () if "p2x1" in said.text else ("the other was not answered",)
+    ann.close()
+    bob.close()
+    return Row("twenty questions at once", 20, through, f"{answered} answered; the other's took {said.seconds:.1f} s")
+
+
+def _asks(visitor: Visitor, n: int) -> bool:
+    try:
+        visitor.send_of(f"tab{n}", "composer", "ask", utterance=f"How rich in protein are lentils, p1x{n}?")
+    except RefusedError:
+        return False
+    return True
+
+
+def other_sites(target: Target) -> Row:
+    """Requests that another site's page sends with a user's cookie, and its preflights."""
+    ann, through, tries = target.visitor("ann"), list[str](), 0
+    paths = ("/login", "/logout", JOIN, UPLOAD, "/v1/chat/completions", "/gradio_api/cancel", "/config", "/model-mark")
+    for origin in (
+        "http://evil.example",
+        "null",
+        "http://127.0.0.1:1",
+        "https://127.0.0.1",
+        "file://",
+        "http://[::1]:7860",
+    ):
+        for path in paths:
+            for method in ("POST", "OPTIONS", "GET"):
+                tries += 1
+                said = ann.client.request(
+                    method, path, headers={"Origin": origin, "Access-Control-Request-Method": "POST"}
+                )
+                if said.status_code not in {400, 403} or "access-control-allow-origin" in said.headers:
+                    through.append(f"{method} {path} of {origin}: {said.status_code}")
+    tries += 1
+    through += [] if ann.client.get("/logout").status_code == 405 else ["GET /logout"]
+    through += [] if ann.client.get("/config").status_code == 200 else ["logged out"]
+    ann.close()
+    return Row("requests of other sites", tries, tuple(through))
+
+
+def junk(target: Target) -> Row:
+    """Hosts and origins that are none, and headers that say the page is elsewhere."""
+    chance, through, tries = random.Random(0), list[str](), 0  # noqa: S311
+    letters = "abc.:[]@/\\ %#?\"'<>{}\t\x00\x7f\xe40127-"
+    values = ["".join(chance.choices(letters, k=chance.randrange(1, 40))) for _ in range(150)]
+    values += ["evil.example", "127.0.0.1.evil.example", "[", "[::1", "localhost:x", "a" * 5000]
+    for header in ("Host", "Origin"):
+        for value in values:
+            tries += 1
+            status = _raw(target.page.url, header, value)
+            through += [f"{header} {value!r}: {status}"] if status not in {"400", "403", "431", ""} else []
+    ann = target.visitor("ann")
+    for header in ("X-Forwarded-Host", "X-Gradio-Server", "Forwarded", "X-Original-URL", "X-Rewrite-URL"):
+        tries += 1
+        said = ann.client.get("/", headers={header: "http://evil.example/secret"})
+        through += [f"{header} is believed"] if "evil.example" in said.text or said.status_code >= 500 else []
+    ann.close()
+    return Row("malformed hosts and origins", tries, tuple(through))
+
+
+def _raw(url: str, header: str, value: str) -> str:
+    """The status that comes back for a request with this header; "" where the server hung up."""
+    at = urlsplit(url)
+    host = "" if header == "Host" else f"Host: {at.netloc}\r\n"
+    asked = f"GET /gradio_api/app_id HTTP/1.1\r\n{host}{header}: {value}\r\nConnection: close\r\n\r\n"
+    with socket.create_connection((at.hostname, at.port), timeout=30) as there:
+        there.sendall(asked.encode("latin-1"))
+        said = there.recv(65536).decode("latin-1")
+    return said.split(" ")[1] if said.startswith("HTTP/") else ""
+
+
+def paths(target: Target) -> Row:
+    """Files that were not uploaded: of the system, of the network, of others; in events and in addresses."""
+    ann, through, tries = target.visitor("ann"), list[str](), 0
+    names = (
+        "/etc/passwd", "../../etc/passwd", f"{target.uploads}/../../etc/passwd", "file:///etc/passwd", "C:\\win.ini",
+        "http://169.254.169.254/", "https://evil.example/a.txt", "//evil.example/a", "\\\\evil\\share",
+        "/proc/self/environ",
+        "~/.ssh/id_rsa", "/dev/zero", "", ".", "a" * 5000, "\x00", f"{target.uploads}/x\x00/../../etc/passwd",
+    )  # fmt: skip
+    for name in names:
+        for piece in ("files", "bring"):
+            tries += 1
+            file = {"path": name, "url": name, "meta": {"_type": "gradio.FileData"}}
+            with suppress(RefusedError):
+                ann.send(piece, "upload", [file] if piece == "files" else file)
+                through.append(f"{piece}: {name[:40]}")
+        for way in ("/gradio_api/file={}", "/original/{}", "/js/{}", "/gradio_api/proxy={}"):
+            tries += 1
+            status = ann.client.get(way.format(quote(name))).status_code
+            through += [f"{way.format(name[:40])}: {status}"] if status < 400 and name.strip("./") else []
+    ann.close()
+    return Row("paths and addresses in the place of files", tries, tuple(through))
+
+
+class Active(HTMLParser):
+    """Finds what could act among what a person or a model wrote."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = list[str]()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """As the parser calls it."""
+        values = " ".join(value or "" for _, value in attrs)
+        acts = [name for name, _ in attrs if name.startswith("on")]
+        links = [value for name, value in attrs if name in {"href", "src", "action", "formaction", "data"}]
+        if (
+            tag in _ACTIVE - _OURS
+            or acts
+            or any((value and "evil" in value) or "script:" in str(value) for value in links)
+        ):
+            self.found.append(f"<{tag}> {values[:60]}")
+
+
+def xss(_target: Target) -> Row:
+    """Active text as message, reply, draft, fact, title, passage and name of a document, as the page renders them."""
+    through, tries = list[str](), 0
+    for payload in XSS:
+        passage = Passage("one", payload, payload, source=payload)
+        turn = Turn(
+            payload, status="done", draft=payload, passages=(passage,), answer=Answer(payload),
+            sentences=(Sentence(payload, state="not"),), model=payload, question=payload,
+        )  # fmt: skip
+        facts = [Fact(new_id(), payload, now(), now())]
+        for html in (
+            render.answering(payload, turn, ""),
+            render.render("sources", turn=turn, opened=True),
+            render.render("facts", facts=facts, relevance={}, told={}, used={}, outdated={}),
+            render.notice(payload),
+            render.render("composer", draft=payload, nonce="1"),
+        ):
+            tries += 1
+            parser = Active()
+            parser.feed(str(html))
+            through += [f"{payload}: {found}" for found in parser.found]
+    return Row("active text on the page", tries, tuple(through))
+
+
+ATTACKS: tuple[Attack, ...] = (
+    long_names, large_bodies, bombs, guesses, forged, flood, other_sites, junk, paths, xss,
+)  # fmt: skip
+
+
+# --- fuzzing ------------------------------------------------------------------------------------------------------
+
+
+def fuzz_readers(count: int, seed: int) -> Row:
+    """Bytes that were made up, under the name of each format."""
+    from hypothesis import strategies as st  # noqa: PLC0415 - for those who fuzz
+
+    through = list[str]()
+    kinds, text = sorted(suffixes()), st.text(max_size=300).map(lambda one: one.encode("utf-8", "surrogatepass"))
+    seeds = st.sampled_from([b"%PDF-1.4\n", b"PK\x03\x04", b"\x1f\x8b", b'{"id": 1', b"<html><p>", b"1\tx\t", b"# x\n"])
+    content = st.tuples(seeds, st.binary(max_size=300) | text).map(b"".join) | st.binary(max_size=300) | text
+
+    with TemporaryDirectory() as folder:
+
+        def check(given: tuple[str, bytes]) -> None:
+            file = Path(folder) / f"a{given[0]}"
+            file.write_bytes(given[1])
+            try:
+                read(file)
+            except LibraryError:
+                pass
+            except Exception as error:  # noqa: BLE001 - what is looked for
+                through.append(f"{given[0]} {given[1][:40]!r}: {error!r}")
+
+        _fuzzed(st.tuples(st.sampled_from(kinds), content), check, count, seed)
+    return Row("fuzzed documents", count, tuple(through))
+
+
+def fuzz_events(target: Target, count: int, seed: int) -> Row:
+    """Values that were made up, for every event of the page's pieces: none may end as a bug."""
+    from hypothesis import strategies as st  # noqa: PLC0415
+
+    visitor, through, sent, by_gradio = target.visitor("ann"), list[str](), 0, 0
+    visitor.number("composer", "ask")
+    names = sorted(name for name in visitor.events if name[0] not in {"None", "files", "bring"})
+    value = st.none() | st.booleans() | st.integers() | st.text(max_size=40) | st.lists(st.integers(), max_size=3)
+    keys = ("conversation", "turn", "text", "fact", "place", "value", "kind", "on", "document", "utterance", "model",
+            "title", "search", "strategy", "first", "second", "passage", "cite", "page", "name", "token")  # fmt: skip
+    values = st.dictionaries(st.sampled_from(keys), value, min_size=1, max_size=5)
+
+    def check(given: tuple[tuple[str, str], dict[str, Any]]) -> None:
+        nonlocal sent, by_gradio
+        sent += 1
+        try:
+            visitor.send(*given[0], *list(given[1].values())[: visitor.inputs[given[0]]], **given[1])
+        except RefusedError as error:
+            by_gradio += str(error).startswith("data:")  # a value that a menu doesn't have
+            if str(error).startswith("5") or BROKEN[:20] in str(error):
+                through.append(f"{given}: {error}")
+        except httpx.HTTPError as error:
+            through.append(f"{given}: {error!r}")
+
+    _fuzzed(st.tuples(st.sampled_from(names), values), check, count, seed)
+    visitor.close()
+    return Row("fuzzed events of the page", sent, tuple(through), f"{len(names)} kinds; {by_gradio} refused by Gradio")
+
+
+def fuzz_commands(count: int, seed: int) -> Row:
+    """Words that were made up, behind the commands that keep things: each ends with a sentence, or does as told."""
+    from hypothesis import strategies as st  # noqa: PLC0415
+
+    from assistant.__main__ import app  # noqa: PLC0415 - the program that this is a part of
+
+    through, runner = list[str](), CliRunner()
+    commands = st.sampled_from(COMMANDS)
+    words = st.text(st.characters(exclude_characters="\0"), max_size=12).map(lambda one: one.replace("serve", ""))
+    options = st.sampled_from(["--data-dir", "--settings", "--user", "--json", "--yes", "-", "--", "--help"])
+
+    with TemporaryDirectory() as folder, chdir(folder):  # a made-up word may name a folder
+        kept = {"SEQUITUR_DATA_DIR": folder, "SEQUITUR_HUB": "false"}
+
+        def check(given: tuple[list[str], list[str]]) -> None:
+            command, rest = given
+            # what would load a model, or read the disk, is only made to refuse
+            asked = [*command, *(["--no-such-option"] if command in HEAVY else []), *rest]
+            result = runner.invoke(app, asked, env=kept, input="")
+            if result.exception and not isinstance(result.exception, SystemExit | SequiturError):
+                through.append(f"{asked}: {result.exception!r}")
+
+        _fuzzed(st.tuples(commands, st.lists(words | options, max_size=4)), check, count, seed)
+    return Row("fuzzed command lines", count, tuple(through))
+
+
+def _fuzzed(strategy: Any, check: Callable[[Any], None], count: int, seed: int) -> None:
+    """Call `check` with so many values of a hypothesis strategy."""
+    import hypothesis  # noqa: PLC0415
+
+    quiet: Any = hypothesis.settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=[hypothesis.Phase.generate],
+    )
+    given, seeded = cast("Any", hypothesis.given(strategy)), cast("Any", hypothesis.seed(seed))
+    seeded(quiet(given(check)))()
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def attacked() -> Iterator[Target]:
+    """A page with two users."""
+    with TemporaryDirectory() as folder:
+        settings = light_settings(Path(folder))
+        engine = connect(settings.database_url)
+        for name, password in PASSWORDS.items():
+            Logins(engine).add(name, password)
+        engine.dispose()
+        with served(settings, pause=0.02) as page:
+            yield Target(page)
+
+
+def run(count: int, seed: int, only: Iterable[str] = ()) -> list[Row]:
+    """All attacks, then so many fuzzed inputs of each kind."""
+    rows, wanted = list[Row](), set(only)
+    with attacked() as target:
+        for attack in (one for one in ATTACKS if not wanted or one.__name__ in wanted):
+            rows.append(_told(attack(target)))
+        if count and not wanted:
+            rows.append(_told(fuzz_events(target, count, seed)))
+    if count and not wanted:
+        rows += [_told(fuzz(count, seed)) for fuzz in (fuzz_readers, fuzz_commands)]
+    return rows
+
+
+def attacks(
+    count: Annotated[int, typer.Option("--fuzz", min=0, help="Made-up inputs of each of three kinds.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="Decides the made-up inputs.")] = 0,
+    only: Annotated[list[str] | None, typer.Option(help="One attack; may be repeated.", show_default="all")] = None,
+    into: Annotated[Path | None, typer.Option("--out", help="A folder for attacks.json.", show_default=False)] = None,
+) -> None:
+    """Attack a served page: long names, large bodies, bombs, guesses, forged ids, floods, other sites, active text."""
+    results_folder(into)
+    rows = run(count, seed, only or ())
+    table = Table("attack", "tries", "not held off", "")
+    for row in rows:
+        table.add_row(row.name, str(row.tries), str(len(row.through)), row.note)
+    out.print(table)
+    if into:
+        with writing(into):
+            found = [{"name": r.name, "tries": r.tries, "through": r.through, "note": r.note} for r in rows]
+            (into / "attacks.json").write_text(json.dumps({"seed": seed, "rows": found}, indent=1), encoding="utf-8")
+
+
+def _told(row: Row) -> Row:
+    talk.print(f"{row.name}: {row.tries} tries, {len(row.through)} not held off; {row.note}", style="dim", markup=False)
+    for one in row.through[:10]:
+        talk.print(f"  {one}", markup=False)
+    return row

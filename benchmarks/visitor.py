@@ -1,0 +1,126 @@
+"""A person at the page: sends its events over HTTP as a browser does, and reads what comes back."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+JOIN, DATA, UPLOAD = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload"
+_ERROR = re.compile(r'class=\\?"notice error\\?"[^>]*><span[^>]*>([^<]*)<')
+_SOURCE = re.compile(r'class=\\?"passage')
+
+
+class RefusedError(Exception):
+    """The server did not do what it was asked; the message is what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What came back for an event, all of it; times in seconds from the click, -1 where there was none."""
+
+    text: str
+    first_source: float
+    seconds: float
+
+
+class Visitor:
+    """One tab. Log in first where there are logins.
+
+    `events` has the number of each event that a piece may send, `inputs` how many values of components come with it.
+    """
+
+    def __init__(self, url: str, address: str = "127.0.0.1") -> None:
+        """`address` is one of this computer's, from which the person seems to come."""
+        transport = httpx.HTTPTransport(local_address=address)
+        self.client = httpx.Client(base_url=url, timeout=120.0, transport=transport)
+        self.events: dict[tuple[str, str], int] = {}
+        self.inputs: dict[tuple[str, str], int] = {}
+        self.session = uuid4().hex[:12]
+
+    def log_in(self, name: str, password: str) -> None:
+        """Enter.
+
+        Raises:
+            RefusedError: with what was said.
+        """
+        said = self.client.post("/login", data={"username": name, "password": password})
+        if said.status_code != 200:
+            raise RefusedError(said.text)
+
+    def number(self, piece: str, event: str) -> int:
+        """The number under which the server knows an event of a piece of the page."""
+        if not self.events:
+            config = self._checked(self.client.get("/config")).json()
+            names = {one["id"]: one["props"].get("elem_id") for one in config["components"]}
+            for one in config["dependencies"]:
+                for target, name in one["targets"]:
+                    self.events[str(names.get(target)), name] = one["id"]
+                    self.inputs[str(names.get(target)), name] = len(one["inputs"])
+        return self.events[piece, event]
+
+    def send(self, piece: str, event: str, *data: Any, **values: Any) -> Said:
+        """Send an event of this tab with its values, and wait until it is done; see `send_of`."""
+        return self.send_of(self.session, piece, event, *data, **values)
+
+    def send_of(self, session: str, piece: str, event: str, *data: Any, **values: Any) -> Said:
+        """As `send`, of another tab of the same person, in which one event may be under way at a time.
+
+        Raises:
+            RefusedError: the server refused it, failed at it, or showed a banner.
+            httpx.HTTPError: the server is gone.
+        """
+        began = time.perf_counter()
+        self.join(piece, event, session, data, values)
+        text, first = "", -1.0
+        for line in self.stream(session):
+            text += line
+            if first < 0 and _SOURCE.search(line):
+                first = time.perf_counter() - began
+            if '"process_completed"' in line:
+                if '"success":true' not in line.replace('": ', '":'):
+                    raise RefusedError(line[:500])
+                break
+        else:
+            raise httpx.ReadError("The stream ended in the middle.")
+        if found := _ERROR.search(text):
+            raise RefusedError(found[1])
+        return Said(text, first, time.perf_counter() - began)
+
+    def join(
+        self, piece: str, event: str, session: str, data: Sequence[Any] = (), values: Mapping[str, Any] | None = None
+    ) -> str:
+        """Queue an event; returns its id."""
+        number = self.number(piece, event)
+        sent = {"data": list(data), "event_data": values or {}, "fn_index": number, "session_hash": session}
+        said: str = self._checked(self.client.post(JOIN, json=sent)).json()["event_id"]
+        return said
+
+    def stream(self, session: str) -> Iterator[str]:
+        """The messages of a session as they come."""
+        with self.client.stream("GET", DATA, params={"session_hash": session}) as stream:
+            self._checked(stream)
+            for line in stream.iter_lines():
+                if line:
+                    yield line
+
+    def upload(self, name: str, content: bytes) -> Said:
+        """Add a document, and wait until it is searchable."""
+        [path] = self._checked(self.client.post(UPLOAD, files={"files": (name, content)})).json()
+        file = {"path": path, "orig_name": name, "meta": {"_type": "gradio.FileData"}}
+        return self.send("files", "upload", [file])
+
+    def close(self) -> None:
+        """Leave."""
+        self.client.close()
+
+    @staticmethod
+    def _checked(response: httpx.Response) -> httpx.Response:
+        if response.status_code >= 400:
+            raise RefusedError(f"{response.status_code}")
+        return response
