@@ -31,8 +31,8 @@ def index(
 ) -> None:
     """Index documents, so that they can be asked about with --library.
 
-    Reads .txt, .md, .html, .pdf, .docx, .jsonl ({id, title, contents} a line) and .tsv (id, text, title). A changed
-    file replaces what was indexed of it; what can't be read is reported and skipped.
+    Reads .txt, .md, .html, .pdf, .docx, .xlsx, .csv, .pptx, .eml, .epub, .jsonl ({id, title, contents} a line) and
+    .tsv (id, text, title). A changed file replaces what was indexed of it; what can't be read is reported and skipped.
     """
     settings = settings_of(settings_file, data_dir)
     if show:
