@@ -13,6 +13,7 @@ from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
+from assistant.library.scans import BY_OCR
 from assistant.library.shelves import library_names, remove_library
 from assistant.settings import Settings
 from assistant.text.sentences import clean
@@ -64,7 +65,11 @@ def _show(library: str, settings: Settings) -> None:
         return
     table = Table("document", "passages", "from", box=None)
     for document in documents:
-        table.add_row(escape(document.name), str(document.passages), escape(clean(document.path)) or "-")
+        table.add_row(
+            escape(document.name) + (f" ({BY_OCR})" if document.by_ocr else ""),
+            str(document.passages),
+            escape(clean(document.path)) or "-",
+        )
     out.print(table)
 
 

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from assistant.errors import LibraryError
 from assistant.library.originals import Originals
-from assistant.library.passages import passages_of
-from assistant.library.readers import read, reader_of
-from assistant.library.reading import read_apart
+from assistant.library.readers import reader_of
+from assistant.library.reading import read_apart, read_here
+from assistant.library.scans import is_by_ocr
 from assistant.library.shelves import OWN, is_library, library_folder, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
@@ -35,13 +35,17 @@ Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a library knows of one document. `path` is "" for an uploaded one; `hash` is the SHA-256 of its bytes."""
+    """What a library knows of one document. `path` is "" for an uploaded one; `hash` is the SHA-256 of its bytes.
+
+    `by_ocr` says that it carries no text, and that characters were recognised on pictures of its pages.
+    """
 
     id: str
     name: str
     passages: int
     hash: str = ""
     path: str = ""
+    by_ocr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +255,7 @@ def _size(path: Path) -> int:
 
 
 def _reads(file: _File) -> list[Passage]:
-    return passages_of(read(file.path), file.id, file.name)
+    return read_here(file.path, file.id, file.name)
 
 
 def _reads_apart(stop: Event) -> Read:
@@ -276,7 +280,7 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
         writer.add(file.id, passages[start : start + BATCH])
         progress(min(start + BATCH, len(passages)), len(passages))
     path = "" if file.key.startswith("upload:") else file.key
-    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path)
+    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, is_by_ocr(passages))
     return Outcome(file.name, "replaced" if before else "added", len(passages))
 
 

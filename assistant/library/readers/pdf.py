@@ -1,4 +1,4 @@
-"""PDF: the text that it carries, page by page. A scan carries none, and is reported."""
+"""PDF: the text that it carries, page by page. A scan carries none (`library/scans.py` reads it)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from assistant.errors import LibraryError
+from assistant.library.readers.shared.scan import ScanError
 from assistant.library.readers.shared.text import paragraphs, tidy, title_line, title_of
 from assistant.text.chunks import Block
 from assistant.text.sentences import sentences
@@ -42,7 +43,8 @@ def read(path: Path) -> Iterator[Block]:
     """The paragraphs with the pages that they begin on; a sentence that runs on over a page's end is joined.
 
     Raises:
-        LibraryError: the file is encrypted, scanned or broken.
+        ScanError: it carries no text.
+        LibraryError: the file is encrypted or broken.
     """
     try:
         reader = PdfReader(path)
@@ -54,7 +56,7 @@ def read(path: Path) -> Iterator[Block]:
         raise LibraryError(f"it is not a PDF that can be read ({error})") from error
     texts = [paragraphs(_HYPHEN.sub("", page)) for page in _without_margins(pages)]
     if not any(texts):
-        raise LibraryError("it has no text, only images: scan it with text recognition (OCR) first")
+        raise ScanError("it has no text, only pictures of its pages, which OCR may read")
     _join(texts)
     for number, text in enumerate(texts, 1):
         yield from (Block(paragraph, title, f"page {number}", page=number) for paragraph in text)
