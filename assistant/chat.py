@@ -18,7 +18,9 @@ from assistant.settings import Settings
 from assistant.store.conversations import Conversation, Conversations, Version, is_temporary
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.markers import read
-from assistant.types import Choices, Exchange, Turn, Wait, new_id, now
+from assistant.types import Choices, Exchange, Turn, Wait, Work, new_id, now
+from assistant.whole.documents import own_library, read_documents
+from assistant.whole.work import title
 from assistant.wording.views import sources
 from ptkb.store import Ptkb
 
@@ -99,6 +101,16 @@ class Chat:
         """
         return self._watched(user, self._knowing(user, Turn(utterance, tuple(history), choices=choices)), stop)
 
+    def work(self, user: str, conversation: str, work: Work, choices: Choices, stop: Event) -> Iterator[Turn]:
+        """Work on whole documents of the user's, at the end of a conversation; yields the turn as it grows.
+
+        Raises:
+            SequiturError: before the first snapshot, if it can't be begun.
+        """
+        place = Place(user, conversation)
+        turn = Turn(title(work), choices=choices, temporary=is_temporary(conversation), work=work)
+        return self._run(place, self._read(user, turn), stop)
+
     def again(
         self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event, model: str = ""
     ) -> Iterator[Turn]:
@@ -112,7 +124,8 @@ class Chat:
         talk, place = self._find(user, conversation, turn_id)
         where = Place(user, conversation, Version(turn_id))
         turn = self._new(where, talk.turns[place].utterance, talk.turns[:place], choices)
-        for turn in self._run(where, replace(turn, model=model), stop):
+        turn = self._read(user, replace(turn, model=model, work=talk.turns[place].work))
+        for turn in self._run(where, turn, stop):
             yield turn
         if not _written(turn):
             self._conversations.discard(user, conversation, turn.id)
@@ -158,6 +171,13 @@ class Chat:
     def _new(self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
         turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
         return self._knowing(place.user, turn)
+
+    def _read(self, user: str, turn: Turn) -> Turn:
+        """The turn with all passages of the documents that it works on, if it does."""
+        if turn.work is None:
+            return turn
+        passages = read_documents(turn.work, own_library(user), self._source.settings)
+        return replace(turn, passages=tuple(replace(one, own=True) for one in passages))
 
     def _knowing(self, user: str, turn: Turn) -> Turn:
         """The turn with the user's facts, of which a temporary one reads none."""

@@ -28,7 +28,7 @@ def scan(path: Path, *pages: str) -> Path:
     """A PDF of the pictures of these pages."""
     with pypdfium2.PdfDocument(make_pdf(path.with_suffix(".text.pdf"), *pages)) as document:
         first, *others = [page.render(scale=100 / 72).to_pil() for page in document]
-    first.save(path, save_all=True, append_images=others)
+    first.save(path, save_all=True, append_images=others, resolution=100)
     return path
 
 

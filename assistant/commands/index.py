@@ -65,11 +65,8 @@ def _show(library: str, settings: Settings) -> None:
         return
     table = Table("document", "passages", "from", box=None)
     for document in documents:
-        table.add_row(
-            escape(document.name) + (f" ({BY_OCR})" if document.by_ocr else ""),
-            str(document.passages),
-            escape(clean(document.path)) or "-",
-        )
+        name = f"{document.name} ({BY_OCR})" if document.by_ocr else document.name
+        table.add_row(escape(name), str(document.passages), escape(clean(document.path)) or "-")
     out.print(table)
 
 

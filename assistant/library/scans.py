@@ -132,7 +132,9 @@ def _pages(document: PdfDocument) -> Iterator[list[Line]]:
         page = document[n]
         longest = max(map(float, page.get_size()))
         scale = min(DPI / 72, SIDE / longest) if longest > 0 else 1.0
-        seen = engine(page.render(scale=scale).to_numpy(), use_cls=False)
+        seen: Any = engine(page.render(scale=scale).to_numpy(), use_cls=False)
+        if seen.boxes is None:  # letters of pictures that are blown up are not told from them
+            seen = engine(page.render(scale=scale / 2).to_numpy(), use_cls=False)
         yield [
             Line(text, box[:, 0].min(), box[:, 1].min(), box[:, 0].max(), box[:, 1].max())
             for text, box in zip(seen.txts or (), seen.boxes if seen.boxes is not None else (), strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from email import policy
 from email.header import decode_header, make_header
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def _body(message: EmailMessage, title: str) -> Iterator[Block]:
         yield from (Block(paragraph, title) for paragraph in paragraphs(text))
 
 
-def _text(part: EmailMessage) -> str:
+def _text(part: MIMEPart) -> str:
     try:
         return str(part.get_content())
     except (LookupError, ValueError):  # a character set that nobody knows

@@ -81,7 +81,7 @@ def _parsed(parts: ZipFile, name: str) -> etree._Element:
 
 
 def _named(tree: etree._Element, name: str) -> Iterator[etree._Element]:
-    return tree.iter(f"{{*}}{name}")
+    yield from tree.iter(f"{{*}}{name}")
 
 
 def _first(tree: etree._Element, name: str) -> str:
