@@ -13,6 +13,7 @@ from typing import Protocol
 from assistant import turn as flow
 from assistant.errors import SequiturError, SettingsError
 from assistant.library.arrivals import Arrivals
+from assistant.library.collections import ALL, MARK, mentioned
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.store.conversations import Conversation, Conversations, Version, is_temporary
@@ -81,12 +82,16 @@ class Chat:
     def ask(self, user: str, conversation: str, utterance: str, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Answer an utterance at the end of a conversation; yields the turn as it grows, saving as it goes.
 
+        One that begins with "@" and the name of a collection is answered from that, and so are those after it, until
+        one begins with another's name or "@all".
+
         Closing the generator counts as stopping: what was written is kept.
 
         Raises:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         earlier = self._conversations.get(user, conversation).turns
+        utterance, choices = self._collected(user, utterance, earlier, choices)
         return self._run(
             Place(user, conversation), self._new(Place(user, conversation), utterance, earlier, choices), stop
         )
@@ -125,6 +130,7 @@ class Chat:
         where = Place(user, conversation, Version(turn_id))
         turn = self._new(where, talk.turns[place].utterance, talk.turns[:place], choices)
         turn = self._read(user, replace(turn, model=model, work=talk.turns[place].work))
+        turn = replace(turn, choices=_in_collection(choices, talk.turns[place]))
         for turn in self._run(where, turn, stop):
             yield turn
         if not _written(turn):
@@ -171,6 +177,13 @@ class Chat:
     def _new(self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
         turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
         return self._knowing(place.user, turn)
+
+    def _collected(self, user: str, utterance: str, earlier: Sequence[Turn], choices: Choices) -> tuple[str, Choices]:
+        """The message without the collection that it names, and the choices with that, or the one before's."""
+        library, rest = mentioned(utterance, user, self._source.settings)
+        if library:
+            return rest, choices if library == MARK + ALL else replace(choices, library=library)
+        return utterance, _in_collection(choices, earlier[-1]) if earlier else choices
 
     def _read(self, user: str, turn: Turn) -> Turn:
         """The turn with all passages of the documents that it works on, if it does."""
@@ -266,6 +279,12 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
         for turn in turns
         if turn.answer is not None and turn.answer.text
     )
+
+
+def _in_collection(choices: Choices, before: Turn) -> Choices:
+    """The choices with the collection that an earlier turn was answered from, if it was."""
+    library = before.choices.library
+    return replace(choices, library=library) if library.startswith(MARK) else choices
 
 
 def _written(turn: Turn) -> bool:

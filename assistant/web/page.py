@@ -39,6 +39,7 @@ from assistant.web.tab import QUIET, Updates
 from assistant.web.tokens import TokenPanel
 from assistant.web.usage import UsagePanel
 from assistant.web.view import Pieces, View
+from assistant.web.whole import WholeWork
 from ptkb.store import Ptkb
 
 
@@ -104,6 +105,7 @@ def build(house: House) -> gr.Blocks:
         Sources(view, house.documents),
         Facts(view, talk),
         Library(view, house.documents, house.chat.arrivals),
+        WholeWork(view, talk, house.documents, house.models, house.settings),
         ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
