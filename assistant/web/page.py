@@ -24,6 +24,7 @@ from assistant.web import render
 from assistant.web.account import AccountPanel
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf
+from assistant.web.collected import Collected
 from assistant.web.facts import Facts
 from assistant.web.library import Documents, Library
 from assistant.web.live import Live, live, place
@@ -106,6 +107,7 @@ def build(house: House) -> gr.Blocks:
         Facts(view, talk),
         Library(view, house.documents, house.chat.arrivals),
         WholeWork(view, talk, house.documents, house.models, house.settings),
+        Collected(view, house.documents, house.settings),
         ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
