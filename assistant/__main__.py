@@ -31,6 +31,11 @@ COMMANDS = {
         "assistant.commands.index:index",
         "Index documents, so that they can be asked about with --library.",
     ),
+    "digest": (
+        "assistant.commands.digest:digest",
+        "Read whole documents from beginning to end, and tell what they say, every line with its source.",
+    ),
+    "search": ("assistant.commands.search:search", "Search a library's passages for words, without a model."),
     "ikat": (
         "assistant.commands.ikat:ikat",
         "Play the conversations of TREC iKAT turn by turn and write the run that the track wants.",

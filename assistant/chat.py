@@ -13,12 +13,15 @@ from typing import Protocol
 from assistant import turn as flow
 from assistant.errors import SequiturError, SettingsError
 from assistant.library.arrivals import Arrivals
+from assistant.library.collections import ALL, MARK, mentioned
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.store.conversations import Conversation, Conversations, Version, is_temporary
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.markers import read
-from assistant.types import Choices, Exchange, Turn, Wait, new_id, now
+from assistant.types import Choices, Exchange, Turn, Wait, Work, new_id, now
+from assistant.whole.documents import own_library, read_documents
+from assistant.whole.work import title
 from assistant.wording.views import sources
 from ptkb.store import Ptkb
 
@@ -79,12 +82,16 @@ class Chat:
     def ask(self, user: str, conversation: str, utterance: str, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Answer an utterance at the end of a conversation; yields the turn as it grows, saving as it goes.
 
+        One that begins with "@" and the name of a collection is answered from that, and so are those after it, until
+        one begins with another's name or "@all".
+
         Closing the generator counts as stopping: what was written is kept.
 
         Raises:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         earlier = self._conversations.get(user, conversation).turns
+        utterance, choices = self._collected(user, utterance, earlier, choices)
         return self._run(
             Place(user, conversation), self._new(Place(user, conversation), utterance, earlier, choices), stop
         )
@@ -99,6 +106,16 @@ class Chat:
         """
         return self._watched(user, self._knowing(user, Turn(utterance, tuple(history), choices=choices)), stop)
 
+    def work(self, user: str, conversation: str, work: Work, choices: Choices, stop: Event) -> Iterator[Turn]:
+        """Work on whole documents of the user's, at the end of a conversation; yields the turn as it grows.
+
+        Raises:
+            SequiturError: before the first snapshot, if it can't be begun.
+        """
+        place = Place(user, conversation)
+        turn = Turn(title(work), choices=choices, temporary=is_temporary(conversation), work=work)
+        return self._run(place, self._read(user, turn), stop)
+
     def again(
         self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event, model: str = ""
     ) -> Iterator[Turn]:
@@ -112,7 +129,9 @@ class Chat:
         talk, place = self._find(user, conversation, turn_id)
         where = Place(user, conversation, Version(turn_id))
         turn = self._new(where, talk.turns[place].utterance, talk.turns[:place], choices)
-        for turn in self._run(where, replace(turn, model=model), stop):
+        turn = self._read(user, replace(turn, model=model, work=talk.turns[place].work))
+        turn = replace(turn, choices=_in_collection(choices, talk.turns[place]))
+        for turn in self._run(where, turn, stop):
             yield turn
         if not _written(turn):
             self._conversations.discard(user, conversation, turn.id)
@@ -158,6 +177,20 @@ class Chat:
     def _new(self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
         turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
         return self._knowing(place.user, turn)
+
+    def _collected(self, user: str, utterance: str, earlier: Sequence[Turn], choices: Choices) -> tuple[str, Choices]:
+        """The message without the collection that it names, and the choices with that, or the one before's."""
+        library, rest = mentioned(utterance, user, self._source.settings)
+        if library:
+            return rest, choices if library == MARK + ALL else replace(choices, library=library)
+        return utterance, _in_collection(choices, earlier[-1]) if earlier else choices
+
+    def _read(self, user: str, turn: Turn) -> Turn:
+        """The turn with all passages of the documents that it works on, if it does."""
+        if turn.work is None:
+            return turn
+        passages = read_documents(turn.work, own_library(user), self._source.settings)
+        return replace(turn, passages=tuple(replace(one, own=True) for one in passages))
 
     def _knowing(self, user: str, turn: Turn) -> Turn:
         """The turn with the user's facts, of which a temporary one reads none."""
@@ -246,6 +279,12 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
         for turn in turns
         if turn.answer is not None and turn.answer.text
     )
+
+
+def _in_collection(choices: Choices, before: Turn) -> Choices:
+    """The choices with the collection that an earlier turn was answered from, if it was."""
+    library = before.choices.library
+    return replace(choices, library=library) if library.startswith(MARK) else choices
 
 
 def _written(turn: Turn) -> bool:

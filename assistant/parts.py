@@ -284,19 +284,25 @@ class Loader:
             self._suitability = suitability(self._embedder)
 
     def retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
-        """What searches the library that was chosen and the user's own documents.
+        """What searches the library that was chosen and the user's own documents, or a collection of these alone.
 
         Raises:
             SequiturError: there is no such library, or it can't be searched within so many seconds.
         """
-        from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415 - starts the JVM
+        from assistant.library.collections import chosen  # noqa: PLC0415 - starts the JVM
+        from assistant.library.passages import document_of  # noqa: PLC0415
+        from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
         from assistant.retrieve.own import Own  # noqa: PLC0415
+        from assistant.retrieve.within import Within  # noqa: PLC0415
 
+        own, documents = own_library(user), chosen(choices.library, user, self.settings)
+        library = own if documents else choices.library
         remote = self._remote_shelves if self.settings.retrieve.opensearch.address else None
-        shelves = _Shelves(self.settings, choices.library, user, self._dense_shelves, remote, patience)
-        retriever, own = retrievers.named(choices.retriever).opened(shelves), own_library(user)
-        mine = own in shelf_names(choices.library, user, self.settings)
-        return Own(retriever, open_library(own, self.settings)) if mine else retriever
+        shelves = _Shelves(self.settings, library, user, self._dense_shelves, remote, patience)
+        retriever = retrievers.named(choices.retriever).opened(shelves)
+        if own in shelf_names(library, user, self.settings):
+            retriever = Own(retriever, open_library(own, self.settings))
+        return Within(retriever, documents, document_of) if documents else retriever
 
     def _dense_shelves(self) -> DenseShelves:
         from assistant.library.vectors import DenseShelves  # noqa: PLC0415

@@ -42,9 +42,11 @@ from assistant.steps import (
 from assistant.strategies.shared.strategy import is_unanswered, strategy_named
 from assistant.text.sentences import clean
 from assistant.types import Choices, Turn
+from assistant.whole import work
 
 # What any message begins with, and then what a question needs, talk, a message about what is known of the person, and a
-# wish for a piece of writing. The second function of a stage tells whether it is due.
+# wish for a piece of writing; and work on whole documents, which is no message. The second function of a stage tells
+# whether it is due.
 BEFORE: Flow = (Stage("english", language.message), Stage("facts", facts.run), Stage("intent", intent.run))
 QUESTION: Flow = (
     Stage("glance", glance.run),
@@ -68,6 +70,7 @@ QUESTION: Flow = (
 )
 TALK: Flow = (Stage("answer", converse.run), Stage("because", because.run), Stage("offers", offers.run))
 MEMORY: Flow = (Stage("answer", recall.run), Stage("offers", offers.run))
+WORK: Flow = (Stage("work", work.run),)
 WRITING: Flow = (Stage("answer", compose.run), Stage("because", because.run))
 
 
@@ -86,8 +89,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     check(turn.choices)
     parts = replace(parts, llm=Meter(Straight(parts.llm)))
     try:
-        for turn in _through(BEFORE, turn, parts, stop):
-            yield turn
+        if not turn.work:
+            for turn in _through(BEFORE, turn, parts, stop):
+                yield turn
         for turn in _through(_flow_of(turn), turn, parts, stop):
             yield turn
     except SequiturError as error:
@@ -140,6 +144,8 @@ def _stopped(turn: Turn) -> Turn:
 
 
 def _flow_of(turn: Turn) -> Flow:
+    if turn.work:
+        return WORK
     if turn.asks:
         return MEMORY
     if turn.intent == "question":

@@ -32,8 +32,10 @@ Outcome = Literal["written", "own", "withheld", "not_held", "unsuited", "ask", "
 EventCode = Literal[
     "documents_missing", "none_relevant", "relevance_failed", "quality_failed", "none_reliable", "summary_failed",
     "suitability_failed", "not_checked", "second_look_failed", "set_aside", "fell_back", "quoted", "unsupported",
-    "own_knowledge", "other",
+    "own_knowledge", "lines_left", "other",
 ]  # fmt: skip
+# What is done with whole documents.
+Task = Literal["summary", "compare", "changes", "table"]
 Support = Literal["well", "weak", "none"]
 # Whether passages say what a sentence says.
 State = Literal["supported", "partly", "not"]
@@ -462,14 +464,26 @@ class Choices:
 class Wait:
     """What a running turn waits for: that the `prompt` is read, things are loaded, the user's documents, or its turn.
 
-    `done` of `total` units are ready (tokens of a prompt, percent of anything else); a `total` of 0 means that nobody
-    knows. `name` says which thing is being loaded. Of a `line`, `total` people are still before this one.
+    Or that so many `passages` of whole documents are read.
+
+    `done` of `total` units are ready (tokens of a prompt, passages, percent of anything else); a `total` of 0 means
+    that nobody knows. `name` says which thing is being loaded. Of a `line`, `total` people are still before this one.
     """
 
-    kind: Literal["prompt", "loading", "documents", "line"]
+    kind: Literal["prompt", "loading", "documents", "line", "passages"]
     name: str = ""
     done: int = 0
     total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be done with whole documents: their ids, in order, and their names; a table has `columns`."""
+
+    task: Task
+    documents: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,7 +491,8 @@ class Asked:
     """What a turn begins with, and what kind of message it is.
 
     `english` is what was said where it is in another language, "" where it was left alone. A `temporary` turn knows no
-    facts and offers none. `asks` is what the message wants with what is known of the person.
+    facts and offers none. `asks` is what the message wants with what is known of the person. Where `work` is set, it is
+    no message, but work on whole documents.
     """
 
     utterance: str
@@ -490,6 +505,7 @@ class Asked:
     intent: Intent = "question"
     english: str = ""
     asks: Asks = ""
+    work: Work | None = None
 
     @property
     def said(self) -> str:
@@ -563,10 +579,14 @@ class Answered(Retrieved):
 
 @dataclass(frozen=True, slots=True)
 class Grounded(Answered):
-    """Which sentences of the reply have support, and by which places in the passages."""
+    """Which sentences of the reply have support, and by which places in the passages.
+
+    `left_lines` is how many were left out of a work on whole documents, since none does.
+    """
 
     sentences: tuple[Annotated[Sentence, BeforeValidator(_with_state)], ...] = ()
     citations: tuple[Citation, ...] = ()
+    left_lines: int = 0
 
     @property
     def reasons(self) -> tuple[RankedFact, ...]:

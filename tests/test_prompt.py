@@ -17,6 +17,7 @@ VALUES = {
     "utterance": "And then?",
     "history": (Exchange("Hi", "Hi", "Hello."),),
     "notes": ("A note.",),
+    "columns": ("item", "price"),
     "sentence": "Lentils hold protein.",
     "title": "Lentils",
     "evidence": "Lentils hold much protein.",

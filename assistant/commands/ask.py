@@ -66,7 +66,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     if as_data:
         out.print_json(json.dumps(as_json(turn)))
     else:
-        _show_sources(turn)
+        show_sources(turn)
     if turn.status == "failed":
         raise SequiturError(turn.error)
 
@@ -99,7 +99,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
         except SequiturError as error:
             talk.print(str(error), style="red", markup=False)
             continue
-        _show_sources(turn)
+        show_sources(turn)
         if turn.status == "failed":
             talk.print(turn.error, style="red", markup=False)
         turns.append(turn)
@@ -143,7 +143,7 @@ def _lines() -> Iterator[str]:
 
 def _answered(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
     stop = Event()
-    with _stopping(stop), Live(console=talk if quiet else out, refresh_per_second=8, transient=quiet) as live:
+    with stopping(stop), Live(console=talk if quiet else out, refresh_per_second=8, transient=quiet) as live:
         parts = loader.parts("me", turn.choices)
         for turn in flow.run(turn, parts, stop):
             text = reply(turn.answer)
@@ -152,7 +152,7 @@ def _answered(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
 
 
 @contextmanager
-def _stopping(stop: Event) -> Iterator[None]:
+def stopping(stop: Event) -> Iterator[None]:
     """Ctrl-C stops the answer, not the program."""
     before = signal.signal(signal.SIGINT, lambda *_: stop.set())
     try:
@@ -161,7 +161,8 @@ def _stopping(stop: Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _show_sources(turn: Turn) -> None:
+def show_sources(turn: Turn) -> None:
+    """Print the sources of a reply, and what happened in its turn."""
     for source in sources(turn):
         title = f"[bold]{escape(source.title)}[/bold]{', says a part' if source.partly else ''}"
         out.print(Padding(f"\\[{source.n}] {title}: {escape(source.quote)}", (0, 0, 0, 2)))

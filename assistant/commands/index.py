@@ -13,6 +13,7 @@ from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
+from assistant.library.scans import BY_OCR
 from assistant.library.shelves import library_names, remove_library
 from assistant.library.watched import Happenings
 from assistant.settings import Settings
@@ -34,8 +35,8 @@ def index(
 ) -> None:
     """Index documents, so that they can be asked about with --library.
 
-    Reads .txt, .md, .html, .pdf, .docx, .jsonl ({id, title, contents} a line) and .tsv (id, text, title). A changed
-    file replaces what was indexed of it; what can't be read is reported and skipped.
+    Reads .txt, .md, .html, .pdf, .docx, .xlsx, .csv, .pptx, .eml, .epub, .jsonl ({id, title, contents} a line) and
+    .tsv (id, text, title). A changed file replaces what was indexed of it; what can't be read is reported and skipped.
     """
     settings = settings_of(settings_file, data_dir)
     if show:
@@ -68,7 +69,8 @@ def _show(library: str, settings: Settings) -> None:
         return
     table = Table("document", "passages", "from", box=None)
     for document in documents:
-        table.add_row(escape(document.name), str(document.passages), escape(clean(document.path)) or "-")
+        name = f"{document.name} ({BY_OCR})" if document.by_ocr else document.name
+        table.add_row(escape(name), str(document.passages), escape(clean(document.path)) or "-")
     out.print(table)
 
 

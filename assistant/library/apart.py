@@ -29,7 +29,9 @@ _TOO_LONG = "it takes too long to read; split it up, or save it anew in a simple
 _TOO_LARGE = "it takes too much memory to read; split it up, or save it anew in a simpler format"
 
 
-def answer_apart(module: str, asked: Mapping[str, Any], seconds: float, stop: Event) -> dict[str, Any]:
+def answer_apart(
+    module: str, asked: Mapping[str, Any], seconds: float, stop: Event, memory: int = MEMORY_BYTES
+) -> dict[str, Any]:
     """What a module's `answer(asked)` returns, called in a process of its own.
 
     Args:
@@ -37,6 +39,7 @@ def answer_apart(module: str, asked: Mapping[str, Any], seconds: float, stop: Ev
         asked: what it is given, as JSON has it.
         seconds: of a processor, that it may take.
         stop: when this is set, the process ends at once.
+        memory: bytes of addresses, that it may take.
 
     Raises:
         LibraryError: `answer` raised one, or it took more than it may; the message is the reason.
@@ -48,7 +51,8 @@ def answer_apart(module: str, asked: Mapping[str, Any], seconds: float, stop: Ev
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # it finds what this one finds
     )
     try:
-        said = _said(process, json.dumps({"seconds": seconds, "asked": asked}).encode(), seconds, stop)
+        given = json.dumps({"seconds": seconds, "memory": memory, "asked": asked})
+        said = _said(process, given.encode(), seconds, stop)
     finally:
         process.kill()
         process.wait()
@@ -60,7 +64,7 @@ def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no part of the answer
     given = json.loads(sys.stdin.buffer.read())
-    _limit(given["seconds"])
+    _limit(given["seconds"], given["memory"])
     try:
         said = answer(given["asked"])
     except MemoryError:
@@ -71,12 +75,12 @@ def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         out.write(json.dumps(said).encode())
 
 
-def _limit(seconds: float) -> None:
+def _limit(seconds: float, memory: int) -> None:
     """Bound this process where the system can; it is also to wait behind those that answer."""
     with suppress(ImportError):  # Windows has none of it: there the time alone is bounded, from outside
         import resource  # noqa: PLC0415
 
-        limits = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_CPU: int(seconds) + 1, resource.RLIMIT_CORE: 0}
+        limits = {resource.RLIMIT_AS: memory, resource.RLIMIT_CPU: int(seconds) + 1, resource.RLIMIT_CORE: 0}
         for kind, most in limits.items():
             with suppress(ValueError, OSError):  # less is allowed already
                 resource.setrlimit(kind, (most, most))

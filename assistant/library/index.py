@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 from assistant.errors import LibraryError
 from assistant.library.originals import Originals
-from assistant.library.passages import passages_of
-from assistant.library.readers import read, reader_of
-from assistant.library.reading import read_apart
+from assistant.library.readers import reader_of
+from assistant.library.reading import read_apart, read_here
+from assistant.library.scans import is_by_ocr
 from assistant.library.shelves import OWN, is_library, library_folder, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
@@ -43,6 +43,7 @@ class Document:
 
     `reading` says which way of reading its passages came of: one that was read otherwise than documents are today is
     searched as it is, and read anew when it is added again.
+    `by_ocr` says that it carries no text, and that characters were recognised on pictures of its pages.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Document:
     hash: str = ""
     path: str = ""
     reading: int = 0
+    by_ocr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +283,7 @@ def _size(path: Path) -> int:
 
 
 def _reads(file: _File) -> list[Passage]:
-    return passages_of(read(file.path), file.id, file.name)
+    return read_here(file.path, file.id, file.name)
 
 
 def _reads_apart(stop: Event) -> Read:
@@ -308,8 +310,8 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
     for start in range(0, len(passages), BATCH):
         writer.add(file.id, passages[start : start + BATCH])
         progress(min(start + BATCH, len(passages)), len(passages))
-    path = "" if file.is_upload else file.key
-    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING)
+    path, by_ocr = "" if file.is_upload else file.key, is_by_ocr(passages)
+    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING, by_ocr)
     return Outcome(file.name, "replaced" if before else "added", len(passages))
 
 

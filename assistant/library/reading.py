@@ -8,9 +8,11 @@ from threading import Event
 from typing import Any
 
 from assistant.errors import LibraryError
+from assistant.library import scans
 from assistant.library.apart import answer_apart
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
+from assistant.library.readers.shared.scan import ScanError
 from assistant.types import Passage
 
 MEGABYTE = 2**20
@@ -21,8 +23,25 @@ PASSAGES_MOST = 100_000
 _TOO_MANY = f"it makes more than {PASSAGES_MOST:,} passages; split it up"
 
 
+def read_here(path: Path, document: str, source: str) -> list[Passage]:
+    """The passages of a document, of a scan by OCR.
+
+    Args:
+        path: the file.
+        document: the id that its passages are numbered under.
+        source: its name as readers of the library see it.
+
+    Raises:
+        LibraryError: the document can't be read; the message is the reason.
+    """
+    try:
+        return passages_of(read(path), document, source)
+    except ScanError:
+        return passages_of(scans.blocks(path), document, source)
+
+
 def read_apart(path: Path, document: str, source: str, stop: Event) -> list[Passage]:
-    """The passages of a document, as `passages_of` makes them of what `read` gives.
+    """The same as `read_here`, in processes of their own within limits of time and memory.
 
     Args:
         path: the file.
@@ -35,6 +54,8 @@ def read_apart(path: Path, document: str, source: str, stop: Event) -> list[Pass
     """
     asked = {"path": str(path), "document": document, "source": source}
     said = answer_apart(__name__, asked, allowed(path), stop)
+    if "scan" in said:
+        return passages_of(scans.blocks_apart(path, stop), document, source)
     return [
         Passage(key, title, text, source=where, page=page, heading=heading)
         for key, title, heading, text, where, page in said["passages"]
@@ -54,7 +75,10 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
     Raises:
         LibraryError: the document can't be read; the message is the reason.
     """
-    passages = passages_of(read(Path(asked["path"])), asked["document"], asked["source"])
+    try:
+        passages = passages_of(read(Path(asked["path"])), asked["document"], asked["source"])
+    except ScanError:
+        return {"scan": True}
     if len(passages) > PASSAGES_MOST:
         raise LibraryError(_TOO_MANY)
     return {"passages": [(one.id, one.title, one.heading, one.text, one.source, one.page) for one in passages]}

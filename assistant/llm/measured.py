@@ -63,7 +63,13 @@ def measured(engine: Engine, settings: Settings, stop: Event) -> Speed | None:
 
 def is_measured(engine: Engine, settings: Settings) -> bool:
     """Whether the speed of this engine, which was made with these settings, is kept."""
-    return _whose(engine, settings) in map(_key, speeds(settings))
+    return speed_of(engine, settings) is not None
+
+
+def speed_of(engine: Engine, settings: Settings) -> Speed | None:
+    """The speed of this engine, which was made with these settings, as it is kept; None where it never was measured."""
+    key = _whose(engine, settings)
+    return next((one for one in reversed(speeds(settings)) if _key(one) == key), None)
 
 
 def place_of(backend: str, chosen: LLMSettings) -> str:

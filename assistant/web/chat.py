@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from threading import Event
 from typing import cast, get_args
 
@@ -12,8 +13,9 @@ from assistant.chat import Chat
 from assistant.errors import SequiturError, SettingsError, StoreError
 from assistant.settings import IfUnanswerable
 from assistant.store.conversations import Conversation, Feedback
-from assistant.types import Choices, Turn
+from assistant.types import Choices, Turn, Work
 from assistant.web import remembering, render
+from assistant.web.live import Live
 from assistant.web.runs import BUSY, END, Place, Run, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
@@ -36,8 +38,7 @@ class Talk:
 
     def wire(self) -> None:
         """Listen."""
-        pieces = self._view.pieces
-        shown = [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
+        pieces, shown = self._view.pieces, self.shown
         on_stream(pieces.composer, "ask", self.ask, [*shown, pieces.composer], pieces.notice)
         on_stream(pieces.transcript, "again", self.again, shown, pieces.notice)
         on_stream(pieces.transcript, "compare", self.compare, shown, pieces.notice)
@@ -50,14 +51,26 @@ class Talk:
         on(pieces.transcript, "look", self.look, shown, pieces.notice)
         on(pieces.answering, "look", self.look, shown, pieces.notice)
 
+    @property
+    def shown(self) -> list[Live]:
+        """The pieces that a reply shows in."""
+        pieces = self._view.pieces
+        return [pieces.transcript, pieces.answering, pieces.conversations, pieces.sources, pieces.facts]
+
     async def ask(self, tab: Tab) -> AsyncIterator[Updates]:
         """Answer a message. One that can't be answered goes back into the box, with a banner that says why."""
         utterance = tab.text("utterance")
         try:
-            tab, run = await asyncio.to_thread(self._begin, tab, utterance)
+            tab, run = await asyncio.to_thread(self._begin, tab, partial(self._answered, utterance))
         except SequiturError as error:
             yield {**self._view.box(utterance), self._view.pieces.notice: render.notice(str(error))}
             return
+        async for updates in self._begun(tab, run):
+            yield updates
+
+    async def work(self, tab: Tab, work: Work) -> AsyncIterator[Updates]:
+        """Work on whole documents; the reply is one of the conversation."""
+        tab, run = await asyncio.to_thread(self._begin, tab, partial(self._worked, work))
         async for updates in self._begun(tab, run):
             yield updates
 
@@ -185,17 +198,19 @@ class Talk:
         self._watchers.look(tab.session, turn.id)
         return self._view.panel(tab, turn, opened)
 
-    def _begin(self, tab: Tab, utterance: str) -> tuple[Tab, Run]:
+    def _answered(self, utterance: str, tab: Tab, choices: Choices, stop: Event) -> Iterator[Turn]:
+        return self._chat.ask(tab.user, tab.conversation, utterance, choices, stop)
+
+    def _worked(self, work: Work, tab: Tab, choices: Choices, stop: Event) -> Iterator[Turn]:
+        return self._chat.work(tab.user, tab.conversation, work, choices, stop)
+
+    def _begin(self, tab: Tab, replying: Callable[[Tab, Choices, Event], Iterator[Turn]]) -> tuple[Tab, Run]:
         """Start the answer; a first message makes the conversation, which goes again if there is no answer to it."""
         choices, made = self._choices(tab.user), not tab.conversation
         if made:
             tab = replace(tab, conversation=self._conversations.new(tab.user).id)
         try:
-            run = self._runs.start(
-                tab.user,
-                tab.conversation,
-                lambda stop: self._chat.ask(tab.user, tab.conversation, utterance, choices, stop),
-            )
+            run = self._runs.start(tab.user, tab.conversation, lambda stop: replying(tab, choices, stop))
         except SequiturError:
             if made:
                 self._conversations.delete(tab.user, tab.conversation)

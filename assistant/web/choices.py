@@ -92,14 +92,15 @@ class ChoicesOf:
 
     def libraries(self, user: str) -> list[tuple[str, str]]:
         """(label, name) of each library that the user may choose. Their own documents are searched with any of them."""
-        from assistant.library.shelves import library_names, own_library  # noqa: PLC0415 - imports Lucene's Python
+        from assistant.library.collections import MARK, collections  # noqa: PLC0415 - imports Lucene's Python
+        from assistant.library.shelves import library_names, own_library  # noqa: PLC0415
 
         own = own_library(user)
         names = dict.fromkeys([self._settings.library, *library_names(self._settings, user)])
         return [
             ("Only my documents" if name == own else f"{name.capitalize()} library, and my documents", name)
             for name in names
-        ]
+        ] + [(f"Only the collection {MARK}{name}", MARK + name) for name in collections(user, self._settings)]
 
 
 class ChoicePanel:

@@ -38,12 +38,16 @@ READ = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of a library, and how many passages it was cut into. `original` is the copy that is kept of it, if any."""
+    """A file of a library, and how many passages it was cut into. `original` is the copy that is kept of it, if any.
+
+    It was read `by_ocr` where it has only pictures of its pages.
+    """
 
     id: str
     name: str
     passages: int
     original: Path | None = None
+    by_ocr: bool = False
 
 
 class Documents(Protocol):
@@ -87,7 +91,7 @@ class OwnDocuments:
         from assistant.library.index import list_documents, originals_of  # noqa: PLC0415 - imports Lucene's Python
 
         kept, found = originals_of(self._own(user), self._settings), list_documents(self._own(user), self._settings)
-        return [Document(one.id, one.name, one.passages, kept.path(one.hash)) for one in found]
+        return [Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr) for one in found]
 
     def add(
         self,

@@ -24,6 +24,7 @@ from assistant.web import render
 from assistant.web.account import AccountPanel
 from assistant.web.chat import Talk
 from assistant.web.choices import ChoicePanel, ChoicesOf
+from assistant.web.collected import Collected
 from assistant.web.facts import Facts
 from assistant.web.folder import Followed
 from assistant.web.library import Documents, Library
@@ -40,6 +41,7 @@ from assistant.web.tab import QUIET, Updates
 from assistant.web.tokens import TokenPanel
 from assistant.web.usage import UsagePanel
 from assistant.web.view import Pieces, View
+from assistant.web.whole import WholeWork
 from ptkb.store import Ptkb
 
 
@@ -109,6 +111,8 @@ def build(house: House) -> gr.Blocks:
         Sources(view, house.documents),
         Facts(view, talk),
         Library(view, house.documents, house.chat.arrivals, house.followed),
+        WholeWork(view, talk, house.documents, house.models, house.settings),
+        Collected(view, house.documents, house.settings),
         ModelMenu(view, switcher, house.settings),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),

@@ -22,6 +22,7 @@ SENTENCES: Mapping[EventCode, str] = {
     "quoted": "No reply in the model's own words passed, so a sentence that answers is quoted.",
     "unsupported": "This was written with passages at hand, but none of them says it.",
     "own_knowledge": "The library gave no answer, so the model was asked what it knows itself.",
+    "lines_left": "Left out, since no passage says it: {} of the lines that were written.",
     "other": "{}",
 }
 

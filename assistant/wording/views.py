@@ -29,6 +29,7 @@ DOING = {
     "digests": "Reading the passages",
     "in_play": "Looking at your facts",
     "suited": "Leaving out what doesn't suit you",
+    "work": "Reading the whole document",
     "answer": "Writing the answer",
     "fallback": "Asking each passage alone",
     "citations": "Checking every sentence",
@@ -58,6 +59,7 @@ STEPS = {
     "digests": "Best sentences",
     "in_play": "Your facts, beside the passages",
     "suited": "What suits you, of passages",
+    "work": "Work on the whole document",
     "answer": "Answer",
     "fallback": "Each passage alone",
     "citations": "Support of sentences",
@@ -134,6 +136,8 @@ def waits(turn: Turn) -> str:
         return _before(wait.total)
     if wait.kind == "prompt":
         return f"reads {wait.done:,} of {wait.total:,} tokens"
+    if wait.kind == "passages":
+        return f"passage {wait.done:,} of {wait.total:,}"
     name = "your documents" if wait.kind == "documents" else wait.name
     return f"{name}, {wait.done} %" if name and wait.total else name
 

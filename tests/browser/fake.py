@@ -413,6 +413,7 @@ class Loaded:
     notice: str = ""
     embeds: Embedder | None = None
     models: Models | None = None
+    settings: Settings = field(default_factory=Settings)
     told: tuple[Stage, ...] = (
         Stage("Sentence-BERT", 1.0, done=True),
         Stage("Starter library", 0.42),
@@ -421,10 +422,6 @@ class Loaded:
 
     def stages(self) -> tuple[Stage, ...]:
         return self.told
-
-    @property
-    def settings(self) -> Settings:
-        return Settings()
 
     @property
     def embedder(self) -> Embedder | None:
@@ -492,7 +489,7 @@ def house(
     settings = Settings(data_dir=folder, database="", web=WebSettings(host=host, port=port, admins=("ann",)))
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
-    loading.models = models = Models(settings, script.load)
+    loading.models, loading.settings = models, _ = Models(settings, script.load), settings
     models.take_up(models.known.named(), Named("scripted"))
     metrics, usage = Metrics(), Usage(engine)
     watches = (metrics.watch, Allowance(usage, settings.limits).watch)

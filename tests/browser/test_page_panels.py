@@ -10,6 +10,8 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from assistant.errors import StoreError
+from assistant.library.index import add_documents
+from assistant.library.shelves import own_library
 from assistant.types import Tokens
 from tests.browser.conftest import Site, expect_preferences, opened, tab
 
@@ -161,6 +163,23 @@ def test_texts_are_pasted_names_stay_apart_and_an_address_of_this_computer_is_re
     page.get_by_role("button", name="Add page").click()
     expect(page.locator("#notice")).to_contain_text("stands in a private network")
     assert len(site.house.documents.list("me")) == 3
+
+
+def test_work_on_a_whole_document_tells_what_it_takes_and_is_a_reply(page: Page, site, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("The shed key hangs behind the door. " * 40, encoding="utf-8")
+    add_documents(own_library("me"), [file], site.house.settings, uploaded=True)
+    tab(page, "Documents")
+    page.locator("#files input[type=file]").set_input_files(file)
+    page.get_by_label("What to do").select_option("table")
+    page.get_by_role("button", name="See what it takes").click()
+    expect(page.locator("#notice")).to_contain_text("names of its columns")
+    page.get_by_label("What to do").select_option("summary")
+    page.get_by_role("button", name="See what it takes").click()
+    expect(page.locator("#whole").get_by_role("status")).to_contain_text("3 passages, 2 calls of the model")
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.locator("#transcript")).to_contain_text("Summarise notes.txt")
+    expect(page.locator("#transcript .reply").last).to_be_visible()
 
 
 def test_a_file_of_another_kind_is_refused(page: Page, site, tmp_path: Path) -> None:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile
 
 import docx
 from docx.document import Document
 from docx.opc.exceptions import PackageNotFoundError
-from docx.oxml.table import CT_Tbl, CT_Tc
+from docx.oxml.ns import qn
+from docx.oxml.table import CT_Row, CT_Tbl, CT_Tc
 from docx.oxml.text.paragraph import CT_P
 
 from assistant.errors import LibraryError
-from assistant.library.readers.shared.text import Piece, row_line, tidy, title_line, title_of, under_headings
+from assistant.library.readers.shared.archive import check_archive
+from assistant.library.readers.shared.tables import UNMARKED_COLUMNS, column_names, is_header, named_line
+from assistant.library.readers.shared.text import Piece, tidy, title_line, title_of, under_headings
 from assistant.text.chunks import Block
 
 SUFFIXES = (".docx",)
 RECORDS = False
-# Word encrypts a document into an OLE file, which begins so; so does the old .doc.
-_OLE = b"\xd0\xcf\x11\xe0"
-# Its parts are unpacked into memory; a file of a few megabytes could fill it. Text is XML, a thousand pages are 20 MB.
-UNPACKED_BYTES = 200_000_000
-XML_BYTES = 30_000_000
-_XML = (".xml", ".rels")
 COLUMNS_MOST = 1000
 LEVELS = "123456789"
 
@@ -41,15 +38,8 @@ def read(path: Path) -> Iterator[Block]:
 
 
 def _open(path: Path) -> Document:
-    with path.open("rb") as file:
-        if file.read(4) == _OLE:
-            raise LibraryError("it is encrypted, or in the format of an old Word; save it as .docx without a password")
+    check_archive(path, "a Word document")
     try:
-        with ZipFile(path) as parts:
-            sizes = [(part.filename.lower(), part.file_size) for part in parts.infolist()]
-        for what, most in ((("",), UNPACKED_BYTES), (_XML, XML_BYTES)):
-            if sum(size for name, size in sizes if name.endswith(what)) > most:
-                raise LibraryError(f"it unpacks to more than {most:,} bytes; split it, or take out its images")
         return docx.Document(str(path))
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
         raise LibraryError("it is not a Word document that can be read") from error
@@ -78,22 +68,34 @@ def _level(style: str) -> int:
 
 
 def _rows(table: CT_Tbl) -> Iterator[str]:
-    """The rows as lines, each followed by the tables in its cells.
+    """The rows as lines with the names of their columns, each followed by the tables in its cells.
 
     A cell that goes on from the row above says there what it says in the first, or how that begins.
     """
     above: dict[int, str] = {}
-    for row in table.tr_lst:
+    names: list[str] = []
+    last = len(table.tr_lst) - 1
+    for number, row in enumerate(table.tr_lst):
         said: dict[int, str] = {}
         column = 0
         for cell in row.tc_lst:
             goes_on = cell.vMerge == "continue" and column in above
             said[column] = title_line(above[column]) if goes_on else tidy(_text(cell))
             column += min(cell.grid_span, COLUMNS_MOST)
-        yield row_line(said.values())
+        cells = list(said.values())
+        if number == 0 < last and _is_head(row, cells):
+            names = column_names(cells)
+        else:
+            yield named_line(names if len(names) == len(cells) else (), cells)
         above = said
         for inner in (inner for cell in row.tc_lst for inner in cell.tbl_lst):
             yield from _rows(inner)
+
+
+def _is_head(row: CT_Row, cells: list[str]) -> bool:
+    """Whether the first row of a table names its columns: it is marked as repeated on every page, or looks like it."""
+    marked = row.trPr is not None and row.trPr.find(qn("w:tblHeader")) is not None
+    return marked or (len(cells) >= UNMARKED_COLUMNS and all(cells) and is_header(cells))
 
 
 def _text(cell: CT_Tc) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 from lxml import etree
 
 from assistant.errors import LibraryError
-from assistant.library.readers.shared.text import WESTERN, Piece, load_text, row_line, tidy, title_of, under_headings
+from assistant.library.readers.shared.tables import UNMARKED_COLUMNS, column_names, is_header, named_line
+from assistant.library.readers.shared.text import WESTERN, Piece, load_text, tidy, title_of, under_headings
 from assistant.text.chunks import MOST_WORDS, Block, count_words
 
 SUFFIXES = (".html", ".htm", ".xhtml")
@@ -75,28 +76,59 @@ def declared(data: bytes) -> str:
 
 
 @dataclass(slots=True)
+class _Table:
+    """A table: its first row, and how many there are."""
+
+    first: _Row | None = None
+    rows: int = 0
+
+
+@dataclass(slots=True)
 class _Row:
     """A table row: what it says as one line, if it is data.
 
     A row with a table, a heading or several paragraphs in one cell lays out the page, and is read as its contents.
     """
 
+    table: _Table
     cells: list[_Cell] = field(default_factory=list)
+    names: list[str] | None = None  # of the columns, if this row says them; it is looked at once
 
     @property
     def is_line(self) -> bool:
         return bool(self.cells) and all(cell.held <= 1 for cell in self.cells)
 
     def line(self) -> str:
-        return row_line(tidy("".join(cell.parts)) for cell in self.cells)
+        """The cells with the names of their columns, where the first row says these; "" for that row itself."""
+        first, texts = self.table.first, self._texts()
+        if first is self:
+            return "" if self.table.rows > 1 and self.column_names() else named_line((), texts)
+        names = first.column_names() if first else []
+        return named_line(names if len(names) == len(texts) else (), texts)
+
+    def column_names(self) -> list[str]:
+        """The names of columns that this row says: it is marked so, or looks like it. None where it doesn't."""
+        if self.names is None:
+            texts = self._texts() if self.is_line else []
+            marked = len(texts) > 1 and all(cell.marked for cell in self.cells)
+            looks = len(texts) >= UNMARKED_COLUMNS and all(texts) and is_header(texts)
+            self.names = column_names(texts) if marked or looks else []
+        return self.names
+
+    def _texts(self) -> list[str]:
+        return [tidy("".join(cell.parts)) for cell in self.cells]
 
 
 @dataclass(slots=True)
 class _Cell:
-    """A cell of a row: its text with that of the pieces inside it, and how many of these it holds."""
+    """A cell of a row: its text with that of the pieces inside it, and how many of these it holds.
+
+    It is `marked` where it is a heading of its column or row.
+    """
 
     parts: list[str] = field(default_factory=list)
     held: int = 0
+    marked: bool = False
 
 
 @dataclass(slots=True)
@@ -123,6 +155,7 @@ class _Page:
         self._tags: list[_Tag] = []
         self._open: list[_Tag | None] = []  # of each open tag, the piece that it is
         self._around: list[_Tag] = []  # the pieces that are open
+        self._tables: list[_Table] = []  # that are open
         self._unread = 0  # how many of the open tags are not read
         self._named: list[str] | None = None  # the title's text, while it is open
         self._heading: tuple[_Tag, int] | None = None  # the first heading, and its place
@@ -138,8 +171,10 @@ class _Page:
         if not self._unread:
             if name == "br":
                 self.data("\n")
-            elif name == "table" and (cell := self._cell()):
-                cell.held += 2
+            elif name == "table":
+                self._tables.append(_Table())
+                if cell := self._cell():
+                    cell.held += 2
             elif name in PIECES:
                 piece = self._begin(name)
         self._open.append(piece)
@@ -148,6 +183,8 @@ class _Page:
         """A tag closes; the parser closes each that opened."""
         if name == "title" and self._named is not None:
             self.title, self._named = tidy(" ".join(self._named)), None
+        if name == "table" and self._tables and not self._unread:
+            self._tables.pop()
         self._unread -= name in UNREAD
         piece = self._open.pop()
         if piece:
@@ -216,13 +253,19 @@ class _Page:
     def _cell(self) -> _Cell | None:
         return self._around[-1].cell if self._around else None
 
+    def _row(self) -> _Row:
+        table = self._tables[-1] if self._tables else _Table()
+        row = _Row(table)
+        table.first, table.rows = table.first or row, table.rows + 1
+        return row
+
     def _begin(self, name: str) -> _Tag:
         self.data(" ")
         row, cell, around = (self._around[-1].row, self._cell(), self._cell()) if self._around else (None, None, None)
         if name == "tr":
-            row, cell = _Row(), None
+            row, cell = self._row(), None
         elif name in CELLS:
-            cell = _Cell()
+            cell = _Cell(marked=name == "th")
             if row:
                 row.cells.append(cell)
         tag = _Tag(name, row, cell, around)

@@ -1,4 +1,4 @@
-"""PDF: the text that it carries, page by page. A scan carries none, and is reported."""
+"""PDF: the text that it carries, page by page. A scan carries none (`library/scans.py` reads it)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pypdf.errors import PyPdfError
 
 from assistant.errors import LibraryError
 from assistant.library.pdf_headings import Heading, headings_of, place_of
+from assistant.library.readers.shared.scan import ScanError
 from assistant.library.readers.shared.text import Piece, paragraphs, tidy, title_line, title_of, under_headings
 from assistant.text.chunks import Block
 from assistant.text.sentences import sentences
@@ -45,7 +46,8 @@ def read(path: Path) -> Iterator[Block]:
     A sentence that runs on over a page's end is joined.
 
     Raises:
-        LibraryError: the file is encrypted, scanned or broken.
+        ScanError: it carries no text.
+        LibraryError: the file is encrypted or broken.
     """
     try:
         reader = PdfReader(path)
@@ -58,7 +60,7 @@ def read(path: Path) -> Iterator[Block]:
     headings = headings_of(path)
     texts = [list(_pieces(text, n, headings.get(n, ()))) for n, text in enumerate(_without_margins(pages), 1)]
     if not any(texts):
-        raise LibraryError("it has no text, only images: scan it with text recognition (OCR) first")
+        raise ScanError("it has no text, only pictures of its pages, which OCR may read")
     _join(texts)
     yield from under_headings(chain.from_iterable(texts), title)
 

@@ -1,0 +1,173 @@
+"""Collections: names that a user gives to some of their documents, to ask those alone ("@recipes how long ...").
+
+They stand in a file beside the index of the user's own documents, and go with it. Two names that differ in capitals
+alone are one. `settings` say where libraries are, in every function here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from assistant.errors import LibraryError
+from assistant.settings import Settings
+
+FILE = "collections.json"
+# Before the name of a collection, in messages and where a library is chosen; and what stands for no collection.
+MARK, ALL = "@", "all"
+MOST = 100
+_NAME = re.compile(r"[^\W_][\w-]{0,39}")
+_MENTION = re.compile(r"@(\S+)(?:\s+|$)")
+
+Collections = Mapping[str, tuple[str, ...]]
+
+
+def collections(user: str, settings: Settings) -> dict[str, tuple[str, ...]]:
+    """The ids of the documents in each of the user's collections, by name; those of removed documents are left out.
+
+    Raises:
+        LibraryError: the library can't be read.
+    """
+    kept = _kept(_file(user, settings))
+    present = _documents(user, settings) if kept else set()
+    return {name: tuple(one for one in ids if one in present) for name, ids in sorted(kept.items())}
+
+
+def make(user: str, name: str, settings: Settings) -> None:
+    """Make a collection, which is empty.
+
+    Raises:
+        LibraryError: it can't be named so, there is one of this name, or there are too many.
+    """
+    if not _NAME.fullmatch(name) or name.casefold() == ALL:
+        raise LibraryError(f"A collection can't be named '{name[:50]}'; use up to 40 letters, digits, - and _.")
+    with _locked(user, settings):
+        kept = _kept(_file(user, settings))
+        if _same(name, kept):
+            raise LibraryError(f"There is a collection '{_same(name, kept)}' already; choose another name.")
+        if len(kept) >= MOST:
+            raise LibraryError(f"There are {MOST} collections already; remove one first.")
+        _keep(_file(user, settings), {**kept, name: ()})
+
+
+def remove(user: str, name: str, settings: Settings) -> None:
+    """Remove a collection; its documents stay.
+
+    Raises:
+        LibraryError: there is none of this name.
+    """
+    with _locked(user, settings):
+        kept = _kept(_file(user, settings))
+        there = _named(name, kept)
+        _keep(_file(user, settings), {one: ids for one, ids in kept.items() if one != there})
+
+
+def put(user: str, name: str, document: str, settings: Settings, *, inside: bool = True) -> None:
+    """Put a document into a collection, or take it out again where it isn't to be `inside`.
+
+    Raises:
+        LibraryError: there is no such collection or document.
+    """
+    if document not in _documents(user, settings):
+        raise LibraryError("There is no such document; it may have been removed meanwhile.")
+    with _locked(user, settings):
+        kept = _kept(_file(user, settings))
+        there = _named(name, kept)
+        others = tuple(one for one in kept[there] if one != document)
+        _keep(_file(user, settings), {**kept, there: (*others, document) if inside else others})
+
+
+def chosen(library: str, user: str, settings: Settings) -> tuple[str, ...] | None:
+    """The documents that a chosen library's name stands for, where it is a collection's ("@recipes"); None of others.
+
+    Raises:
+        LibraryError: there is no such collection, or no document in it.
+    """
+    if not library.startswith(MARK):
+        return None
+    found = collections(user, settings)
+    documents = found[_named(library[1:], found)]
+    if not documents:
+        raise LibraryError(f"The collection {library} is empty; put documents into it, or ask without it.")
+    return documents
+
+
+def mentioned(utterance: str, user: str, settings: Settings) -> tuple[str, str]:
+    """The library that a message chooses by what it begins with, "" for none, and the message without that.
+
+    "@recipes how long do oats cook?" chooses "@recipes"; "@all" chooses "@all", which is no collection but everything.
+
+    Raises:
+        LibraryError: it begins with the name of no collection, or nothing follows.
+    """
+    match = _MENTION.match(utterance.lstrip())
+    if match is None:
+        return "", utterance
+    name, rest = match[1].rstrip(",:"), utterance.lstrip()[match.end() :]
+    library = MARK + (ALL if name.casefold() == ALL else _named(name, collections(user, settings)))
+    if not rest.strip():
+        raise LibraryError(f"Write a question behind {library}.")
+    return library, rest
+
+
+def _named(name: str, there: Collections) -> str:
+    found = _same(name, there)
+    if not found:
+        names = ", ".join(MARK + one for one in sorted(there))
+        known = f"yours are {names}" if names else "you have none yet; make one under Documents"
+        raise LibraryError(f"There is no collection '{MARK}{name[:50]}': {known}.")
+    return found
+
+
+def _same(name: str, there: Collections) -> str:
+    """The name as it was given, "" where there is none such."""
+    return next((one for one in there if one.casefold() == name.casefold()), "")
+
+
+def _documents(user: str, settings: Settings) -> set[str]:
+    """The ids of the user's own documents."""
+    from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
+    from assistant.library.shelves import own_library  # noqa: PLC0415
+
+    return {one.id for one in list_documents(own_library(user), settings)}
+
+
+def _folder(user: str, settings: Settings) -> Path:
+    from assistant.library.shelves import library_folder, own_library  # noqa: PLC0415 - imports Lucene's Python
+
+    return library_folder(own_library(user), settings)
+
+
+@contextmanager
+def _locked(user: str, settings: Settings) -> Iterator[None]:
+    from assistant.library.shelves import locked  # noqa: PLC0415 - imports Lucene's Python
+
+    with locked(_folder(user, settings)):
+        yield
+
+
+def _file(user: str, settings: Settings) -> Path:
+    return _folder(user, settings) / FILE
+
+
+def _kept(file: Path) -> dict[str, tuple[str, ...]]:
+    try:
+        return {name: tuple(ids) for name, ids in json.loads(file.read_text(encoding="utf-8")).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        raise LibraryError(f"The collections in {file} can't be read; repair the file, or remove it.") from error
+
+
+def _keep(file: Path, kept: Mapping[str, Sequence[str]]) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=file.parent, encoding="utf-8", delete=False) as copy:
+            json.dump(kept, copy, indent=1)
+        Path(copy.name).replace(file)
+    except OSError as error:
+        raise LibraryError(f"{file} can't be written ({error.strerror}); free some space.") from error

@@ -1,0 +1,76 @@
+"""E-mails (.eml): who wrote when to whom about what, and the text. Attachments are named and not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email import policy
+from email.header import decode_header, make_header
+from email.message import EmailMessage, MIMEPart
+from email.parser import BytesParser
+from pathlib import Path
+
+from assistant.errors import LibraryError
+from assistant.library.readers import html
+from assistant.library.readers.shared.text import paragraphs, tidy, title_line, title_of
+from assistant.text.chunks import Block
+
+SUFFIXES = (".eml",)
+RECORDS = False
+SHOWN = ("From", "To", "Cc", "Date", "Subject")
+# A longer header is no address list that anybody reads.
+HEADER_CHARS = 2000
+ATTACHMENTS_MOST = 100
+
+
+def read(path: Path) -> Iterator[Block]:
+    """The headers that people read, the text, and the names of attachments, under the subject.
+
+    Raises:
+        LibraryError: the file is no e-mail.
+    """
+    message = BytesParser(EmailMessage, policy=policy.default).parsebytes(path.read_bytes())
+    headers = _headers(message)
+    if "From" not in headers:
+        raise LibraryError("it is not an e-mail that can be read")
+    title = title_line(headers.get("Subject", "")) or title_of(path)
+    yield Block("; ".join(f"{name}: {headers[name]}" for name in SHOWN if headers.get(name)), title)
+    yield from _body(message, title)
+    names = [name for part in message.iter_attachments() if (name := tidy(part.get_filename() or ""))]
+    if names:
+        more = f" and {len(names) - ATTACHMENTS_MOST} more" if len(names) > ATTACHMENTS_MOST else ""
+        yield Block(f"Attachments, which were not read: {', '.join(names[:ATTACHMENTS_MOST])}{more}", title)
+
+
+def _headers(message: EmailMessage) -> dict[str, str]:
+    """The headers to show, decoded. The parser of structured ones takes time by the square of their length."""
+    found = dict[str, str]()
+    for name, value in message.raw_items():
+        if (key := name.title()) in SHOWN and key not in found:
+            found[key] = tidy(_decoded(str(value)[:HEADER_CHARS]))
+    return found
+
+
+def _decoded(value: str) -> str:
+    try:
+        return str(make_header(decode_header(value)))
+    except (ValueError, LookupError):  # an encoding that nobody knows, or that it isn't in
+        return value
+
+
+def _body(message: EmailMessage, title: str) -> Iterator[Block]:
+    part = message.get_body(("plain", "html"))
+    if part is None:
+        return
+    text = _text(part)
+    if part.get_content_subtype() == "html":
+        yield from html.blocks(text, title)
+    else:
+        yield from (Block(paragraph, title) for paragraph in paragraphs(text))
+
+
+def _text(part: MIMEPart) -> str:
+    try:
+        return str(part.get_content())
+    except (LookupError, ValueError):  # a character set that nobody knows
+        content = part.get_payload(decode=True)
+        return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""

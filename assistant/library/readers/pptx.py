@@ -1,0 +1,57 @@
+"""Slides of PowerPoint (.pptx): the texts, tables and notes of each, under its title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import pptx
+from pptx.exc import PackageNotFoundError
+from pptx.shapes.group import GroupShape
+
+from assistant.errors import LibraryError
+from assistant.library.readers.shared.archive import check_archive
+from assistant.library.readers.shared.tables import lines
+from assistant.library.readers.shared.text import tidy, title_line, title_of
+from assistant.text.chunks import Block
+
+SUFFIXES = (".pptx",)
+RECORDS = False
+_KIND = "a presentation"
+
+
+def read(path: Path) -> Iterator[Block]:
+    """The slides in order, each with its notes.
+
+    Raises:
+        LibraryError: the file is encrypted, unpacks to too much, or is no presentation.
+    """
+    check_archive(path, _KIND)
+    try:
+        show = pptx.Presentation(str(path))
+    except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
+        raise LibraryError(f"it is not {_KIND} that can be read") from error
+    title = title_line(show.core_properties.title or "") or title_of(path)
+    for number, slide in enumerate(show.slides, 1):
+        named = slide.shapes.title
+        heading = title_line(named.text_frame.text) if named is not None else ""
+        under = title if heading in {"", title} else f"{title} - {heading}"
+        texts = [text for text in map(tidy, _texts(slide.shapes)) if text and text != heading]
+        if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) and (notes := tidy(frame.text)):
+            texts.append(f"Notes: {notes}")
+        yield from (Block(text, under, f"slide {number}") for text in texts or [heading] if text)
+
+
+def _texts(shapes: Iterable[Any]) -> Iterator[str]:
+    """What the shapes say: a paragraph each, and the rows of tables; groups are read as what they hold."""
+    left = list(shapes)[::-1]
+    while left:
+        shape = left.pop()
+        if isinstance(shape, GroupShape):
+            left += list(shape.shapes)[::-1]
+        elif shape.has_text_frame:
+            yield from (paragraph.text for paragraph in shape.text_frame.paragraphs)
+        elif getattr(shape, "has_table", False):
+            yield from (row.text for row in lines([cell.text for cell in row.cells] for row in shape.table.rows))

@@ -1,0 +1,55 @@
+"""Excel's workbooks (.xlsx, .xlsm): rows as "Item: Oats; Price: 12". Formulas count as their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import openpyxl
+from openpyxl.utils.exceptions import InvalidFileException
+
+from assistant.errors import LibraryError
+from assistant.library.readers.shared.archive import UNPACKED_BYTES, check_archive
+from assistant.library.readers.shared.tables import lines
+from assistant.library.readers.shared.text import title_line, title_of
+from assistant.text.chunks import Block
+
+SUFFIXES = (".xlsx", ".xlsm")
+RECORDS = False
+_KIND = "a workbook"
+
+
+def read(path: Path) -> Iterator[Block]:
+    """The rows of all sheets in order, with the names of their columns.
+
+    Raises:
+        LibraryError: the file is encrypted, unpacks to too much, or is no workbook.
+    """
+    check_archive(path, _KIND, UNPACKED_BYTES)  # sheets are read as they are unpacked
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    except (InvalidFileException, BadZipFile, KeyError, ValueError) as error:
+        raise LibraryError(f"it is not {_KIND} that can be read") from error
+    title = title_of(path)
+    for sheet in book.worksheets:
+        sheet.reset_dimensions()  # those that the file states may be wrong
+        name = title_line(sheet.title)
+        for row in lines([_text(cell) for cell in cells] for cells in sheet.iter_rows()):
+            yield Block(row.text, f"{title} - {name}", f"sheet {name}, row {row.number}")
+
+
+def _text(cell: Any) -> str:
+    """What a cell says, as its sheet shows it: days without hours, shares as percent where they are formatted so."""
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, date | time):
+        return str(value)
+    if isinstance(value, float):
+        return f"{100 * value:.10g}%" if "%" in str(cell.number_format) else f"{value:.15g}"
+    return str(value)

@@ -1,0 +1,200 @@
+"""Reads PDFs that carry no text, only pictures of their pages, by recognition of characters (OCR).
+
+That is an extra: RapidOCR, which brings its models in its package. What was read so says so, wherever it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from itertools import chain, pairwise
+from pathlib import Path
+from statistics import median
+from threading import Event
+from typing import Any, NamedTuple
+
+from pypdfium2 import PdfDocument, PdfiumError
+
+from assistant.errors import LibraryError
+from assistant.library.apart import answer_apart
+from assistant.library.readers.shared.text import tidy, title_line, title_of
+from assistant.text.chunks import Block
+from assistant.types import Passage
+
+PACKAGE = "rapidocr"
+BY_OCR = "read by OCR"
+MISSING = (
+    "it has no text, only pictures of its pages; install what reads these (pip install rapidocr==3.10.0), and add it "
+    "again"
+)
+NOTHING = "it has no text, and OCR finds none in the pictures of its pages"
+PAGES_MOST = 300
+# Of a processor: until the models are there, and for a page, which took 7 where it was measured.
+SECONDS, SECONDS_PER_PAGE = 30.0, 30.0
+MEMORY_BYTES = 3 * 2**30  # it took 1.7 GB of addresses where it was measured
+THREADS = 2
+# Pixels an inch, as scanners have for text; a page that is longer than so many pixels is drawn smaller.
+DPI, SIDE = 150, 2400
+# In heights of a line: a gap that ends a paragraph, one between columns, and how long the lines of a column are.
+PARAGRAPH, GUTTER, COLUMN = 0.7, 1.0, 8.0
+
+
+class Line(NamedTuple):
+    """A line of text on a page, and its box in pixels from the page's upper left corner."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+def is_installed() -> bool:
+    """Whether there is what reads pictures of pages."""
+    return find_spec(PACKAGE) is not None
+
+
+def is_by_ocr(passages: Sequence[Passage]) -> bool:
+    """Whether passages of one document were made of what OCR read."""
+    return bool(passages) and passages[0].source.endswith(BY_OCR)
+
+
+def blocks_apart(path: Path, stop: Event) -> list[Block]:
+    """The same as `blocks`, in a process of its own within limits of time and memory.
+
+    Raises:
+        LibraryError: OCR isn't installed, finds nothing, or takes more than it may; the message is the reason.
+    """
+    _check_is_installed()
+    seconds = SECONDS + SECONDS_PER_PAGE * PAGES_MOST
+    said = answer_apart(__name__, {"path": str(path)}, seconds, stop, MEMORY_BYTES)
+    return [Block(text, title, place, page=page) for text, title, place, page in said["blocks"]]
+
+
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    """What the process apart says: the fields of the blocks.
+
+    Raises:
+        LibraryError: as `blocks`.
+    """
+    return {"blocks": [(one.text, one.title, one.place, one.page) for one in blocks(Path(asked["path"]))]}
+
+
+def blocks(path: Path) -> list[Block]:
+    """The paragraphs that OCR finds on the pages of a PDF.
+
+    Raises:
+        LibraryError: OCR isn't installed, the PDF is too long or broken, or there is no text on it.
+    """
+    _check_is_installed()
+    try:
+        with PdfDocument(path) as document:
+            if len(document) > PAGES_MOST:
+                raise LibraryError(f"it is a scan of {len(document):,} pages, and OCR reads {PAGES_MOST}; split it up")
+            title = title_line(document.get_metadata_value("Title")) or title_of(path)
+            found = [
+                Block(text, title, f"page {number}, {BY_OCR}", page=number)
+                for number, lines in enumerate(_pages(document), 1)
+                for text in paragraphs(lines)
+            ]
+    except (PdfiumError, ValueError) as error:
+        raise LibraryError("its pages can't be drawn for OCR; it may be damaged") from error
+    if not found:
+        raise LibraryError(NOTHING)
+    return found
+
+
+def paragraphs(lines: Iterable[Line]) -> list[str]:
+    """The text of a page as it is read: column by column, and a paragraph where more space is between two lines."""
+    found: list[list[str]] = []
+    before: Line | None = None
+    for line in _in_order(list(lines)):
+        height = line.bottom - line.top
+        if before and -1.5 * height <= line.top - before.bottom <= PARAGRAPH * height:
+            found[-1].append(line.text)
+        else:
+            found.append([line.text])
+        before = line
+    return [text for one in found if (text := tidy(_joined(one)))]
+
+
+def _check_is_installed() -> None:
+    if not is_installed():
+        raise LibraryError(MISSING)
+
+
+def _pages(document: PdfDocument) -> Iterator[list[Line]]:
+    """The lines of each page."""
+    from rapidocr import RapidOCR  # noqa: PLC0415 - an extra
+
+    engine = RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": THREADS})
+    for n in range(len(document)):
+        page = document[n]
+        longest = max(map(float, page.get_size()))
+        scale = min(DPI / 72, SIDE / longest) if longest > 0 else 1.0
+        seen: Any = engine(page.render(scale=scale).to_numpy(), use_cls=False)
+        if seen.boxes is None:  # letters of pictures that are blown up are not told from them
+            seen = engine(page.render(scale=scale / 2).to_numpy(), use_cls=False)
+        yield [
+            Line(text, box[:, 0].min(), box[:, 1].min(), box[:, 0].max(), box[:, 1].max())
+            for text, box in zip(seen.txts or (), seen.boxes if seen.boxes is not None else (), strict=True)
+        ]
+
+
+def _in_order(lines: list[Line]) -> Iterator[Line]:
+    """The lines as people read them, by cuts along the page's white space (XY-cut, Nagy and Seth, ICPR 1984).
+
+    What is cut into columns has long lines on both sides: the cells of a table are read row by row.
+    """
+    height = median(line.bottom - line.top for line in lines) if lines else 0.0
+    left = [lines]
+    while left:
+        group = left.pop()
+        cut = _columns(group, height) or _rows(group)
+        if len(cut) > 1:
+            left += cut[::-1]
+        else:
+            yield from sorted(group, key=lambda line: line.left)
+
+
+def _columns(lines: list[Line], height: float) -> list[list[Line]]:
+    parts = _apart([(line.left, line.right, line) for line in lines], GUTTER * height)
+    long = (median(line.right - line.left for line in part) > COLUMN * height for part in parts)
+    return parts if len(parts) > 1 and all(long) and all(len(part) > 1 for part in parts) else []
+
+
+def _rows(lines: list[Line]) -> list[list[Line]]:
+    """What the widest white space between rows leaves above and below; boxes of neighbours may touch each other."""
+    parts = _apart([(line.top + _quarter(line), line.bottom - _quarter(line), line) for line in lines], 0.0)
+    if len(parts) <= 1:
+        return parts
+    gaps = [min(line.top for line in below) - max(line.bottom for line in above) for above, below in pairwise(parts)]
+    at = gaps.index(max(gaps)) + 1
+    return [list(chain.from_iterable(parts[:at])), list(chain.from_iterable(parts[at:]))]
+
+
+def _quarter(line: Line) -> float:
+    return (line.bottom - line.top) / 4
+
+
+def _apart(edges: list[tuple[float, float, Line]], gap: float) -> list[list[Line]]:
+    """Lines whose extents along one side are apart by more than a gap, in groups."""
+    groups: list[list[Line]] = []
+    end = 0.0
+    for start, stop, line in sorted(edges):
+        if groups and start - end <= gap:
+            groups[-1].append(line)
+            end = max(end, stop)
+        else:
+            groups.append([line])
+            end = stop
+    return groups
+
+
+def _joined(texts: list[str]) -> str:
+    """Lines as one text; a word that is broken at a line's end is whole again."""
+    text = ""
+    for one in texts:
+        broken = text.endswith("-") and text[-2:-1].islower() and one[:1].islower()
+        text = text[:-1] + one if broken else f"{text} {one}"
+    return text

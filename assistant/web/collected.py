@@ -1,0 +1,119 @@
+"""Collections of a user's documents, search of them without the model, and what each was used for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gradio as gr
+
+from assistant.library.collections import MARK, collections, make, put, remove
+from assistant.library.finding import Found, find, uses
+from assistant.settings import Settings
+from assistant.web import render
+from assistant.web.library import Documents
+from assistant.web.live import live, place
+from assistant.web.tab import QUIET, Tab, Updates, on, told, user_of
+from assistant.web.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A conversation that cites a document, and the messages that it was cited for."""
+
+    conversation: str
+    title: str
+    utterances: tuple[str, ...]
+
+
+class Collected:
+    """The part of the documents' tab, and its handlers."""
+
+    name, title = "documents", "Documents"
+
+    def __init__(self, view: View, documents: Documents, settings: Settings) -> None:
+        self._view, self._documents, self._settings = view, documents, settings
+        self._piece = live("collected", "find", "make", "unmake", "put", "uses")
+
+    def place(self) -> None:
+        """Place it."""
+        place(self._piece)
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Listen; the menus follow the list of documents."""
+        notice = self._view.pieces.notice
+
+        def show(request: gr.Request) -> Updates:
+            return told(lambda: self.show(user_of(request)), notice)
+
+        show.__annotations__ = {"request": gr.Request}
+        page.load(show, None, [self._piece, notice], **QUIET)
+        self._view.pieces.documents.change(show, None, [self._piece, notice], **QUIET)
+        for event, act in (
+            ("find", self.find),
+            ("make", self.make),
+            ("unmake", self.unmake),
+            ("put", self.put),
+            ("uses", self.uses),
+        ):
+            on(self._piece, event, act, [self._piece], notice)
+
+    def show(
+        self,
+        user: str,
+        query: str = "",
+        found: list[Found] | None = None,
+        used: list[Use] | None = None,
+        document: str = "",
+    ) -> Updates:
+        """Search, collections and uses: `found` has the words of `query`, `used` cites `document`."""
+        documents, kept = self._documents.list(user), collections(user, self._settings)
+        html = render.render(
+            "collected",
+            documents=documents,
+            names={one.id: one.name for one in documents},
+            collections=kept,
+            query=query,
+            found=found,
+            used=used,
+            document=document,
+        )
+        return {self._piece: html}
+
+    def find(self, tab: Tab) -> Updates:
+        """Search the user's documents, or a collection of them.
+
+        Raises:
+            LibraryError: nothing was typed, or there is no such collection, or nothing in it.
+        """
+        from assistant.library.shelves import own_library  # noqa: PLC0415 - imports Lucene's Python
+
+        query, name = tab.text("query"), tab.text("collection")
+        library = MARK + name if name else own_library(tab.user)
+        return self.show(tab.user, query, find(query, library, tab.user, self._settings))
+
+    def make(self, tab: Tab) -> Updates:
+        """Make a collection."""
+        make(tab.user, tab.text("name").strip().removeprefix(MARK), self._settings)
+        return self.show(tab.user)
+
+    def unmake(self, tab: Tab) -> Updates:
+        """Remove a collection; its documents stay."""
+        remove(tab.user, tab.text("name"), self._settings)
+        return self.show(tab.user)
+
+    def put(self, tab: Tab) -> Updates:
+        """Put a document into a collection, or take it out."""
+        inside = tab.text("inside") != "no"
+        put(tab.user, tab.text("name"), tab.text("document"), self._settings, inside=inside)
+        return self.show(tab.user)
+
+    def uses(self, tab: Tab) -> Updates:
+        """Show which of the user's conversations cite a document."""
+        document, kept = tab.text("document"), self._view.conversations
+        talks = [kept.get(tab.user, one.id) for one in kept.list(tab.user)]
+        used = [
+            Use(talk.id, talk.title, tuple(turn.utterance for turn in turns))
+            for talk in talks
+            if (turns := uses(document, talk.turns))
+        ]
+        return self.show(tab.user, used=used, document=document)

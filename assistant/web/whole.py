@@ -1,0 +1,85 @@
+"""The form for work on whole documents: what it takes is told first, and what comes out is a reply as any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import cast, get_args
+
+import gradio as gr
+
+from assistant.errors import LibraryError
+from assistant.llm.models import Models
+from assistant.settings import Settings
+from assistant.types import Task, Work
+from assistant.web import render
+from assistant.web.chat import Talk
+from assistant.web.library import Documents
+from assistant.web.live import live, place
+from assistant.web.tab import QUIET, Tab, Updates, on, on_stream, told, user_of
+from assistant.web.view import View
+from assistant.whole.documents import named_work, own_library, read_documents
+from assistant.whole.plan import check
+from assistant.whole.speed import told as cost_of
+
+
+class WholeWork:
+    """The form beneath the documents, and its handlers."""
+
+    name, title = "documents", "Documents"
+
+    def __init__(self, view: View, talk: Talk, documents: Documents, models: Models, settings: Settings) -> None:
+        self._view, self._talk, self._documents = view, talk, documents
+        self._models, self._settings = models, settings
+        self._piece = live("whole", "plan", "work")
+
+    def place(self) -> None:
+        """Place the form."""
+        place(self._piece)
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Listen; the form follows the list of documents."""
+        notice = self._view.pieces.notice
+
+        def show(request: gr.Request) -> Updates:
+            return told(lambda: self.show(user_of(request)), notice)
+
+        show.__annotations__ = {"request": gr.Request}
+        page.load(show, None, [self._piece, notice], **QUIET)
+        self._view.pieces.documents.change(show, None, [self._piece, notice], **QUIET)
+        on(self._piece, "plan", self.plan, [self._piece], notice)
+        on_stream(self._piece, "work", self.work, [*self._talk.shown, self._piece], notice)
+
+    def show(self, user: str, work: Work | None = None, cost: str = "") -> Updates:
+        """The form for the user's documents; with a `work`, what that takes, and the button that begins it."""
+        documents = self._documents.list(user)
+        return {self._piece: render.render("whole", documents=documents, work=work, cost=cost)}
+
+    def plan(self, tab: Tab) -> Updates:
+        """Tell what a piece of work takes.
+
+        Raises:
+            LibraryError: it can't be done as it is asked for; the message says why.
+        """
+        work = self._asked(tab)
+        running = self._models.running
+        passages = read_documents(work, own_library(tab.user), self._settings)
+        engine = running.engine if running else None
+        return self.show(tab.user, work, cost_of(work, passages, engine, self._settings))
+
+    async def work(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Begin the work; what comes out is a reply at the end of the conversation."""
+        work = await asyncio.to_thread(self._asked, tab)
+        yield await asyncio.to_thread(self.show, tab.user)
+        async for updates in self._talk.work(tab, work):
+            yield updates
+
+    def _asked(self, tab: Tab) -> Work:
+        task = tab.text("task")
+        if task not in get_args(Task):
+            raise LibraryError("This can't be done with documents any more; reload the page to see what can.")
+        names = [tab.text("document"), *([tab.text("other")] if task in {"compare", "changes"} else [])]
+        columns = [one for part in tab.text("columns").split(",") if (one := part.strip())] if task == "table" else []
+        work = named_work(cast("Task", task), names, columns, own_library(tab.user), self._settings)
+        check(work)
+        return work

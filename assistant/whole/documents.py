@@ -1,0 +1,70 @@
+"""The passages of whole documents, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from assistant.errors import LibraryError
+from assistant.library.passages import document_of
+from assistant.settings import Settings
+from assistant.types import Passage, Task, Work
+
+if TYPE_CHECKING:
+    from assistant.library.index import Document
+
+
+def own_library(user: str) -> str:
+    """The name of the library with this user's own documents."""
+    from assistant.library.shelves import own_library as own  # noqa: PLC0415 - imports Lucene's Python
+
+    return own(user)
+
+
+def named_work(task: Task, names: Sequence[str], columns: Sequence[str], library: str, settings: Settings) -> Work:
+    """The work on documents that are named by their names or ids.
+
+    Raises:
+        LibraryError: there is no such document, or two have this name; the message says what to do.
+    """
+    documents = [_named(name, library, settings) for name in names]
+    return Work(task, tuple(one.id for one in documents), tuple(one.name for one in documents), tuple(columns))
+
+
+def read_documents(work: Work, library: str, settings: Settings) -> list[Passage]:
+    """All passages of the documents to work on, each document's in their order.
+
+    Raises:
+        LibraryError: one of them is no longer there.
+    """
+    from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
+
+    found: dict[str, list[Passage]] = {document: [] for document in work.documents}
+    for passage in open_library(library, settings).passages():
+        if (document := document_of(passage.id)) in found:
+            found[document].append(passage)
+    gone = [name for name, passages in zip(work.names, found.values(), strict=True) if not passages]
+    if gone:
+        raise LibraryError(f"{gone[0]} is no longer among the documents; add it again.")
+    return [passage for passages in found.values() for passage in sorted(passages, key=_number)]
+
+
+def _number(passage: Passage) -> int:
+    """Which passage of its document it is; 0 of one with an id of its own."""
+    number = passage.id.rpartition("-")[2]
+    return int(number) if number.isdecimal() and len(number) < 9 else 0
+
+
+def _named(name: str, library: str, settings: Settings) -> Document:
+    from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
+
+    documents = list_documents(library, settings)
+    meant = [one for one in documents if name == one.id] or [one for one in documents if name == one.name]
+    if not meant:
+        raise LibraryError(
+            f"There is no document '{name}' here; python -m assistant index --list shows those there are."
+        )
+    if len(meant) > 1:
+        ids = ", ".join(f"{one.id} ({one.passages} passages)" for one in meant)
+        raise LibraryError(f"Several documents are named '{name}'; name one by its id: {ids}.")
+    return meant[0]

@@ -1,0 +1,87 @@
+"""What work on whole documents takes: the sections that are read one after the other, and how long that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from assistant.errors import LibraryError
+from assistant.library.passages import document_of
+from assistant.types import Passage, Work
+
+# Words of a section of a short document; a long one has longer sections, so that they are no more than so many.
+SECTION_WORDS, SECTIONS_MOST = 400, 40
+PASSAGES_MOST = 1000
+# Tokens: of a word in English, of a prompt beside its section, and of what is written of a section.
+TOKENS_PER_WORD, PROMPT, WRITTEN = 1.4, 150, 60
+DOCUMENTS = {"summary": 1, "table": 1, "compare": 2, "changes": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How many passages are read, how often the model is asked, and the tokens that it reads and writes for that."""
+
+    passages: int
+    calls: int
+    read: int
+    written: int
+
+    def seconds(self, read: float, written: float) -> float:
+        """How long it takes a model that reads and writes so many tokens a second."""
+        return self.read / read + self.written / written
+
+
+def check(work: Work) -> None:
+    """See that the work can be begun.
+
+    Raises:
+        LibraryError: it takes another number of documents, or says not what the table is to hold.
+    """
+    needed = DOCUMENTS[work.task]
+    if len(work.documents) != needed:
+        raise LibraryError(f"This takes {'one document' if needed == 1 else 'two documents'}; name as many.")
+    if len(set(work.documents)) < needed:
+        raise LibraryError("A document can't be compared with itself; choose another one.")
+    if work.task == "table" and not work.columns:
+        raise LibraryError("Say what the table is to hold: the names of its columns, such as: item, price.")
+
+
+def sections(passages: Sequence[Passage]) -> list[tuple[Passage, ...]]:
+    """Consecutive passages of a document that are read together.
+
+    Raises:
+        LibraryError: there are too many passages.
+    """
+    if len(passages) > PASSAGES_MOST:
+        raise LibraryError(
+            f"This is {len(passages):,} passages, and at most {PASSAGES_MOST:,} are worked through; split it up."
+        )
+    total = sum(len(passage.text.split()) for passage in passages)
+    most = max(SECTION_WORDS, total // SECTIONS_MOST)
+    found: list[tuple[Passage, ...]] = []
+    for _, group in groupby(passages, key=lambda passage: document_of(passage.id)):
+        current, words = tuple[Passage, ...](), 0
+        for passage in group:
+            more = len(passage.text.split())
+            if current and words + more > most:
+                found.append(current)
+                current, words = (), 0
+            current, words = (*current, passage), words + more
+        found.append(current)
+    return found
+
+
+def cost(work: Work, passages: Sequence[Passage]) -> Cost:
+    """What the work will take, as far as that can be told.
+
+    Raises:
+        LibraryError: there are too many passages.
+    """
+    parts = sections(passages)
+    if work.task == "changes":
+        return Cost(len(passages), 0, 0, 0)
+    calls = len(parts) + (work.task == "summary")
+    words = sum(len(passage.text.split()) for passage in passages)
+    read = int(words * TOKENS_PER_WORD) + PROMPT * calls
+    return Cost(len(passages), calls, read, WRITTEN * calls)

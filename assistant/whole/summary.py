@@ -1,0 +1,80 @@
+"""A summary: what each section says, and in front what all of that comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from threading import Event
+
+from assistant.prompting.budget import fit
+from assistant.protocols import Parts
+from assistant.text.sentences import finished
+from assistant.types import Options, Passage, Turn, Wait
+from assistant.whole.lines import Line, laid_out, supported
+from assistant.whole.plan import sections
+
+_ROOM = 100
+# Of fewer lines, nothing in front says what they come to.
+_FEW = 4
+SHORT, PARTS = "In short", "Section by section"
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `answer`, with its sentences and citations, as it grows; what no passage says is left out and counted."""
+    lines: list[Line] = []
+    for turn, more in read_through(turn, parts, stop):
+        lines += more
+        yield turn
+    if len(lines) >= _FEW and not stop.is_set():
+        front, dropped = _in_short(lines, turn, parts, stop)
+        turn = replace(turn, left_lines=turn.left_lines + dropped)
+        if front:
+            yield laid_out(turn, [Line(SHORT), *front, Line(PARTS), *lines])
+
+
+def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, list[Line]]]:
+    """Each section's lines, with the turn as it is then: the lines so far for an answer, and how far the work is.
+
+    Raises:
+        ModelError: there is no judge, or it can't be used.
+        LibraryError: there are too many passages.
+    """
+    lines: list[Line] = []
+    done, total = 0, len(turn.passages)
+    for section in sections(turn.passages):
+        if stop.is_set():
+            return
+        turn = replace(turn, wait=Wait("passages", done=done, total=total))
+        yield turn, []
+        more, dropped = supported(_note(section, parts, stop), section, turn, parts, stop)
+        done, lines = done + len(section), [*lines, *more]
+        turn = laid_out(replace(turn, left_lines=turn.left_lines + dropped), lines) if lines else turn
+        yield replace(turn, wait=Wait("passages", done=done, total=total)), more
+
+
+def _note(section: Sequence[Passage], parts: Parts, stop: Event) -> str:
+    """What the model writes of a section."""
+    messages, _ = fit("whole/section", parts.llm, _ROOM, passages=section)
+    return finished(parts.llm.complete([messages], Options(max_tokens=_ROOM), stop)[0], "chat")
+
+
+def _in_short(lines: Sequence[Line], turn: Turn, parts: Parts, stop: Event) -> tuple[list[Line], int]:
+    """What all lines come to, and how many sentences of that no passage says."""
+    texts = _few([line.text for line in lines], parts, stop)
+    cited = list({passage.id: passage for passage in chain.from_iterable(line.passages for line in lines)}.values())
+    return supported(_told(texts, parts, stop), cited, turn, parts, stop)
+
+
+def _few(texts: list[str], parts: Parts, stop: Event) -> list[str]:
+    """Notes that fit into one prompt: while there are too many, halves of them are summed up."""
+    most = (parts.llm.context - _ROOM) // 2
+    if sum(len(text.split()) for text in texts) <= most or len(texts) < 2 * _FEW or stop.is_set():
+        return texts
+    middle = len(texts) // 2
+    return [_told(_few(half, parts, stop), parts, stop) for half in (texts[:middle], texts[middle:])]
+
+
+def _told(texts: Sequence[str], parts: Parts, stop: Event) -> str:
+    messages, _ = fit("whole/short", parts.llm, _ROOM, notes=tuple(texts))
+    return finished(parts.llm.complete([messages], Options(max_tokens=_ROOM), stop)[0], "chat")

@@ -1,0 +1,93 @@
+"""A table of what a document tells: read section by section, with every cell as it stands in its passage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from threading import Event
+
+from assistant.grounding.align import Evidence
+from assistant.grounding.judged import Finding
+from assistant.grounding.written import written
+from assistant.prompting.budget import fit
+from assistant.protocols import Parts
+from assistant.text.overlap import coverage
+from assistant.text.sentences import clean, sentences
+from assistant.types import Answer, Options, Passage, Span, Turn, Wait
+from assistant.whole.lines import CERTAIN, SOURCES_MOST, Line
+from assistant.whole.plan import sections
+
+_ROOM = 400
+# The share of a row's words that have to stand in one passage.
+STANDS = 0.99
+ROWS_OF_SECTION = 20
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `answer`, a table in Markdown, as it grows; rows that no passage holds are left out and counted."""
+    columns = turn.work.columns if turn.work else ()
+    rows: dict[str, Line] = {}
+    done, total = 0, len(turn.passages)
+    for section in sections(turn.passages):
+        if stop.is_set():
+            return
+        yield replace(turn, wait=Wait("passages", done=done, total=total))
+        for cells in _rows(section, columns, parts, stop):
+            found = _line(cells, section)
+            if found is None:
+                turn = replace(turn, left_lines=turn.left_lines + 1)
+            elif len(rows) < SOURCES_MOST:
+                rows.setdefault(found.text, found)
+        done += len(section)
+        yield replace(_laid_out(turn, columns, list(rows.values())), wait=Wait("passages", done=done, total=total))
+
+
+def _rows(section: Sequence[Passage], columns: Sequence[str], parts: Parts, stop: Event) -> Iterator[list[str]]:
+    """What the model finds in a section: a row of cells each, as many as there are columns."""
+    messages, _ = fit("whole/rows", parts.llm, _ROOM, passages=section, columns=tuple(columns))
+    row = {"type": "array", "items": {"type": "string"}, "minItems": len(columns), "maxItems": len(columns)}
+    schema = {
+        "type": "object",
+        "properties": {"rows": {"type": "array", "items": row, "maxItems": ROWS_OF_SECTION}},
+        "required": ["rows"],
+    }
+    text = parts.llm.complete([messages], Options(max_tokens=_ROOM, schema=json.dumps(schema)), stop)[0].text
+    for cells in _whole_rows(text):
+        if len(cells) == len(columns) and any(cells):
+            yield cells
+
+
+def _whole_rows(text: str) -> list[list[str]]:
+    """The rows of a JSON text, without those after which it breaks off."""
+    for end in (text, text[: text.rfind("]") + 1] + "]}"):
+        try:
+            said = json.loads(end)
+        except ValueError:
+            continue
+        rows = said.get("rows", []) if isinstance(said, dict) else []
+        return [[clean(str(cell)) for cell in row] for row in rows if isinstance(row, list)]
+    return []
+
+
+def _line(cells: Sequence[str], section: Sequence[Passage]) -> Line | None:
+    """The row, with the sentence of the section that has most of it; None where no passage has all its words."""
+    said = " ".join(cells)
+    holding = [one for one in section if coverage(said, one.titled) >= STANDS]
+    if not holding:
+        return None
+    places = [(one, span) for one in holding for span in sentences(one.text)]
+    passage, span = max(places, key=lambda place: coverage(said, place[0].text[place[1].start : place[1].end]))
+    row = " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells)
+    return Line(f"| {row} |", Finding((Evidence(passage, span, 1.0),), CERTAIN))
+
+
+def _laid_out(turn: Turn, columns: Sequence[str], rows: Sequence[Line]) -> Turn:
+    text = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
+    spans, found = list[Span](), list[Finding | None]()
+    for line in rows:
+        text += "\n"
+        spans.append(Span(len(text), len(text) + len(line.text)))
+        found.append(line.finding)
+        text += line.text
+    return written(replace(turn, answer=Answer(text)), text, spans, found) if rows else turn

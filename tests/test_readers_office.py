@@ -1,0 +1,210 @@
+"""Workbooks, slides, e-mails and e-books, made by the libraries that others make them with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from email.message import EmailMessage
+from pathlib import Path
+from zipfile import ZipFile
+
+import docx
+import openpyxl
+import pptx
+import pytest
+from pptx.util import Inches
+from pypdf import PdfWriter
+
+from assistant.errors import LibraryError
+from assistant.library.readers import read
+from assistant.library.readers.shared.tables import NAME_CHARS
+from tests.archives import CONTAINER, epub
+
+
+def said(path: Path) -> list[tuple[str, str, str]]:
+    return [(block.title, block.place, block.text) for block in read(path)]
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(LibraryError) as error:
+        read(path)
+    return str(error.value)
+
+
+def workbook(path: Path, **sheets: Sequence[Sequence[object]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_rows_of_a_workbook_have_the_names_of_their_columns(tmp_path):
+    day = datetime(2026, 3, 1)
+    file = workbook(
+        tmp_path / "stock_list.xlsx",
+        Prices=[
+            ["Prices of March"],
+            [],
+            ["Item", "Price", "Since"],
+            ["Oats", 12.5, day],
+            ["Tea", None, date(2026, 4, 2)],
+        ],
+        Notes=[[1, 2], [3, 4]],
+    )
+    assert said(file) == [
+        ("stock list - Prices", "sheet Prices, row 1", "Prices of March"),
+        ("stock list - Prices", "sheet Prices, row 4", "Item: Oats; Price: 12.5; Since: 2026-03-01"),
+        ("stock list - Prices", "sheet Prices, row 5", "Item: Tea; Since: 2026-04-02"),
+        ("stock list - Notes", "sheet Notes, row 1", "1 | 2"),
+        ("stock list - Notes", "sheet Notes, row 2", "3 | 4"),
+    ]
+
+
+def test_percent_is_read_as_shown_and_a_formula_that_was_never_calculated_is_nothing(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["Item", "Share", "Sum"])
+    book.active.append(["Oats", 0.25, "=B2*2"])
+    book.active["B2"].number_format = "0%"
+    book.save(tmp_path / "a.xlsx")
+    assert [block.text for block in read(tmp_path / "a.xlsx")] == ["Item: Oats; Share: 25%"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("item,price\nOats,12\n\nTea,\n", [("row 2", "item: Oats; price: 12"), ("row 4", "item: Tea")]),
+        ("Preis;Menge\n1,50;2\n", [("row 2", "Preis: 1,50; Menge: 2")]),
+        ('a\tb\n"x\ny"\t2\n', [("row 2", "a: x y; b: 2")]),
+        ("1,2\n3,4\n", [("row 1", "1 | 2"), ("row 2", "3 | 4")]),
+        ("item,price\nOats,12,more\n", [("row 2", "item: Oats; price: 12; more")]),
+        ("item,price\n", [("row 1", "item | price")]),
+        ("word\nOats\n", [("row 1", "word"), ("row 2", "Oats")]),
+    ],
+)
+def test_rows_of_comma_separated_values(tmp_path, text, rows):
+    (tmp_path / "a.csv").write_text(text)
+    assert [(block.place, block.text) for block in read(tmp_path / "a.csv")] == rows
+
+
+def test_a_long_name_of_a_column_is_cut_beside_its_values(tmp_path):
+    (tmp_path / "a.csv").write_text(f"{'n' * 500},b\n1,2\n")
+    assert [block.text for block in read(tmp_path / "a.csv")] == [f"{'n' * (NAME_CHARS - 1)}…: 1; b: 2"]
+
+
+def test_slides_with_a_table_a_group_and_notes(tmp_path):
+    show = pptx.Presentation()
+    show.core_properties.title = "Harvest"
+    slide = show.slides.add_slide(show.slide_layouts[5])
+    slide.shapes.title.text = "Oats in 2026"
+    box = slide.shapes.add_textbox(Inches(1), Inches(1), Inches(3), Inches(1))
+    box.text_frame.text = "More than last year."
+    group = slide.shapes.add_group_shape()
+    group.shapes.add_textbox(0, 0, 99, 99).text_frame.text = "Inside a group."
+    table = slide.shapes.add_table(2, 2, 0, 0, Inches(2), Inches(1)).table
+    for cell, text in zip(table.iter_cells(), ["Field", "Tons", "North", "40"], strict=True):
+        cell.text = text
+    slide.notes_slide.notes_text_frame.text = "Thank the farmers."
+    show.slides.add_slide(show.slide_layouts[5]).shapes.title.text = "Thanks"
+    show.save(tmp_path / "a.pptx")
+    assert said(tmp_path / "a.pptx") == [
+        ("Harvest - Oats in 2026", "slide 1", "More than last year."),
+        ("Harvest - Oats in 2026", "slide 1", "Inside a group."),
+        ("Harvest - Oats in 2026", "slide 1", "Field: North; Tons: 40"),
+        ("Harvest - Oats in 2026", "slide 1", "Notes: Thank the farmers."),
+        ("Harvest - Thanks", "slide 2", "Thanks"),
+    ]
+
+
+def email(path: Path, html: str = "", **headers: str) -> Path:
+    message = EmailMessage()
+    for name, value in {"From": "Åse <ase@example.org>", "To": "Bo <bo@example.org>", **headers}.items():
+        message[name] = value
+    message["Date"] = datetime(2026, 5, 17, 9, tzinfo=UTC)
+    if html:
+        message.set_content(html, "html")
+    else:
+        message.set_content("Hi Bo,\n\nthe oats are in.\n")
+    message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="bill.pdf")
+    path.write_bytes(bytes(message))
+    return path
+
+
+def test_an_email_and_the_names_of_what_is_attached(tmp_path):
+    blocks = read(email(tmp_path / "a.eml", Subject="Über oats"))
+    assert {block.title for block in blocks} == {"Über oats"}
+    head, *texts = [block.text for block in blocks]
+    assert head.startswith("From: Åse <ase@example.org>; To: Bo <bo@example.org>; Date: Sun, 17 May 2026 09:00:00")
+    assert texts == ["Hi Bo,", "the oats are in.", "Attachments, which were not read: bill.pdf"]
+
+
+def test_an_email_in_html_and_one_without_a_subject(tmp_path):
+    blocks = read(email(tmp_path / "a_letter.eml", html="<p>Said <b>so</b>.</p><script>x</script>"))
+    assert [(block.title, block.text) for block in blocks[1:-1]] == [("a letter", "Said so.")]
+
+
+def test_an_email_in_an_unknown_character_set_is_read_all_the_same(tmp_path):
+    (tmp_path / "a.eml").write_bytes(b"From: a\nContent-Type: text/plain; charset=none\n\nOats.\n")
+    assert read(tmp_path / "a.eml")[-1].text == "Oats."
+
+
+def test_an_ebook_in_reading_order(tmp_path):
+    chapters = {"two.xhtml": "<h1>Two</h1><p>Second.</p>", "one.xhtml": "<h1>One</h1><p>First &amp; best.</p>"}
+    file = epub(tmp_path / "a.epub", chapters, order=["one.xhtml", "gone.xhtml", "two.xhtml"], title="On oats")
+    assert said(file) == [("On oats - One", "part 1", "First & best."), ("On oats - Two", "part 2", "Second.")]
+
+
+def test_an_ebook_that_is_protected_is_refused(tmp_path):
+    file = epub(tmp_path / "a.epub", {"one.xhtml": "<p>x</p>"}, order=["one.xhtml"])
+    with ZipFile(file, "a") as parts:
+        parts.writestr("META-INF/encryption.xml", '<e xmlns="x"><CipherReference URI="OPS/one.xhtml"/></e>')
+    assert "protected against copying" in refused(file)
+
+
+def test_a_word_tables_first_row_names_the_columns(tmp_path):
+    document = docx.Document()
+    table = document.add_table(rows=2, cols=3)
+    for cell, text in zip(
+        [*table.rows[0].cells, *table.rows[1].cells], ["Item", "Price", "Note", "Oats", "12", ""], strict=True
+    ):
+        cell.text = text
+    document.save(str(tmp_path / "a.docx"))
+    assert [block.text for block in read(tmp_path / "a.docx")] == ["Item: Oats; Price: 12"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "texts"),
+    [
+        (
+            "<tr><th>Item<th>Price<tr><td>Oats<td>12<tr><td colspan=2>All in crowns",
+            ["Item: Oats; Price: 12", "All in crowns"],
+        ),
+        ("<tr><td>Item<td>Price<td>Note<tr><td>Oats<td>12<td>", ["Item: Oats; Price: 12"]),
+        ("<tr><td>Name<td>Anna<tr><td>Age<td>12", ["Name | Anna", "Age | 12"]),
+        ("<tr><th>Name<td>Anna<tr><th>Age<td>12", ["Name | Anna", "Age | 12"]),
+        ("<tr><th>Item<th>Price", ["Item | Price"]),
+    ],
+)
+def test_a_web_pages_table(tmp_path, rows, texts):
+    (tmp_path / "a.html").write_text(f"<table>{rows}</table>")
+    assert [block.text for block in read(tmp_path / "a.html")] == texts
+
+
+@pytest.mark.parametrize(("ending", "kind"), [("xlsx", "workbook"), ("pptx", "presentation"), ("epub", "e-book")])
+def test_what_is_broken_encrypted_or_another_archive_is_refused(tmp_path, ending, kind):
+    file = tmp_path / f"a.{ending}"
+    file.write_bytes(b"PK broken")
+    assert f"{kind} that can be read" in refused(file)
+    file.write_bytes(b"\xd0\xcf\x11\xe0" + b"x" * 99)
+    assert "encrypted" in refused(file)
+    with ZipFile(file, "w") as parts:
+        parts.writestr(CONTAINER, "<x/>")
+    assert f"{kind} that can be read" in refused(file)
+
+
+def test_what_is_no_email_is_refused(tmp_path):
+    PdfWriter().write(tmp_path / "a.eml")
+    assert "not an e-mail" in refused(tmp_path / "a.eml")

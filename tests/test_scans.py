@@ -1,0 +1,74 @@
+"""PDFs of pictures: the order of their lines by itself, and once the real reading of pages drawn from text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import pypdfium2
+import pytest
+
+from assistant.errors import LibraryError
+from assistant.library import scans
+from assistant.library.reading import read_apart
+from assistant.library.scans import Line, is_by_ocr, is_installed, paragraphs
+from tests.test_readers import make_pdf
+
+ROOT = Path(__file__).parents[1]
+HIGH, APART = 20, 26  # a line of text, and from one to the next
+
+
+def column(left: float, top: float, *texts: str) -> list[Line]:
+    return [
+        Line(text, left, top + n * APART, left + 10 * len(text), top + n * APART + HIGH) for n, text in enumerate(texts)
+    ]
+
+
+def scan(path: Path, *pages: str) -> Path:
+    """A PDF of the pictures of these pages."""
+    with pypdfium2.PdfDocument(make_pdf(path.with_suffix(".text.pdf"), *pages)) as document:
+        first, *others = [page.render(scale=100 / 72).to_pil() for page in document]
+    first.save(path, save_all=True, append_images=others, resolution=100)
+    return path
+
+
+def test_lines_are_joined_to_paragraphs_and_broken_words_are_whole() -> None:
+    lines = [*column(0, 0, "Oats are a cere-", "al of the north."), *column(0, 90, "Tea is a drink.")]
+    assert paragraphs(reversed(lines)) == ["Oats are a cereal of the north.", "Tea is a drink."]
+
+
+def test_columns_are_read_one_after_the_other_below_what_stands_over_both() -> None:
+    title = Line("Of the harvest of oats in the north", 0, 0, 700, HIGH)
+    left = column(0, 60, "the first line of the left", "and the second line of it")
+    right = column(400, 60, "the first line of the right", "and the last line of all")
+    assert paragraphs([title, *right, *left]) == [
+        "Of the harvest of oats in the north",
+        "the first line of the left and the second line of it",
+        "the first line of the right and the last line of all",
+    ]
+
+
+def test_the_cells_of_a_table_are_read_row_by_row() -> None:
+    cells = [*column(0, 0, "Oats", "Tea"), *column(300, 2, "12", "40")]
+    assert paragraphs(cells) == ["Oats 12 Tea 40"]
+
+
+def test_a_page_without_lines_has_no_paragraphs() -> None:
+    assert paragraphs([]) == []
+
+
+def test_without_ocr_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "PACKAGE", "no_such_package")
+    pin = (ROOT / "requirements-ocr.txt").read_text().splitlines()[-1]
+    with pytest.raises(LibraryError, match=f"pip install {pin}"):
+        read_apart(scan(tmp_path / "a.pdf", "Oats."), "d", "a.pdf", Event())
+
+
+@pytest.mark.skipif(not is_installed(), reason="OCR is an extra: pip install -r requirements-ocr.txt")
+def test_a_scan_is_read_and_says_so(tmp_path: Path) -> None:
+    file = scan(tmp_path / "a.pdf", "Oats are a cereal\nof the north.", "Tea is a drink.")
+    passages = read_apart(file, "d", "a.pdf", Event())
+    assert passages[0].text == "Oats are a cereal of the north.\nTea is a drink."
+    assert passages[0].source == "a.pdf, page 1, read by OCR"
+    assert passages[0].page == 1
+    assert is_by_ocr(passages)

@@ -1,0 +1,172 @@
+"""Work on whole documents: every line of what comes out rests on a passage, and what was done before a stop is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from assistant import turn as flow
+from assistant.errors import LibraryError
+from assistant.library.index import add_documents
+from assistant.protocols import Parts
+from assistant.settings import Settings
+from assistant.types import Messages, Passage, Task, Turn, Work
+from assistant.whole.documents import named_work, read_documents
+from assistant.whole.plan import PASSAGES_MOST, SECTION_WORDS, SECTIONS_MOST, cost, sections
+from assistant.whole.work import title
+from assistant.wording.events import sentence
+from assistant.wording.views import waits
+from tests.scripted import ScriptedLLM
+
+FILLER = "And" + " and" * (SECTION_WORDS // 2) + "."
+SAID = [f"The crop number {n} weighs {n} tons." for n in range(1, 7)]
+
+
+def document(name: str, *texts: str) -> list[Passage]:
+    return [Passage(f"{name}-{n}", name, text, source=f"{name}.txt") for n, text in enumerate(texts, 1)]
+
+
+def work_on(task: Task, *documents: list[Passage], columns: tuple[str, ...] = ()) -> Turn:
+    names = tuple(one[0].title for one in documents)
+    passages = tuple(passage for one in documents for passage in one)
+    return Turn("x", work=Work(task, names, tuple(f"{name}.txt" for name in names), columns), passages=passages)
+
+
+def done(parts: Parts, turn: Turn, *replies: object, stop: Event | None = None) -> list[Turn]:
+    return list(flow.run(turn, replace(parts, llm=ScriptedLLM(list(replies))), stop or Event()))
+
+
+def text(turn: Turn) -> str:
+    assert turn.answer is not None
+    return turn.answer.text
+
+
+def test_a_summary_has_a_line_for_each_section_and_in_front_what_they_come_to(parts: Parts) -> None:
+    oats = document("oats", *(f"{said} {FILLER}" for said in SAID))
+    *_, last = done(parts, work_on("summary", oats), *SAID, SAID[2])
+    assert last.status == "done"
+    front = f"**In short**\n\n- {SAID[2]} [1]"
+    lines = [f"- {said} [{n}]" for said, n in zip(SAID, (2, 3, 1, 4, 5, 6), strict=True)]
+    assert text(last) == "\n".join([front, "", "**Section by section**", "", *lines])
+    assert {one.quote for one in last.citations} == set(SAID)
+    assert not last.events
+
+
+def test_what_no_passage_says_is_left_out_and_counted(parts: Parts) -> None:
+    *_, last = done(parts, work_on("summary", document("oats", SAID[0])), f"{SAID[0]} Zebras sleep under blue stars.")
+    assert text(last) == f"- {SAID[0]} [1]"
+    assert [sentence(event) for event in last.events] == [
+        "Left out, since no passage says it: 1 of the lines that were written."
+    ]
+
+
+def test_where_nothing_stands_it_says_so(parts: Parts) -> None:
+    *_, last = done(parts, work_on("summary", document("oats", SAID[0])), "Zebras sleep under blue stars.")
+    assert last.answer is not None
+    assert last.answer.unknown
+    assert not last.citations
+
+
+def test_it_tells_how_far_it_is_and_a_stop_keeps_what_was_done(parts: Parts) -> None:
+    oats, stop = document("oats", *(f"{said} {FILLER}" for said in SAID)), Event()
+
+    def stopping(_: Messages) -> str:
+        stop.set()
+        return SAID[1]
+
+    turns = done(parts, work_on("summary", oats), SAID[0], stopping, stop=stop)
+    assert [told for turn in turns if (told := waits(turn))][:2] == ["passage 0 of 6", "passage 1 of 6"]
+    assert turns[-1].status == "stopped"
+    assert f"- {SAID[0]} [1]" in text(turns[-1])
+
+
+def test_what_changed_is_told_sentence_by_sentence_without_the_model(parts: Parts) -> None:
+    before = document(
+        "before", "Rent is 900 euros a month for both of us. Pets are allowed.", "The key is in the hall."
+    )
+    after = document("after", "The key is in the hall. Rent is 950 euros a month for both of us.", "No smoking inside.")
+    *_, last = done(parts, work_on("changes", before, after))
+    assert text(last) == (
+        "**Changed**\n\n- Before: “Rent is 900 euros a month for both of us.” "
+        "Now: “Rent is 950 euros a month for both of us.” [1] [2]\n\n"
+        "**New**\n\n- No smoking inside. [3]\n\n**Gone**\n\n- Pets are allowed. [1]"
+    )
+    assert [one.quote for one in last.citations if one.passage_id == "after-2"] == ["No smoking inside."]
+
+
+def test_documents_that_say_the_same_have_no_changes(parts: Parts) -> None:
+    *_, last = done(parts, work_on("changes", document("a", "Tea is hot."), document("b", "Tea is hot.")))
+    assert text(last) == "Both say the same, sentence by sentence."
+
+
+def test_two_documents_are_compared_line_by_line(parts: Parts) -> None:
+    first, second = document("a", SAID[0]), document("b", SAID[0], f"Tea is a hot drink. {FILLER}", FILLER)
+    *_, last = done(parts, work_on("compare", first, second), SAID[0], f"{SAID[0]} Tea is a hot drink.", "")
+    assert text(last) == (
+        f"**In both**\n\n- {SAID[0]} [1]\n- {SAID[0]} [2]\n\n**Only in b.txt**\n\n- Tea is a hot drink. [3]"
+    )
+
+
+def rows(*cells: list[str]) -> str:
+    return json.dumps({"rows": list(cells)})
+
+
+@pytest.mark.parametrize("broken", ["", '{"rows": [["Oats", "12"], ["Te'])
+def test_a_table_holds_what_stands_in_the_passages(parts: Parts, broken: str) -> None:
+    prices = document("prices", "Oats cost 12 crowns. Tea costs 40.")
+    said = broken or rows(["Oats", "12"], ["Oats", "12"], ["Rice", "9"], ["Tea"])
+    *_, last = done(parts, work_on("table", prices, columns=("item", "price")), said)
+    assert text(last) == "| item | price |\n| --- | --- |\n| Oats | 12 [1] |"
+    assert last.citations[0].quote == "Oats cost 12 crowns."
+    assert [event.detail for event in last.events] == ([] if broken else ["1"])
+
+
+@pytest.mark.parametrize(
+    ("turn", "reason"),
+    [
+        (work_on("compare", document("a", "x")), "two documents"),
+        (work_on("changes", document("a", "x"), document("a", "x")), "itself"),
+        (work_on("table", document("a", "x")), "names of its columns"),
+    ],
+)
+def test_work_that_cant_be_done_says_why(parts: Parts, turn: Turn, reason: str) -> None:
+    *_, last = done(parts, turn)
+    assert last.status == "failed"
+    assert reason in last.error
+
+
+def test_a_long_document_has_longer_sections_and_one_that_is_too_long_is_refused() -> None:
+    assert len(sections(document("a", *["word " * 100] * 900))) <= SECTIONS_MOST + 1
+    assert [len(one) for one in sections([*document("a", "x", "y"), *document("b", "z")])] == [2, 1]
+    with pytest.raises(LibraryError, match=f"at most {PASSAGES_MOST:,}"):
+        sections(document("a", *["x"] * (PASSAGES_MOST + 1)))
+
+
+def test_the_cost_is_told_before() -> None:
+    turn = work_on("summary", document("a", *["word " * 100] * 12))
+    assert turn.work is not None
+    found = cost(turn.work, turn.passages)
+    assert (found.passages, found.calls) == (12, 4)
+    assert found.seconds(read=100, written=10) == found.read / 100 + found.written / 10
+    assert cost(replace(turn.work, task="changes"), turn.passages).calls == 0
+
+
+@pytest.mark.lucene
+def test_documents_are_found_by_name_and_read_in_order(tmp_path: Path, settings: Settings) -> None:
+    texts = {"a.txt": "\n\n".join(f"{said} {FILLER}" for said in SAID), "b.txt": "Tea is a drink."}
+    for name, content in texts.items():
+        (tmp_path / name).write_text(content)
+    add_documents("mine", [tmp_path / name for name in texts], settings)
+    work = named_work("compare", ["b.txt", "a.txt"], [], "mine", settings)
+    assert title(work) == "Compare b.txt and a.txt"
+    passages = read_documents(work, "mine", settings)
+    assert passages[0].text == "Tea is a drink."
+    assert [one.text[: len(SAID[0])] for one in passages if one.text.startswith("The")] == SAID
+    refuse: Callable[[], object] = lambda: named_work("summary", ["c.txt"], [], "mine", settings)  # noqa: E731
+    with pytest.raises(LibraryError, match=r"no document 'c\.txt'"):
+        refuse()
