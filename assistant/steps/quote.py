@@ -42,7 +42,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _best(turn: Turn, parts: Parts, stop: Event) -> str:
     """The sentence that the estimator finds most relevant; "" where it isn't likely to answer, or nobody can tell."""
-    if parts.estimator is None:
+    if parts.estimator is None or stop.is_set():
         return ""
     found = [
         replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span))
