@@ -330,6 +330,13 @@ class TurnSettings(Section):
         description="probability that a reply answers the question as its sources tell, as the language model and the "
         "judge of support together see it, below which the reply is set aside; 0 = they are not asked",
     )
+    quote_threshold: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="probability from which a sentence of the passages is quoted where the model's own words were no "
+        "answer, as the relevance estimator and the judge of support together see it; 1 = none is",
+    )
     intent_threshold: float = Field(0.8, ge=0, le=1, description="probability from which a message needs no library")
     writing_threshold: float = Field(0.5, ge=0, le=1, description="probability from which a text is to be written")
     translate: bool = Field(

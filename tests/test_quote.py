@@ -14,7 +14,7 @@ from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
 from assistant.steps import quote
 from assistant.steps.own import unbacked
-from assistant.types import Answer, Choices, Passage, Relevance, Turn, TurnEvent
+from assistant.types import Answer, Choices, Claim, Passage, Relevance, Turn, TurnEvent, Verdict
 from assistant.wording.replies import FIXED
 from tests.scripted import FixedRetriever, ScriptedLLM
 
@@ -29,13 +29,14 @@ class Likes:
     """Is sure of what has these words, and of nothing else; keeps the texts that it was asked about."""
 
     words: str
+    sure: float = 0.9
     name: str = "likes"
     calibration: str = ""
     asked: list[list[str]] = field(default_factory=list)
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         self.asked.append([passage.text for passage in passages])
-        return [Relevance.of_confidence(0.9 if self.words in passage.text else 0.1) for passage in passages]
+        return [Relevance.of_confidence(self.sure if self.words in passage.text else 0.1) for passage in passages]
 
 
 class Broken(Likes):
@@ -51,10 +52,27 @@ class Broken(Likes):
         return super().estimate(question, passages, stop)
 
 
-def parts_with(parts: Parts, estimator: Likes | None, *yes: float, replies: Sequence[str] = ("unknown",)) -> Parts:
+@dataclass
+class Says:
+    """A judge of support who finds everything so likely."""
+
+    probability: float
+    threshold: float = 0.5
+
+    def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+        return [Verdict(self.probability, "supported") for _ in claims]
+
+
+def parts_with(
+    parts: Parts,
+    estimator: Likes | None,
+    *yes: float,
+    replies: Sequence[str] = ("unknown",),
+    threshold: float = 0.5,
+) -> Parts:
     relevance = RelevanceSettings(threshold=0.5, if_unanswerable="refuse")
     llm = ScriptedLLM(list(replies), [{"yes": p, "no": 1 - p} for p in yes])
-    turn = parts.settings.turn.model_copy(update={"digest": "extractive"})
+    turn = parts.settings.turn.model_copy(update={"digest": "extractive", "quote_threshold": threshold})
     settings = parts.settings.model_copy(update={"relevance": relevance, "turn": turn})
     return replace(parts, settings=settings, llm=llm, estimator=(lambda _: estimator) if estimator else None)
 
@@ -77,12 +95,26 @@ def test_the_sentence_that_is_ranked_highest_is_quoted_and_cited(parts: Parts) -
     assert len(estimator.asked[-1]) == 4
 
 
-def test_a_sentence_that_does_not_pass_leaves_the_turn_as_it_was(parts: Parts) -> None:
-    turn = asked(parts_with(parts, Likes("Oat drink"), 0.0))
+def test_a_sentence_that_is_not_likely_to_answer_leaves_the_turn_as_it_was(parts: Parts) -> None:
+    turn = asked(parts_with(parts, Likes("Oat drink"), threshold=1.0))
     assert turn.answer == NOT_HELD
     assert (turn.events, turn.citations) == ((), ())
-    own = asked(parts_with(parts, Likes("Oat drink"), 0.0, replies=("unknown", "Almond drink.")), below="own")
+    replies = ("unknown", "Almond drink.")
+    own = asked(parts_with(parts, Likes("Oat drink"), replies=replies, threshold=1.0), below="own")
     assert own.answer == unbacked("Almond drink.")
+
+
+def test_the_judge_of_support_has_a_say(parts: Parts) -> None:
+    likes = parts_with(parts, Likes("Oat drink", sure=0.6), replies=("unknown", "unknown"))
+    assert asked(replace(likes, support=lambda _: Says(0.1))).answer == NOT_HELD
+    assert asked(replace(likes, support=lambda _: Says(0.9))).answer == Answer(f"{SENTENCE} [1]")
+
+
+def test_it_comes_before_each_passage_is_asked_alone(parts: Parts) -> None:
+    turn = asked(parts_with(parts, Likes("Oat drink")), strategy="concat_pf")
+    assert turn.answer == Answer(f"{SENTENCE} [1]")
+    assert not turn.has_event("fell_back")
+    assert "fallback" not in turn.timings
 
 
 def test_a_reply_that_was_set_aside_is_replaced_as_well(parts: Parts) -> None:

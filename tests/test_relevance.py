@@ -1,5 +1,7 @@
 """Estimators, weights, calibration and losses of RE-RAG, against numbers worked out by hand."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, inf, log
 from pathlib import Path
 from threading import Event
@@ -16,7 +18,7 @@ from assistant.judges.relevance.calibration import (
     fit,
     reliability,
 )
-from assistant.judges.relevance.estimate import reranked, set_confidence
+from assistant.judges.relevance.estimate import READ_CLOSELY, estimates, reranked, set_confidence
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.estimators.llm import LlmEstimator
 from assistant.judges.relevance.weights import best, marginal, weights
@@ -32,6 +34,31 @@ def scripted(*true: float, context: int = 4096) -> ScriptedLLM:
 
 
 # --- estimates ---------------------------------------------------------------------------------------------------
+
+
+def test_a_persons_own_passage_is_as_relevant_as_its_best_sentence() -> None:
+    """A lease says much in few words; of others' passages the whole counts, and of long ones the first few are read."""
+    own = Passage("a", "Lease", "The rent is 900 euros. Dogs are allowed. Quiet hours are from ten.", own=True)
+    other = replace(own, id="b", own=False)
+    asked: list[str] = []
+
+    class Short:
+        name, calibration = "short", ""
+
+        def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+            asked.extend(passage.text for passage in passages)
+            return [
+                Relevance.of_confidence(0.9 if passage.text == "Dogs are allowed." else 0.1) for passage in passages
+            ]
+
+    found = estimates("Are dogs allowed?", [other, own], Short(), Event())
+    assert [one.confidence for one in found] == pytest.approx([0.1, 0.9])
+    assert asked.count(own.text) == 2
+    many = [replace(own, id=str(n)) for n in range(READ_CLOSELY + 2)]
+    assert [one.confidence > 0.5 for one in estimates("", many, Short(), Event())] == [True] * READ_CLOSELY + [
+        False
+    ] * 2
+    assert estimates("", [], Short(), Event()) == []
 
 
 def test_scores_are_log_odds_and_stay_finite() -> None:

@@ -46,7 +46,7 @@ class Addresses:
         found = probabilities(claims, self._llm, stop)
         if self._judge:
             read = self._judge.judge(claims, stop)
-            found = [_together(seen, verdict.probability) for seen, verdict in zip(found, read, strict=True)]
+            found = [together(seen, verdict.probability) for seen, verdict in zip(found, read, strict=True)]
         return [Verdict(one, "supported" if one >= self._threshold else "not") for one in found]
 
 
@@ -66,8 +66,8 @@ def addressed(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
     return verdict.state == "supported"
 
 
-def _together(*probabilities: float) -> float:
-    """The probability that the mean of the log-odds is."""
+def together(*probabilities: float) -> float:
+    """The probability whose log-odds are the mean of these probabilities' log-odds."""
     inside = [min(max(one, _EDGE), 1 - _EDGE) for one in probabilities]
     return 1 / (1 + exp(-sum(log(one / (1 - one)) for one in inside) / len(inside)))
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistant.judges.examples import Regression, examples, fitted
-from assistant.judges.relevance.estimate import set_confidence
+from assistant.judges.relevance.estimate import estimates, set_confidence
 from assistant.protocols import Embedder, Estimator, Parts, Retriever
 from assistant.settings import RelevanceSettings, TurnSettings
 from assistant.text.sentences import quote, sentences
@@ -88,8 +88,8 @@ def library_answers(
 ) -> bool:
     """Whether a passage surely answers what seems talk. A word or two, such as a greeting, is not looked up."""
     passages = retriever.search(utterance, knobs.rerank_depth) if len(utterance.split()) > _GREETING else []
-    found = estimator.estimate(utterance, passages, stop) if passages else []
-    return bool(found) and set_confidence(found) >= knobs.small_talk_threshold
+    found = estimates(utterance, passages, estimator, stop)
+    return set_confidence(found) >= knobs.small_talk_threshold
 
 
 def _looked_up(turn: Turn, parts: Parts, stop: Event) -> bool:

@@ -1,14 +1,41 @@
-"""What follows from estimates of relevance: an order, and a confidence in the set (RE-RAG, sections 2.2 and 5.1)."""
+"""Estimates of relevance and what follows from them: an order, and a confidence in the set (RE-RAG, 2.2 and 5.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import log
+from threading import Event
 
+from assistant.protocols import Estimator
+from assistant.text.sentences import quote, sentences
 from assistant.types import Passage, Relevance
 
+# Of so many of a person's own passages, the first that were found, each sentence is read by itself as well.
+READ_CLOSELY = 8
 # What a turn gives the order of its search: docs/results/relevance.md.
 PRIOR = 1.0
+
+
+def estimates(question: str, passages: Sequence[Passage], estimator: Estimator, stop: Event) -> list[Relevance]:
+    """One estimate for each passage, in order; a person's own passage is as relevant as its most relevant sentence.
+
+    A lease or a manual says much in few words, and the estimator, which learned from passages on one matter each,
+    overlooks the one sentence that answers (docs/results/documents.md).
+    """
+    close = [passage for passage in passages if passage.own][:READ_CLOSELY]
+    single = [
+        (passage.id, replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span)))
+        for passage in close
+        for n, span in enumerate(sentences(passage.text))
+    ]
+    if not passages:
+        return []
+    found = estimator.estimate(question, [*passages, *(one for _, one in single)], stop)
+    best = dict(zip((passage.id for passage in passages), found[: len(passages)], strict=True))
+    for (whole, _), one in zip(single, found[len(passages) :], strict=True):
+        best[whole] = max(best[whole], one, key=lambda relevance: relevance.score)
+    return [best[passage.id] for passage in passages]
 
 
 def reranked(

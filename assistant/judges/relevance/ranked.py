@@ -10,7 +10,7 @@ from statistics import fmean
 from threading import Event
 
 from assistant.errors import SequiturError
-from assistant.judges.relevance.estimate import PRIOR, likely, reranked, set_confidence
+from assistant.judges.relevance.estimate import PRIOR, estimates, likely, reranked, set_confidence
 from assistant.protocols import Estimator, Parts
 from assistant.types import Confidence, Passage, Relevance, Turn
 
@@ -38,11 +38,11 @@ def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Eve
 def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, parts: Parts, stop: Event) -> Turn:
     k, knobs = turn.choices.k, parts.settings.relevance
     asked = [turn.question, turn.contextual] if knobs.rerank and turn.used_facts else [turn.question]
-    estimates = [estimator.estimate(question, candidates, stop) for question in asked]
-    relevance = [max(of_one, key=lambda one: one.score) for of_one in zip(*estimates, strict=True)]
+    found = [estimates(question, candidates, estimator, stop) for question in asked]
+    relevance = [max(of_one, key=lambda one: one.score) for of_one in zip(*found, strict=True)]
     judged = [replace(one, confidence=known.confidence) for one, known in zip(candidates, relevance, strict=True)]
     if knobs.rerank:
-        fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*estimates, strict=True)]
+        fits = [Relevance.of_score(fmean(one.score for one in of_one)) for of_one in zip(*found, strict=True)]
         judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.rerank_top_k), PRIOR)]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
     least = knobs.min_relative_confidence if turn.choices.form == "chat" else 0.0
