@@ -44,7 +44,7 @@ from sqlalchemy.exc import IntegrityError
 from assistant.errors import StoreError
 from assistant.store import export as markdown
 from assistant.store import older
-from assistant.store.database import connect, create_tables
+from assistant.store.database import in_memory, put
 from assistant.text.sentences import clean
 from assistant.types import Answer, Turn, new_id, now
 
@@ -53,10 +53,10 @@ Feedback = Literal[-1, 0, 1]
 
 # A turn that is still "running" under another process's mark was left behind when that process was killed.
 _PROCESS = new_id()
-_METADATA = MetaData()
+TABLES = MetaData()
 _CONVERSATIONS = Table(
     "conversations",
-    _METADATA,
+    TABLES,
     Column("n", Integer, primary_key=True),
     Column("id", String(32), nullable=False, unique=True),
     Column("user", String(200), nullable=False, index=True),
@@ -66,7 +66,7 @@ _CONVERSATIONS = Table(
 )
 _TURNS = Table(
     "turns",
-    _METADATA,
+    TABLES,
     Column("n", Integer, primary_key=True),
     Column("id", String(32), nullable=False, unique=True),
     Column("conversation", ForeignKey(_CONVERSATIONS.c.id, ondelete="CASCADE"), nullable=False),
@@ -80,7 +80,7 @@ _TURNS = Table(
 )
 _VERSIONS = Table(
     "versions",
-    _METADATA,
+    TABLES,
     Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
     # The turn that answered first; it is a version, too, and gives all of them their place.
     Column("original", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), nullable=False, index=True),
@@ -90,12 +90,12 @@ _VERSIONS = Table(
 _VERSION_OF = _VERSIONS.c.turn == _TURNS.c.id
 _USES = Table(
     "uses",
-    _METADATA,
+    TABLES,
     Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
     Column("fact", String(32), primary_key=True, index=True),
 )
 _PREFERENCES = Table(
-    "preferences", _METADATA, Column("user", String(200), primary_key=True), Column("choices", Text, nullable=False)
+    "preferences", TABLES, Column("user", String(200), primary_key=True), Column("choices", Text, nullable=False)
 )
 
 
@@ -167,9 +167,7 @@ class Conversations:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._memory = engine, connect("sqlite://")
-        for one in (self._engine, self._memory):
-            create_tables(one, _METADATA)
+        self._engine, self._memory = engine, in_memory(TABLES)
 
     def new(self, user: str, title: str = "", *, temporary: bool = False) -> Conversation:
         """Begin a conversation. Without a title it takes one from its first utterance."""
@@ -322,9 +320,7 @@ class Conversations:
         """Keep the user's choices, which must be fit for JSON, in the place of the earlier ones."""
         choices = json.dumps(dict(preferences))
         with self._engine.begin() as connection:
-            changed = update(_PREFERENCES).where(_PREFERENCES.c.user == user).values(choices=choices)
-            if connection.execute(changed).rowcount == 0:
-                connection.execute(insert(_PREFERENCES).values(user=user, choices=choices))
+            put(connection, _PREFERENCES, {"user": user}, choices=choices)
 
 
 def _upsert(connection: Connection, conversation_id: str, turn_id: str, values: dict[str, Any]) -> None:
@@ -400,8 +396,9 @@ def _values(turn: Turn) -> dict[str, Any]:
         turn = replace(turn, utterance=clean(turn.utterance), question=clean(turn.question), draft=clean(turn.draft))
         text = turn.to_json()
     reply = turn.answer.text if turn.answer else ""
-    words = f"{turn.utterance}\n{reply}".casefold()
-    return {"process": _PROCESS, "utterance": turn.utterance, "reply": reply, "words": words, "turn": text}
+    shown = {"utterance": turn.utterance, "reply": reply, "words": f"{turn.utterance}\n{reply}".casefold()}
+    # PostgreSQL holds no NUL; the JSON has it as an escape.
+    return {"process": _PROCESS, "turn": text, **{name: value.replace("\0", "") for name, value in shown.items()}}
 
 
 def _turn(row: Row[Any]) -> Turn:
