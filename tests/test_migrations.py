@@ -21,7 +21,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, MetaData, create_engine, inspect
 
 from assistant.errors import StoreError
-from assistant.store import conversations, tokens, users
+from assistant.store import conversations, shared, tokens, usage, users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.migrate import VERSION
@@ -88,7 +88,7 @@ def test_tables_that_were_made_on_postgresql_before_migrations_are_taken_over(po
 
 def test_the_migrations_lead_to_the_tables_that_the_stores_declare(engine: Engine) -> None:
     declared = MetaData()
-    for tables in (conversations.TABLES, users.TABLES, tokens.TABLES, facts.TABLES):
+    for tables in (conversations.TABLES, users.TABLES, tokens.TABLES, shared.TABLES, usage.TABLES, facts.TABLES):
         for table in tables.sorted_tables:
             table.to_metadata(declared)
     with engine.connect() as connection:
@@ -127,6 +127,13 @@ def test_a_migration_that_fails_changes_nothing(empty: str) -> None:
     with pytest.raises(StoreError):
         connect(empty)
     assert inspect(raw).get_table_names() == ["schema_version"]
+
+
+def test_a_database_of_a_newer_version_is_left_alone(empty: str) -> None:
+    with connect(empty).begin() as connection:
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{VERSION + 1}'")
+    with pytest.raises(StoreError, match=f"written by a newer version of the program .schema {VERSION + 1}, this one"):
+        connect(empty)
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from sqlalchemy import Engine, event
 
 from assistant.errors import FactError, SettingsError, StoreError
 from assistant.store.database import connect
-from assistant.store.migrate import VERSION
 from ptkb.store import LONGEST, MOST, Ptkb, key, validated
 
 TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=60), max_size=12)
@@ -244,13 +243,6 @@ def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path, content: bytes) 
     with pytest.raises(StoreError, match=r"facts\.sqlite3 is damaged"):
         connect(f"sqlite:///{file}")
     assert file.read_bytes() == content
-
-
-def test_a_newer_schema_is_refused(database_url: str) -> None:
-    with connect(database_url).begin() as connection:
-        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{VERSION + 1}'")
-    with pytest.raises(StoreError, match="newer version"):
-        connect(database_url)
 
 
 def test_a_busy_database_is_waited_for(tmp_path: Path) -> None:

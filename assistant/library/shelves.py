@@ -19,6 +19,7 @@ from assistant.errors import LibraryError
 from assistant.retrieve.bm25 import Bm25, no_index_in
 from assistant.retrieve.opensearch import Cluster
 from assistant.settings import Settings
+from assistant.store.database import connect, is_postgres
 
 OWN = "user-"
 LOCK_SECONDS = 10.0
@@ -127,10 +128,25 @@ def _delete(folder: Path, settings: Settings) -> None:
     try:
         for vectors in settings.data_dir.glob(f"dense/*/{folder.name}"):
             shutil.rmtree(vectors)
+        remove_vectors(folder.name, settings)
         shutil.rmtree(folder)
     except OSError as error:
         raise LibraryError(f"{folder} can't be deleted ({error.strerror}); check its permissions.") from error
     _kept.cache_clear()  # or whoever makes one of this name finds what is held open of the old
+
+
+def remove_vectors(name: str, settings: Settings) -> None:
+    """Delete what a database has of the vectors of a library.
+
+    Raises:
+        StoreError: it can't be reached or written.
+    """
+    if is_postgres(settings.database_url):
+        from assistant.retrieve import pgvector  # noqa: PLC0415 - needs what most people don't install
+
+        engine = connect(settings.database_url)
+        pgvector.remove(engine, name)
+        engine.dispose()
 
 
 @contextmanager

@@ -45,14 +45,13 @@ from assistant.errors import StoreError
 from assistant.store import export as markdown
 from assistant.store import older
 from assistant.store.database import in_memory, put
+from assistant.store.shared import PROCESS, answered_by
 from assistant.text.sentences import clean
 from assistant.types import Answer, Turn, new_id, now
 
 TITLE_CHARS = 60
 Feedback = Literal[-1, 0, 1]
 
-# A turn that is still "running" under another process's mark was left behind when that process was killed.
-_PROCESS = new_id()
 TABLES = MetaData()
 _CONVERSATIONS = Table(
     "conversations",
@@ -200,7 +199,8 @@ class Conversations:
             columns = (_TURNS, _VERSIONS.c.original, _VERSIONS.c.shown, _VERSIONS.c.side)
             query = select(*columns).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).order_by(_TURNS.c.n)
             turns = connection.execute(query.where(_TURNS.c.conversation == conversation_id)).all()
-        return _conversation(row, turns)
+            alive = {PROCESS, "" if is_temporary(conversation_id) else answered_by(connection, conversation_id)}
+        return _conversation(row, turns, alive)
 
     def rename(self, user: str, conversation_id: str, title: str) -> None:
         """Give the conversation another title, cut at 60 characters.
@@ -369,20 +369,23 @@ def _original(connection: Connection, conversation_id: str, turn_id: str) -> str
     return str(found)
 
 
-def _conversation(row: Row[Any], turns: Sequence[Row[Any]]) -> Conversation:
-    """A conversation, from its row and those of its turns in their order. Versions that aren't shown are not parsed."""
+def _conversation(row: Row[Any], turns: Sequence[Row[Any]], alive: set[str]) -> Conversation:
+    """A conversation, from its row and those of its turns in their order. Versions that aren't shown are not parsed.
+
+    What processes that aren't `alive` left running has stopped.
+    """
     replies: dict[str, list[Row[Any]]] = {}
     for turn in turns:
         replies.setdefault(turn.original or turn.id, []).append(turn)
     shown = {next((one.id for one in group if one.shown), first): group for first, group in replies.items()}
-    sides = {turn: tuple(_turn(one) for one in group if one.side) for turn, group in shown.items()}
+    sides = {turn: tuple(_turn(one, alive) for one in group if one.side) for turn, group in shown.items()}
     summary = _summary(row)
     return Conversation(
         summary.id,
         summary.title,
         summary.created,
         summary.changed,
-        turns=tuple(_turn(one) for turn, group in shown.items() for one in group if one.id == turn),
+        turns=tuple(_turn(one, alive) for turn, group in shown.items() for one in group if one.id == turn),
         feedback={turn.id: turn.feedback for turn in turns if turn.feedback},
         versions={turn: tuple(one.id for one in group) for turn, group in shown.items() if len(group) > 1},
         compared={turn: pair for turn, pair in sides.items() if pair},
@@ -398,17 +401,17 @@ def _values(turn: Turn) -> dict[str, Any]:
     reply = turn.answer.text if turn.answer else ""
     shown = {"utterance": turn.utterance, "reply": reply, "words": f"{turn.utterance}\n{reply}".casefold()}
     # PostgreSQL holds no NUL; the JSON has it as an escape.
-    return {"process": _PROCESS, "turn": text, **{name: value.replace("\0", "") for name, value in shown.items()}}
+    return {"process": PROCESS, "turn": text, **{name: value.replace("\0", "") for name, value in shown.items()}}
 
 
-def _turn(row: Row[Any]) -> Turn:
+def _turn(row: Row[Any], alive: set[str]) -> Turn:
     try:
         turn = older.read(row.turn)
     except ValidationError:
         answer = Answer(row.reply) if row.reply else None
         error = "The details of this turn can't be read; its text was kept."
         return Turn(row.utterance, id=row.id, status="failed", answer=answer, error=error)
-    return replace(turn, status="stopped") if turn.status == "running" and row.process != _PROCESS else turn
+    return replace(turn, status="stopped") if turn.status == "running" and row.process not in alive else turn
 
 
 def _mentioning(connection: Connection, user: str, wanted: str) -> set[str]:

@@ -60,6 +60,15 @@ def put(connection: Connection, table: Table, key: Mapping[str, Any], **values: 
     connection.execute(made.on_conflict_do_update(index_elements=table.primary_key, set_=values))
 
 
+def is_postgres(url: str) -> bool:
+    """Whether it is an address of PostgreSQL.
+
+    Raises:
+        SettingsError: `url` is not a SQLAlchemy URL.
+    """
+    return _parse(url).get_backend_name() == "postgresql"
+
+
 def database_file(url: str) -> Path | None:
     """The file of a SQLite database, None for any other.
 

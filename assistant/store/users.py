@@ -57,7 +57,7 @@ class Logins:
     """
 
     def __init__(self, engine: Engine, configured: Mapping[str, str] | None = None) -> None:
-        self._engine = engine
+        self.engine = engine
         self._configured = {kept_name(name): kept for name, kept in (configured or {}).items()}
         self._nobody = hash_password(secrets.token_hex(16))
         for name, kept in self._configured.items():
@@ -73,7 +73,7 @@ class Logins:
 
     def hashes(self) -> dict[str, str]:
         """The hash of each user's password, by name: another one where the password was changed."""
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             stored = connection.execute(select(_USERS.c.name, _USERS.c.hash)).all()
         return {**{user.name: user.hash for user in stored}, **self._configured}
 
@@ -87,7 +87,7 @@ class Logins:
         kept = hash_password(checked_password(password, name))
         if name in self._configured:
             raise SettingsError(f"The password of '{name}' stands in the settings (web.logins); change it there.")
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             put(connection, _USERS, {"name": name, "created": now().isoformat()}, hash=kept)
         return name
 
@@ -98,7 +98,7 @@ class Logins:
             SettingsError: there is no such user, or one of the settings, which only a person changes.
         """
         name = kept_name(name)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             gone = connection.execute(delete(_USERS).where(_USERS.c.name == name)).rowcount
             connection.execute(delete(_ADDRESSES).where(_ADDRESSES.c.name == name))
         if name in self._configured:
@@ -116,7 +116,7 @@ class Logins:
         name = kept_name(name)
         mine, moment = _ADDRESSES.c.name == name, now().isoformat()
         newest = select(_ADDRESSES.c.address).where(mine).order_by(_ADDRESSES.c.last.desc()).limit(MOST_ADDRESSES)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             put(connection, _ADDRESSES, {"name": name, "address": address}, last=moment)
             kept = connection.scalars(newest).all()
             connection.execute(delete(_ADDRESSES).where(mine, _ADDRESSES.c.address.not_in(kept)))
@@ -127,7 +127,7 @@ class Logins:
         if not _is_name(name):
             return False
         met = select(_ADDRESSES.c.name).where(_ADDRESSES.c.name == name, _ADDRESSES.c.address == address)
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return connection.scalar(met) is not None
 
     def _kept(self, name: str) -> str | None:
@@ -135,7 +135,7 @@ class Logins:
             return self._configured[name]
         if not _is_name(name):
             return None
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return connection.scalar(select(_USERS.c.hash).where(_USERS.c.name == name))
 
 

@@ -92,6 +92,15 @@ def _people() -> None:
         sa.Column("used", sa.String(40), nullable=False),
     )
     _index("ix_tokens_user", "tokens", "user")
+    _table(
+        "usage",
+        sa.Column("user", sa.String(64), primary_key=True),
+        sa.Column("day", sa.String(10), primary_key=True),
+        sa.Column("turns", sa.Integer, nullable=False),
+        sa.Column("read", sa.Integer, nullable=False),
+        sa.Column("written", sa.Integer, nullable=False),
+        sa.Column("seconds", sa.Float, nullable=False),
+    )
 
 
 def _facts() -> None:
