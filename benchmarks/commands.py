@@ -12,6 +12,7 @@ from benchmarks.retrieval import retrieval
 from benchmarks.scale import scale
 from benchmarks.strategies import strategies
 from benchmarks.turn import turn
+from benchmarks.workers import workers
 
 app = typer.Typer(help="Measure speed and memory.", no_args_is_help=True)
 
@@ -21,5 +22,5 @@ def _group() -> None:
     """Measure speed and memory."""
 
 
-for command in (retrieval, strategies, turn, llm, gpu, relevance, memory, scale):
+for command in (retrieval, strategies, turn, llm, gpu, relevance, memory, scale, workers):
     app.command()(command)
