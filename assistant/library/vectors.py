@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from assistant.errors import DamagedIndexError, LibraryError
 from assistant.library.making import MadeShelves
-from assistant.library.shelves import FOREVER, locked, open_library
+from assistant.library.shelves import FOREVER, locked, open_library, pgvector_module
 from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, build_dense, read_manifest
@@ -120,10 +120,8 @@ def vectors_of(settings: Settings, encoder: Embedder) -> Vectors:
         SequiturError: the database can't be reached.
     """
     if is_postgres(settings.database_url):
-        from assistant.retrieve.pgvector import prepare  # noqa: PLC0415 - needs what most people don't install
-
-        engine = connect(settings.database_url)
-        if prepare(engine):
+        pgvector, engine = pgvector_module(), connect(settings.database_url)
+        if pgvector.prepare(engine):
             return _Rows(engine, encoder)
         _LOG.warning("the database has no pgvector: vectors are kept in files of the data folder")
         engine.dispose()
