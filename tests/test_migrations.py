@@ -18,7 +18,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, MetaData, create_engine, inspect
+from sqlalchemy import MetaData, create_engine, inspect
 
 from assistant.errors import StoreError
 from assistant.store import conversations, shared, tokens, usage, users
@@ -86,18 +86,6 @@ def test_tables_that_were_made_on_postgresql_before_migrations_are_taken_over(po
     assert [fact.text for fact in Ptkb(connect(url)).facts("ada")] == ["I like tea."]
 
 
-def test_the_migrations_lead_to_the_tables_that_the_stores_declare(engine: Engine) -> None:
-    declared = MetaData()
-    for tables in (conversations.TABLES, users.TABLES, tokens.TABLES, shared.TABLES, usage.TABLES, facts.TABLES):
-        for table in tables.sorted_tables:
-            table.to_metadata(declared)
-    with engine.connect() as connection:
-        found = compare_metadata(MigrationContext.configure(connection), declared)
-    strange = [one for one in found if "schema_version" not in str(one)]
-    assert strange == []
-    assert ScriptDirectory(str(STEPS)).get_heads() == [str(VERSION)]
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a database in which nothing is yet."""
@@ -105,6 +93,18 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'new.sqlite3'}"
     server: Server = request.getfixturevalue("postgres")
     return server.database()
+
+
+def test_the_migrations_lead_to_the_tables_that_the_stores_declare(empty: str) -> None:
+    declared = MetaData()
+    for tables in (conversations.TABLES, users.TABLES, tokens.TABLES, shared.TABLES, usage.TABLES, facts.TABLES):
+        for table in tables.sorted_tables:
+            table.to_metadata(declared)
+    with connect(empty).connect() as connection:
+        found = compare_metadata(MigrationContext.configure(connection), declared)
+    strange = [one for one in found if "schema_version" not in str(one)]
+    assert strange == []
+    assert ScriptDirectory(str(STEPS)).get_heads() == [str(VERSION)]
 
 
 def test_of_two_programs_that_begin_at_once_one_waits_for_the_other(empty: str) -> None:
