@@ -391,7 +391,7 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         default_factory=lambda: platformdirs.user_data_path("sequitur"), description="where everything is written"
     )
-    database: str = Field("", description="a SQLAlchemy URL; empty = SQLite in data_dir")
+    database: str = Field("", description="a SQLAlchemy URL of SQLite or PostgreSQL; empty = SQLite in data_dir")
     library: str = Field("starter", description="the library to answer from")
     library_folder: Path | None = Field(
         None,

@@ -17,6 +17,7 @@ from benchmarks.retrieval import retrieval
 from benchmarks.scale import scale
 from benchmarks.strategies import strategies
 from benchmarks.turn import turn
+from benchmarks.workers import workers
 
 app = typer.Typer(help="Measure speed and memory.", no_args_is_help=True)
 
@@ -28,5 +29,6 @@ def _group() -> None:
 
 for command in (
     retrieval, strategies, turn, llm, gpu, relevance, memory, documents, scale, attacks, faults, injections, load,
+    workers,
 ):  # fmt: skip
     app.command()(command)

@@ -36,7 +36,6 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.schema import CreateTable
 
 from assistant.errors import FactError
 from assistant.types import Fact, new_id, now
@@ -51,10 +50,10 @@ _INVISIBLE = {"Zs", "Cf"}
 # The apostrophe before what a spreadsheet would take for a formula.
 _FORMULA = re.compile(r"^\s*'(?='*[=+\-@])")
 
-_METADATA = MetaData()
+TABLES = MetaData()
 _FACTS = Table(
     "facts",
-    _METADATA,
+    TABLES,
     Column("n", Integer, primary_key=True),  # keeps the order in which facts were added
     Column("id", String(32), nullable=False, unique=True),
     Column("user", String(200), nullable=False),
@@ -68,7 +67,7 @@ _FACTS = Table(
 )
 _FIELDS = Table(
     "fact_fields",
-    _METADATA,
+    TABLES,
     Column("fact", ForeignKey(_FACTS.c.id, ondelete="CASCADE"), primary_key=True),
     Column("field", String(32), nullable=False),
 )
@@ -100,9 +99,6 @@ class Ptkb:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        with engine.begin() as connection:
-            for table in _METADATA.sorted_tables:
-                connection.execute(CreateTable(table, if_not_exists=True))
 
     def facts(self, user: str) -> list[Fact]:
         """The user's facts, in the order in which they were added."""

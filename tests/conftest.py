@@ -15,7 +15,7 @@ from assistant.settings import FILE_VARIABLE, PREFIX, RelevanceSettings, Setting
 from assistant.types import Passage
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 
-pytest_plugins = ["tests.fixtures_models"]
+pytest_plugins = ["tests.fixtures_models", "tests.fixtures_postgres"]
 
 # where the tests run in the background Ctrl-C is ignored, and what they start would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""The store of conversations, on real SQLite files, and its Markdown."""
+"""The store of conversations, on real files of SQLite and a real PostgreSQL, and its Markdown."""
 
 from __future__ import annotations
 
@@ -32,11 +32,6 @@ from assistant.types import (
     now,
 )
 from assistant.wording.views import headline, instead
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Engine:
-    return connect(f"sqlite:///{tmp_path / 'chats.sqlite3'}")
 
 
 @pytest.fixture
@@ -227,7 +222,8 @@ def test_preferences_are_each_users_own(store: Conversations) -> None:
     assert store.preferences("bob") == {}
 
 
-def test_a_read_only_database_is_read_and_says_so_on_writing(tmp_path: Path, store: Conversations) -> None:
+def test_a_read_only_database_is_read_and_says_so_on_writing(tmp_path: Path) -> None:
+    store = Conversations(connect(f"sqlite:///{tmp_path / 'chats.sqlite3'}"))
     made = store.new("me", "Kept")
     reader = Conversations(connect(f"sqlite:///file:{tmp_path / 'chats.sqlite3'}?mode=ro&uri=true"))
     assert reader.get("me", made.id).title == "Kept"

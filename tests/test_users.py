@@ -21,11 +21,6 @@ PASSWORD = "correct horse"
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Engine:
-    return connect(f"sqlite:///{tmp_path / 'sequitur.sqlite3'}")
-
-
-@pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(users, "COST", 2**10)
     monkeypatch.setattr(users, "LANES", 1)

@@ -1,8 +1,7 @@
-"""Replies with several versions: answered again, compared, chosen; on real SQLite, with a scripted model."""
+"""Replies with several versions: answered again, compared, chosen; on real databases, with a scripted model."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from assistant.chat import BROKEN, Chat
 from assistant.errors import ModelError, SequiturError, SettingsError, StoreError
 from assistant.protocols import Parts
 from assistant.store.conversations import Conversations, Version
-from assistant.store.database import VERSION, connect
+from assistant.store.database import connect
 from assistant.types import Answer, Candidate, Choices, Turn, TurnEvent
 from assistant.wording.views import ballots, events
 from ptkb.store import Ptkb
@@ -29,17 +28,15 @@ Start = Callable[..., tuple[Chat, Conversations]]
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Engine:
-    return connect(f"sqlite:///{tmp_path / 'chats.sqlite3'}")
-
-
-@pytest.fixture
 def store(engine: Engine) -> Conversations:
     return Conversations(engine)
 
 
 @pytest.fixture
-def start(parts: Parts, engine: Engine, store: Conversations) -> Start:
+def start(parts: Parts, tmp_path: Path) -> Start:
+    engine = connect(f"sqlite:///{tmp_path / 'chats.sqlite3'}")
+    store = Conversations(engine)
+
     def make(*replies: object) -> tuple[Chat, Conversations]:
         source = Given(replace(parts, llm=ScriptedLLM(list(replies))))
         return Chat(store, Ptkb(engine), source), store
@@ -88,18 +85,22 @@ def test_a_version_is_kept_beside_its_turn_and_shown_once_chosen(store: Conversa
     assert store.get("me", made).versions == {one.id: (one.id, new.id, newer.id)}
 
 
-def test_versions_outlive_a_restart_and_go_with_their_reply(store: Conversations, tmp_path: Path) -> None:
+def test_versions_outlive_a_restart_and_go_with_their_reply(
+    store: Conversations, reopened: Callable[[], Engine]
+) -> None:
     one, two, new = said("one", "1"), said("two", "2"), said("two", "another 2")
     made = talk(store, one, two)
     store.save_turn("me", made, new, Version(two.id))
     store.choose("me", made, new.id)
-    again = Conversations(connect(f"sqlite:///{tmp_path / 'chats.sqlite3'}"))
+    engine = reopened()
+    again = Conversations(engine)
     assert again.get("me", made) == store.get("me", made)
     again.remove_turn("me", made, new.id)
     assert ids(store, made) == [one.id]
     store.delete("me", made)
-    with sqlite3.connect(tmp_path / "chats.sqlite3") as raw:
-        assert raw.execute("SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM versions)").fetchone() == (0,)
+    with engine.connect() as raw:
+        left = raw.exec_driver_sql("SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM versions)").scalar()
+    assert left == 0
 
 
 def test_what_is_compared_is_so_until_one_is_chosen_and_what_has_no_text_goes(store: Conversations) -> None:
@@ -155,23 +156,6 @@ def test_nobody_touches_the_versions_of_somebody_else(store: Conversations) -> N
     store.discard("you", own, new.id)  # nothing of theirs
     assert store.get("me", made).versions == {old.id: (old.id, new.id)}
     assert store.get("you", own).turns == ()
-
-
-def test_a_database_of_before_versions_is_taken_over_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "old.sqlite3"
-    old, engine = said("one", "1"), connect(f"sqlite:///{file}")
-    made = talk(Conversations(engine), old)
-    engine.dispose()
-    with sqlite3.connect(file) as raw:
-        raw.execute("DROP TABLE versions")
-        raw.execute("UPDATE schema_version SET version = 1")
-    store, new = Conversations(connect(f"sqlite:///{file}")), said("one", "2")
-    assert store.get("me", made).turns == (old,)
-    store.save_turn("me", made, new, Version(old.id))
-    store.choose("me", made, new.id)
-    assert ids(store, made) == [new.id]
-    with sqlite3.connect(file) as raw:
-        assert raw.execute("SELECT version FROM schema_version").fetchone() == (VERSION,)
 
 
 # --- the chat ----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from assistant.commands.ending import at_end
 from assistant.parts import Loader
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
+from assistant.store.shared import Leases
 from assistant.store.users import ME
 from assistant.web.runs import Runs
 from ptkb.store import Ptkb
@@ -28,7 +29,8 @@ def mcp(
 ) -> None:
     """Answer programs that speak the Model Context Protocol, with one tool, `ask`; they start this command."""
     usual = settings_of(settings, data_dir, model=model, backend=backend)
-    engine, loader, runs = connect(usual.database_url), Loader(usual), Runs()
+    engine, loader = connect(usual.database_url), Loader(usual)
+    runs = Runs(shared=Leases(engine))
     at_end(loader.close)
     at_end(runs.close)
     chat = Chat(Conversations(engine), Ptkb(engine), loader)

@@ -12,13 +12,15 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 
 from filelock import FileLock, Timeout
 
-from assistant.errors import LibraryError
+from assistant.errors import LibraryError, SettingsError
 from assistant.retrieve.bm25 import Bm25, no_index_in
 from assistant.retrieve.opensearch import Cluster
 from assistant.settings import Settings
+from assistant.store.database import connect, is_postgres
 
 OWN = "user-"
 LOCK_SECONDS = 10.0
@@ -127,10 +129,38 @@ def _delete(folder: Path, settings: Settings) -> None:
     try:
         for vectors in settings.data_dir.glob(f"dense/*/{folder.name}"):
             shutil.rmtree(vectors)
+        remove_vectors(folder.name, settings)
         shutil.rmtree(folder)
     except OSError as error:
         raise LibraryError(f"{folder} can't be deleted ({error.strerror}); check its permissions.") from error
     _kept.cache_clear()  # or whoever makes one of this name finds what is held open of the old
+
+
+def remove_vectors(name: str, settings: Settings) -> None:
+    """Delete what a database has of the vectors of a library.
+
+    Raises:
+        SequiturError: it can't be reached or written.
+    """
+    if is_postgres(settings.database_url):
+        pgvector, engine = pgvector_module(), connect(settings.database_url)
+        pgvector.remove(engine, name)
+        engine.dispose()
+
+
+def pgvector_module() -> ModuleType:
+    """`assistant.retrieve.pgvector`, which needs what most people don't install.
+
+    Raises:
+        SettingsError: that is not installed.
+    """
+    try:
+        from assistant.retrieve import pgvector  # noqa: PLC0415
+    except ImportError as error:
+        raise SettingsError(
+            "Vectors in PostgreSQL need the package pgvector: run `pip install -r requirements-postgres.txt`."
+        ) from error
+    return pgvector
 
 
 @contextmanager

@@ -8,15 +8,22 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+from sqlalchemy import Engine
 
 from assistant.errors import DamagedIndexError, LibraryError
 from assistant.library.making import MadeShelves
-from assistant.library.shelves import FOREVER, locked, open_library
+from assistant.library.shelves import FOREVER, locked, open_library, pgvector_module
 from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.retrieve.dense import Dense, build_dense, read_manifest
 from assistant.settings import Settings
+from assistant.store.database import connect, is_postgres
 from assistant.types import Passage
+
+if TYPE_CHECKING:
+    from assistant.retrieve.pgvector import PostgresDense
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,6 +54,80 @@ def dense_retriever(name: str, library: Bm25, settings: Settings, embedder: Embe
     return Dense(folder, embedder, library.get)
 
 
+class Vectors(Protocol):
+    """Where the vectors of libraries are kept."""
+
+    def is_made(self, name: str, library: Bm25) -> bool:
+        """Whether those of a library are there, as it is now."""
+        ...
+
+    def make(self, name: str, library: Bm25, progress: Progress) -> None:
+        """Make them, or bring them up to date.
+
+        Raises:
+            SequiturError: that can't be done; the message says what to do.
+        """
+        ...
+
+    def open(self, name: str, library: Bm25) -> Retriever:
+        """Search in them.
+
+        Raises:
+            DamagedIndexError: they can't be read; making mends it.
+        """
+        ...
+
+
+class _Files:
+    """In a folder for each library."""
+
+    def __init__(self, settings: Settings, encoder: Embedder) -> None:
+        self._settings, self._encoder = settings, encoder
+
+    def is_made(self, name: str, library: Bm25) -> bool:
+        return _is_built(_folder(name, self._settings, self._encoder), library.state)
+
+    def make(self, name: str, library: Bm25, progress: Progress) -> None:
+        dense_retriever(name, library, self._settings, self._encoder, progress)
+
+    def open(self, name: str, library: Bm25) -> Retriever:
+        return Dense(_folder(name, self._settings, self._encoder), self._encoder, library.get)
+
+
+class _Rows:
+    """In the database, which is PostgreSQL with pgvector."""
+
+    def __init__(self, engine: Engine, encoder: Embedder) -> None:
+        self._engine, self._encoder = engine, encoder
+
+    def is_made(self, name: str, library: Bm25) -> bool:
+        return self.open(name, library).state == library.state
+
+    def make(self, name: str, library: Bm25, progress: Progress) -> None:
+        if not self.is_made(name, library):
+            self.open(name, library).build(library.passages(), progress, library.state)
+
+    def open(self, name: str, library: Bm25) -> PostgresDense:
+        from assistant.retrieve.pgvector import PostgresDense  # noqa: PLC0415
+
+        return PostgresDense(self._engine, name, self._encoder, library.get)
+
+
+def vectors_of(settings: Settings, encoder: Embedder) -> Vectors:
+    """In the database where that is PostgreSQL with pgvector, in files otherwise.
+
+    Raises:
+        SequiturError: the database can't be reached.
+    """
+    if is_postgres(settings.database_url):
+        pgvector, engine = pgvector_module(), connect(settings.database_url)
+        if pgvector.prepare(engine):
+            return _Rows(engine, encoder)
+        _LOG.warning("the database has no pgvector: vectors are kept in files of the data folder")
+        engine.dispose()
+    return _Files(settings, encoder)
+
+
 class Together:
     """A `Retriever` over several whose scores compare, such as cosines of one encoder."""
 
@@ -71,7 +152,7 @@ class DenseShelves(MadeShelves):
         """`load_encoder` is called once, when the first library is encoded or opened."""
         super().__init__()
         self._settings, self._load = settings, load_encoder
-        self._encoder: Embedder | None = None
+        self._vectors: Vectors | None = None
         self._making = Lock()
 
     def make(self, names: Sequence[str], progress: Progress) -> None:
@@ -81,22 +162,18 @@ class DenseShelves(MadeShelves):
             SequiturError: the encoder can't be had, or an index can't be made.
         """
         with self._making:
-            self._encoder = self._encoder or self._load(progress)
+            self._vectors = self._vectors or vectors_of(self._settings, self._load(progress))
             for name in names:
-                dense_retriever(name, open_library(name, self._settings), self._settings, self._encoder, progress)
+                self._vectors.make(name, open_library(name, self._settings), progress)
 
     def opened(self, names: Sequence[str]) -> Retriever | None:
         """The libraries, if all can be searched as they are now."""
-        encoder = self._encoder
+        vectors = self._vectors
         libraries = {name: open_library(name, self._settings) for name in names}
-        if encoder is None or not all(
-            _is_built(_folder(name, self._settings, encoder), one.state) for name, one in libraries.items()
-        ):
+        if vectors is None or not all(vectors.is_made(name, one) for name, one in libraries.items()):
             return None
         with suppress(DamagedIndexError):  # making mends it
-            return Together(
-                [Dense(_folder(name, self._settings, encoder), encoder, one.get) for name, one in libraries.items()]
-            )
+            return Together([vectors.open(name, one) for name, one in libraries.items()])
         return None
 
 

@@ -14,7 +14,7 @@ import json
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -163,7 +163,7 @@ def build_dense(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         store = Store(folder, embedder)
-        ids, keys, texts = _rows(passages, store, embedder)
+        ids, keys, texts = rows_of(passages, store, embedder)
         store.encode(texts, progress)
         index = _filled(store, keys, EXACT if exact is None else exact)
         _write(folder, Manifest(embedder.name, store.dimension, "", state, _most(ids), ids), index, keys)
@@ -208,7 +208,7 @@ class Store:
         if lines != [*self._rows, ""]:
             self._write_keys()
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._rows
 
     @property
@@ -267,8 +267,10 @@ class Store:
             )
 
 
-def _rows(passages: Iterable[Passage], store: Store, embedder: Embedder) -> tuple[list[str], list[str], dict[str, str]]:
-    """For each row of an index the passage's id and the text's key; and the texts by key."""
+def rows_of(
+    passages: Iterable[Passage], known: Container[str], embedder: Embedder
+) -> tuple[list[str], list[str], dict[str, str]]:
+    """For each row of an index the passage's id and the text's key; and the texts by key. `known` has a vector of."""
     ids, keys, texts = [], [], {}
     window, count = WINDOW_WORDS, count_words
     if isinstance(embedder, Encoder):
@@ -276,7 +278,7 @@ def _rows(passages: Iterable[Passage], store: Store, embedder: Embedder) -> tupl
     for passage in passages:
         whole = [f"{passage.full_title}\n{passage.text}"]
         # what was encoded whole before needs no counting, which takes a tenth as long as encoding does
-        for text in whole if key_of(whole[0]) in store else pieces_of(passage, window, count):
+        for text in whole if key_of(whole[0]) in known else pieces_of(passage, window, count):
             ids.append(passage.id)
             keys.append(key_of(text))
             texts[keys[-1]] = text

@@ -44,19 +44,18 @@ from sqlalchemy.exc import IntegrityError
 from assistant.errors import StoreError
 from assistant.store import export as markdown
 from assistant.store import older
-from assistant.store.database import connect, create_tables
+from assistant.store.database import in_memory, put
+from assistant.store.shared import PROCESS, answered_by
 from assistant.text.sentences import clean
 from assistant.types import Answer, Turn, new_id, now
 
 TITLE_CHARS = 60
 Feedback = Literal[-1, 0, 1]
 
-# A turn that is still "running" under another process's mark was left behind when that process was killed.
-_PROCESS = new_id()
-_METADATA = MetaData()
+TABLES = MetaData()
 _CONVERSATIONS = Table(
     "conversations",
-    _METADATA,
+    TABLES,
     Column("n", Integer, primary_key=True),
     Column("id", String(32), nullable=False, unique=True),
     Column("user", String(200), nullable=False, index=True),
@@ -66,7 +65,7 @@ _CONVERSATIONS = Table(
 )
 _TURNS = Table(
     "turns",
-    _METADATA,
+    TABLES,
     Column("n", Integer, primary_key=True),
     Column("id", String(32), nullable=False, unique=True),
     Column("conversation", ForeignKey(_CONVERSATIONS.c.id, ondelete="CASCADE"), nullable=False),
@@ -80,7 +79,7 @@ _TURNS = Table(
 )
 _VERSIONS = Table(
     "versions",
-    _METADATA,
+    TABLES,
     Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
     # The turn that answered first; it is a version, too, and gives all of them their place.
     Column("original", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), nullable=False, index=True),
@@ -90,12 +89,12 @@ _VERSIONS = Table(
 _VERSION_OF = _VERSIONS.c.turn == _TURNS.c.id
 _USES = Table(
     "uses",
-    _METADATA,
+    TABLES,
     Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
     Column("fact", String(32), primary_key=True, index=True),
 )
 _PREFERENCES = Table(
-    "preferences", _METADATA, Column("user", String(200), primary_key=True), Column("choices", Text, nullable=False)
+    "preferences", TABLES, Column("user", String(200), primary_key=True), Column("choices", Text, nullable=False)
 )
 
 
@@ -167,9 +166,7 @@ class Conversations:
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._memory = engine, connect("sqlite://")
-        for one in (self._engine, self._memory):
-            create_tables(one, _METADATA)
+        self._engine, self._memory = engine, in_memory(TABLES)
 
     def new(self, user: str, title: str = "", *, temporary: bool = False) -> Conversation:
         """Begin a conversation. Without a title it takes one from its first utterance."""
@@ -202,7 +199,8 @@ class Conversations:
             columns = (_TURNS, _VERSIONS.c.original, _VERSIONS.c.shown, _VERSIONS.c.side)
             query = select(*columns).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).order_by(_TURNS.c.n)
             turns = connection.execute(query.where(_TURNS.c.conversation == conversation_id)).all()
-        return _conversation(row, turns)
+            alive = {PROCESS, "" if is_temporary(conversation_id) else answered_by(connection, conversation_id)}
+        return _conversation(row, turns, alive)
 
     def rename(self, user: str, conversation_id: str, title: str) -> None:
         """Give the conversation another title, cut at 60 characters.
@@ -322,9 +320,7 @@ class Conversations:
         """Keep the user's choices, which must be fit for JSON, in the place of the earlier ones."""
         choices = json.dumps(dict(preferences))
         with self._engine.begin() as connection:
-            changed = update(_PREFERENCES).where(_PREFERENCES.c.user == user).values(choices=choices)
-            if connection.execute(changed).rowcount == 0:
-                connection.execute(insert(_PREFERENCES).values(user=user, choices=choices))
+            put(connection, _PREFERENCES, {"user": user}, choices=choices)
 
 
 def _upsert(connection: Connection, conversation_id: str, turn_id: str, values: dict[str, Any]) -> None:
@@ -373,20 +369,23 @@ def _original(connection: Connection, conversation_id: str, turn_id: str) -> str
     return str(found)
 
 
-def _conversation(row: Row[Any], turns: Sequence[Row[Any]]) -> Conversation:
-    """A conversation, from its row and those of its turns in their order. Versions that aren't shown are not parsed."""
+def _conversation(row: Row[Any], turns: Sequence[Row[Any]], alive: set[str]) -> Conversation:
+    """A conversation, from its row and those of its turns in their order. Versions that aren't shown are not parsed.
+
+    What processes that aren't `alive` left running has stopped.
+    """
     replies: dict[str, list[Row[Any]]] = {}
     for turn in turns:
         replies.setdefault(turn.original or turn.id, []).append(turn)
     shown = {next((one.id for one in group if one.shown), first): group for first, group in replies.items()}
-    sides = {turn: tuple(_turn(one) for one in group if one.side) for turn, group in shown.items()}
+    sides = {turn: tuple(_turn(one, alive) for one in group if one.side) for turn, group in shown.items()}
     summary = _summary(row)
     return Conversation(
         summary.id,
         summary.title,
         summary.created,
         summary.changed,
-        turns=tuple(_turn(one) for turn, group in shown.items() for one in group if one.id == turn),
+        turns=tuple(_turn(one, alive) for turn, group in shown.items() for one in group if one.id == turn),
         feedback={turn.id: turn.feedback for turn in turns if turn.feedback},
         versions={turn: tuple(one.id for one in group) for turn, group in shown.items() if len(group) > 1},
         compared={turn: pair for turn, pair in sides.items() if pair},
@@ -400,18 +399,19 @@ def _values(turn: Turn) -> dict[str, Any]:
         turn = replace(turn, utterance=clean(turn.utterance), question=clean(turn.question), draft=clean(turn.draft))
         text = turn.to_json()
     reply = turn.answer.text if turn.answer else ""
-    words = f"{turn.utterance}\n{reply}".casefold()
-    return {"process": _PROCESS, "utterance": turn.utterance, "reply": reply, "words": words, "turn": text}
+    shown = {"utterance": turn.utterance, "reply": reply, "words": f"{turn.utterance}\n{reply}".casefold()}
+    # PostgreSQL holds no NUL; the JSON has it as an escape.
+    return {"process": PROCESS, "turn": text, **{name: value.replace("\0", "") for name, value in shown.items()}}
 
 
-def _turn(row: Row[Any]) -> Turn:
+def _turn(row: Row[Any], alive: set[str]) -> Turn:
     try:
         turn = older.read(row.turn)
     except ValidationError:
         answer = Answer(row.reply) if row.reply else None
         error = "The details of this turn can't be read; its text was kept."
         return Turn(row.utterance, id=row.id, status="failed", answer=answer, error=error)
-    return replace(turn, status="stopped") if turn.status == "running" and row.process != _PROCESS else turn
+    return replace(turn, status="stopped") if turn.status == "running" and row.process not in alive else turn
 
 
 def _mentioning(connection: Connection, user: str, wanted: str) -> set[str]:

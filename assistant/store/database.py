@@ -1,4 +1,4 @@
-"""The database under conversations, facts and logins: one SQLAlchemy engine, SQLite unless the settings name another.
+"""The database under conversations, facts and logins: one SQLAlchemy engine, of SQLite or PostgreSQL.
 
 Every error of the database driver leaves the engine as a `StoreError` that says what to do, so that the stores above
 need not know any driver. Each write is one transaction: what fails changes nothing.
@@ -7,78 +7,66 @@ need not know any driver. Each write is one transaction: what fails changes noth
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    URL,
-    Column,
-    Engine,
-    Integer,
-    MetaData,
-    Table,
-    create_engine,
-    event,
-    insert,
-    make_url,
-    select,
-    update,
-)
+from sqlalchemy import URL, Connection, Engine, MetaData, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.engine.default import DefaultExecutionContext
-from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, IntegrityError
 from sqlalchemy.pool import QueuePool
-from sqlalchemy.schema import CreateIndex, CreateTable
 
 from assistant.errors import SettingsError, StoreError
+from assistant.store.advice import DAMAGED, advice
+from assistant.store.migrate import migrate
 
-# 2: a reply may have several versions, which programs of schema 1 would show as turns of their own.
-VERSION = 2
-BUSY_SECONDS = 10
-
-_METADATA = MetaData()
-_SCHEMA = Table("schema_version", _METADATA, Column("id", Integer, primary_key=True), Column("version", Integer))
-_DAMAGED = "is damaged or not a database; move it away or put a backup in its place"
-# Beginnings of what drivers say, and what a person should do about it.
-_ADVICE = (
-    ("database or disk is full", "is on a full disk; free some space and try again, nothing was lost"),
-    ("disk i/o error", "can't be written (disk error); check the disk, nothing that was saved is lost"),
-    ("attempt to write a readonly", "is read-only; make the file and its folder writable to save anything"),
-    ("unable to open", "can't be opened; check that the file and its folder exist and are yours to read and write"),
-    ("file is not a database", _DAMAGED),
-    ("malformed", _DAMAGED),
-    ("database is locked", "is busy with another program; close that one or try again"),
-)
+BUSY_SECONDS = 10  # for which a database that another program writes to, or that is far away, is waited for
 
 
 def connect(url: str) -> Engine:
-    """An engine for `url` that many threads may share, its schema stamped with `VERSION`.
-
-    A database of an older version is taken over as it is: every version so far only added tables.
+    """An engine for `url` that many threads may share; its tables are those that this version of the program knows.
 
     Raises:
         SettingsError: `url` is not a SQLAlchemy URL, or its driver is not installed.
         StoreError: the database can't be opened or read, or was written by a newer version of the program.
     """
     parsed = _parse(url)
-    engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _other(parsed)
-    event.listen(engine, "handle_error", _explain)
+    engine = _opened(parsed)
     if _is_file(parsed):
         _write_ahead(engine)
-    create_tables(engine, _METADATA)
-    _check_version(engine)
+    migrate(engine, _name(parsed))
     return engine
 
 
-def create_tables(engine: Engine, metadata: MetaData) -> None:
-    """Create the tables of `metadata` that are missing. Two processes may do so at once."""
-    with engine.begin() as connection:
-        for table in metadata.sorted_tables:
-            connection.execute(CreateTable(table, if_not_exists=True))
-            for index in table.indexes:
-                connection.execute(CreateIndex(index, if_not_exists=True))
+def in_memory(tables: MetaData) -> Engine:
+    """An engine with these tables, which are nowhere but in the memory of this process, and go with it."""
+    engine = _opened(make_url("sqlite://"))
+    tables.create_all(engine)
+    return engine
+
+
+def _opened(url: URL) -> Engine:
+    engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgres(url)
+    event.listen(engine, "handle_error", _explain)
+    return engine
+
+
+def put(connection: Connection, table: Table, key: Mapping[str, Any], **values: Any) -> None:
+    """Write a row, or these values into the one that has the key; several processes may do so at once."""
+    made = (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table).values(**key, **values)
+    connection.execute(made.on_conflict_do_update(index_elements=table.primary_key, set_=values))
+
+
+def is_postgres(url: str) -> bool:
+    """Whether it is an address of PostgreSQL.
+
+    Raises:
+        SettingsError: `url` is not a SQLAlchemy URL.
+    """
+    return _parse(url).get_backend_name() == "postgresql"
 
 
 def database_file(url: str) -> Path | None:
@@ -105,10 +93,10 @@ def snapshot(url: str, file: Path) -> None:
             connection.connection.dbapi_connection.backup(copy)  # type: ignore[union-attr]
             sound = copy.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
         except sqlite3.Error as error:
-            raise StoreError(f"The copy of the database {name} {_advice(error)}.") from error
+            raise StoreError(f"The copy of the database {name} {advice(error)}.") from error
     engine.dispose()
     if not sound:
-        raise StoreError(f"The database {name} {_DAMAGED}.")
+        raise StoreError(f"The database {name} {DAMAGED}.")
 
 
 def shrink(engine: Engine) -> None:
@@ -143,7 +131,7 @@ def unused(file: Path) -> Iterator[None]:
                 raise StoreError(
                     f"The database {file} is in use; end every program of Sequitur that uses it and try again."
                 ) from error
-            raise StoreError(f"The database {file} {_advice(error)}.") from error
+            raise StoreError(f"The database {file} {advice(error)}.") from error
         except sqlite3.DatabaseError:
             pass  # what is damaged is nobody's
         yield
@@ -151,18 +139,26 @@ def unused(file: Path) -> Iterator[None]:
 
 def _parse(url: str) -> URL:
     try:
-        return make_url(url)
+        parsed = make_url(url)
     except ArgumentError as error:
         raise SettingsError(
             "The setting 'database' is not a SQLAlchemy URL such as sqlite:////home/me/sequitur.sqlite3."
         ) from error
+    if parsed.get_backend_name() in {"postgres", "postgresql"}:
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() != "sqlite":
+        raise SettingsError(f"The setting 'database' names '{parsed.drivername}'; use sqlite or postgresql.")
+    return parsed
 
 
-def _other(url: URL) -> Engine:
+def _postgres(url: URL) -> Engine:
     try:
-        return create_engine(url, pool_pre_ping=True)
-    except (SQLAlchemyError, ImportError) as error:
-        raise SettingsError(f"The database {url} can't be used: {_first_line(error)}; install its driver.") from error
+        # A server that was started again meanwhile has closed the connections that are kept: each is tried first.
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": BUSY_SECONDS})
+    except ImportError as error:
+        raise SettingsError(
+            f"The database {_name(url)} needs a driver: run `pip install -r requirements-postgres.txt`."
+        ) from error
 
 
 def _sqlite(url: URL) -> Engine:
@@ -257,48 +253,19 @@ def _read_only(connection: Any) -> bool:
     return False
 
 
-def _check_version(engine: Engine) -> None:
-    with engine.connect() as connection:
-        found = connection.scalar(select(_SCHEMA.c.version).where(_SCHEMA.c.id == 1))
-    if found is None:
-        _stamp(engine)
-    elif found > VERSION:
-        raise StoreError(
-            f"The database {_name(engine.url)} was written by a newer version of the program "
-            f"(schema {found}, this one knows {VERSION}); update the program or choose another with 'database'."
-        )
-    elif found < VERSION:
-        with engine.begin() as connection:
-            connection.execute(update(_SCHEMA).where(_SCHEMA.c.id == 1).values(version=VERSION))
-
-
-def _stamp(engine: Engine) -> None:
-    try:
-        with engine.begin() as connection:
-            connection.execute(insert(_SCHEMA).values(id=1, version=VERSION))
-    except IntegrityError:
-        _check_version(engine)  # another process was quicker
-
-
 def _explain(context: ExceptionContext) -> None:
     """Raise the StoreError for what the driver said. A broken constraint is the stores' own business."""
     error = context.original_exception
+    if context.is_pre_ping:  # another connection is made
+        return
     if isinstance(context.sqlalchemy_exception, IntegrityError) or not isinstance(error, Exception):
         return
     if context.sqlalchemy_exception is None:
         return
     name = _name(context.engine.url) if context.engine is not None else "in use"
-    raise StoreError(f"The database {name} {_advice(error)}.") from error
-
-
-def _advice(error: Exception) -> str:
-    said = str(error).lower()
-    return next((advice for start, advice in _ADVICE if start in said), f"can't be used: {_first_line(error)}")
+    raise StoreError(f"The database {name} {advice(error)}.") from error
 
 
 def _name(url: URL) -> str:
-    return str(url.database) if _is_file(url) else str(url)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    """What a person calls it; without the password."""
+    return str(url.database) if _is_file(url) else url.set(drivername=url.get_backend_name()).render_as_string()

@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from sqlalchemy import Column, Engine, MetaData, String, Table, delete, insert, select, update
 
 from assistant.errors import SettingsError
-from assistant.store.database import create_tables
 from assistant.store.users import LONGEST_NAME
 from assistant.types import new_id, now
 
 LONGEST_LABEL = 100
 PREFIX = "sequitur"
 
-_METADATA = MetaData()
+TABLES = MetaData()
 _TOKENS = Table(
     "tokens",
-    _METADATA,
+    TABLES,
     Column("id", String(32), primary_key=True),
     Column("user", String(LONGEST_NAME), nullable=False, index=True),
     Column("label", String(LONGEST_LABEL), nullable=False),
@@ -48,7 +47,6 @@ class AccessTokens:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        create_tables(engine, _METADATA)
 
     def make(self, user: str, label: str = "") -> str:
         """A new token of this user, which can't be shown again.

@@ -24,14 +24,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from assistant.store.database import create_tables
 from assistant.store.users import LONGEST_NAME
 from assistant.types import Tokens, now
 
-_METADATA = MetaData()
+TABLES = MetaData()
 _USAGE = Table(
     "usage",
-    _METADATA,
+    TABLES,
     Column("user", String(LONGEST_NAME), primary_key=True),
     Column("day", String(10), primary_key=True),
     Column("turns", Integer, nullable=False),
@@ -59,7 +58,6 @@ class Usage:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        create_tables(engine, _METADATA)
 
     def begin(self, user: str, most: int = 0) -> bool:
         """Note that a turn of this person begins, unless it would be more than so many today; 0 = as many as they like.

@@ -14,10 +14,10 @@ import secrets
 import unicodedata
 from collections.abc import Mapping
 
-from sqlalchemy import Column, Engine, MetaData, String, Table, delete, insert, select, update
+from sqlalchemy import Column, Engine, MetaData, String, Table, delete, select
 
 from assistant.errors import SettingsError
-from assistant.store.database import create_tables
+from assistant.store.database import put
 from assistant.types import now
 
 COST, BLOCK, LANES = 2**14, 8, 5
@@ -30,17 +30,17 @@ MOST_ADDRESSES = 20  # from which a user is known to have logged in
 STRENGTH = 2
 LOOKED_AT = 72  # characters of a password; zxcvbn takes longer and longer for more
 
-_METADATA = MetaData()
+TABLES = MetaData()
 _USERS = Table(
     "users",
-    _METADATA,
+    TABLES,
     Column("name", String(LONGEST_NAME), primary_key=True),
     Column("hash", String(300), nullable=False),
     Column("created", String(40), nullable=False),
 )
 _ADDRESSES = Table(
     "known_addresses",
-    _METADATA,
+    TABLES,
     Column("name", String(LONGEST_NAME), primary_key=True),
     Column("address", String(64), primary_key=True),
     Column("last", String(40), nullable=False),
@@ -57,12 +57,11 @@ class Logins:
     """
 
     def __init__(self, engine: Engine, configured: Mapping[str, str] | None = None) -> None:
-        self._engine = engine
+        self.engine = engine
         self._configured = {kept_name(name): kept for name, kept in (configured or {}).items()}
         self._nobody = hash_password(secrets.token_hex(16))
         for name, kept in self._configured.items():
             _check_configured(name, kept)
-        create_tables(engine, _METADATA)
 
     def names(self) -> list[str]:
         """All who may log in, sorted."""
@@ -74,7 +73,7 @@ class Logins:
 
     def hashes(self) -> dict[str, str]:
         """The hash of each user's password, by name: another one where the password was changed."""
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             stored = connection.execute(select(_USERS.c.name, _USERS.c.hash)).all()
         return {**{user.name: user.hash for user in stored}, **self._configured}
 
@@ -88,10 +87,8 @@ class Logins:
         kept = hash_password(checked_password(password, name))
         if name in self._configured:
             raise SettingsError(f"The password of '{name}' stands in the settings (web.logins); change it there.")
-        with self._engine.begin() as connection:
-            changed = update(_USERS).where(_USERS.c.name == name).values(hash=kept)
-            if connection.execute(changed).rowcount == 0:
-                connection.execute(insert(_USERS).values(name=name, hash=kept, created=now().isoformat()))
+        with self.engine.begin() as connection:
+            put(connection, _USERS, {"name": name, "created": now().isoformat()}, hash=kept)
         return name
 
     def remove(self, name: str) -> None:
@@ -101,7 +98,7 @@ class Logins:
             SettingsError: there is no such user, or one of the settings, which only a person changes.
         """
         name = kept_name(name)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             gone = connection.execute(delete(_USERS).where(_USERS.c.name == name)).rowcount
             connection.execute(delete(_ADDRESSES).where(_ADDRESSES.c.name == name))
         if name in self._configured:
@@ -119,28 +116,26 @@ class Logins:
         name = kept_name(name)
         mine, moment = _ADDRESSES.c.name == name, now().isoformat()
         newest = select(_ADDRESSES.c.address).where(mine).order_by(_ADDRESSES.c.last.desc()).limit(MOST_ADDRESSES)
-        with self._engine.begin() as connection:
-            met = update(_ADDRESSES).where(mine, _ADDRESSES.c.address == address).values(last=moment)
-            if connection.execute(met).rowcount == 0:
-                connection.execute(insert(_ADDRESSES).values(name=name, address=address, last=moment))
+        with self.engine.begin() as connection:
+            put(connection, _ADDRESSES, {"name": name, "address": address}, last=moment)
             kept = connection.scalars(newest).all()
             connection.execute(delete(_ADDRESSES).where(mine, _ADDRESSES.c.address.not_in(kept)))
 
     def has_met(self, name: str, address: str) -> bool:
         """Whether the user has logged in from this address before."""
         name = kept_name(name)
-        if not _is_text(name):
+        if not _is_name(name):
             return False
         met = select(_ADDRESSES.c.name).where(_ADDRESSES.c.name == name, _ADDRESSES.c.address == address)
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return connection.scalar(met) is not None
 
     def _kept(self, name: str) -> str | None:
         if name in self._configured:
             return self._configured[name]
-        if not _is_text(name):
+        if not _is_name(name):
             return None
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return connection.scalar(select(_USERS.c.hash).where(_USERS.c.name == name))
 
 
@@ -229,3 +224,8 @@ def _base64(data: bytes) -> str:
 
 def _is_text(text: str) -> bool:
     return not any(unicodedata.category(char) == "Cs" for char in text)
+
+
+def _is_name(text: str) -> bool:
+    """Whether it can be looked for; a database holds neither lone surrogates nor NUL."""
+    return _is_text(text) and "\0" not in text

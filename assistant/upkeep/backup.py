@@ -27,6 +27,7 @@ from assistant.library.starter import NAME as STARTER
 from assistant.llm.known import FILE as MODELS_FILE
 from assistant.settings import Settings, secret_settings
 from assistant.store import database
+from assistant.store.migrate import VERSION
 from assistant.types import now
 from assistant.upkeep.archive import DATABASE, LIBRARIES, MODELS, SETTINGS, ArchiveWriter, Manifest, is_kept
 
@@ -72,7 +73,7 @@ def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, 
         _add_libraries(writer, settings)
         _add_models(writer, settings.data_dir / MODELS_FILE, keys)
         _add_settings(writer, settings_file, keys)
-        manifest = writer.finish(now().isoformat(), database.VERSION, keys)
+        manifest = writer.finish(now().isoformat(), VERSION, keys)
     left_out = sum(_size(settings.data_dir / name) for name in DERIVED)
     return Written(manifest, into.stat().st_size, left_out)
 

@@ -19,6 +19,7 @@ from assistant.library.shelves import locked
 from assistant.llm.known import FILE as MODELS_FILE
 from assistant.settings import Settings, load
 from assistant.store import database
+from assistant.store.migrate import VERSION
 from assistant.types import now
 from assistant.upkeep.archive import DATABASE, LIBRARIES, MODELS, SETTINGS, Archive, Manifest
 from assistant.upkeep.backup import disk_error, kept_database, own_libraries
@@ -56,7 +57,7 @@ def restore_backup(file: Path, settings: Settings, settings_place: Path) -> Rest
             all is as it was then.
     """
     database_place = kept_database(settings)
-    with closing(Archive(file, database.VERSION)) as archive, ExitStack() as stack:
+    with closing(Archive(file, VERSION)) as archive, ExitStack() as stack:
         try:
             return _restore(archive, settings, database_place, settings_place, stack)
         except OSError as error:

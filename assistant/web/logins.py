@@ -15,12 +15,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import NoReturn
+from functools import partial
+from typing import NoReturn, Protocol
 
 from fastapi import HTTPException
+from sqlalchemy import Engine
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assistant.errors import StoreError
+from assistant.store.shared import WrongPasswords
 from assistant.store.users import Logins, kept_name
 
 # Wrong passwords that are free: for a name from one address, for one address, and for a name from strange addresses.
@@ -66,10 +69,42 @@ class _Failures:
     until: float
 
 
-class Failures:
-    """Wrong passwords in a row, by what they are counted for; `clock` gives seconds.
+def wait_after(count: int, free: int) -> float:
+    """Seconds after so many wrong passwords in a row, of which some are `free`: none, 2, 4, up to 15 minutes."""
+    return min(FIRST_WAIT * 2.0 ** min(count - free, 20), LONGEST_WAIT) if count >= free else 0.0
 
-    After `free` of them there is a wait of 2 s, then 4 s, up to 15 minutes. Of too many the oldest are forgotten.
+
+class Counted(Protocol):
+    """Wrong passwords in a row, by what they are counted for."""
+
+    def wait(self, key: object) -> float:
+        """Seconds until the next try; 0 where it may come now."""
+        ...
+
+    def note(self, key: object) -> None:
+        """One more."""
+        ...
+
+    def forget(self, key: object) -> None:
+        """The right one came."""
+        ...
+
+
+def shared_counts(engine: Engine) -> tuple[Counted, Counted, Counted] | None:
+    """Counts that all processes on one PostgreSQL share; None for a file of SQLite, which serves one page."""
+    if engine.dialect.name != "postgresql":
+        return None
+    pairs, addresses, names = (
+        WrongPasswords(engine, kind, partial(wait_after, free=free))
+        for kind, free in (("pair", FREE_TRIES), ("address", FREE_OF_ADDRESS), ("name", FREE_OF_NAME))
+    )
+    return pairs, addresses, names
+
+
+class Failures:
+    """Wrong passwords in a row, counted in the memory of this process; `clock` gives seconds.
+
+    After `free` of them there is a wait: see `wait_after`. Of too many the oldest are forgotten.
     """
 
     def __init__(self, free: int, clock: Callable[[], float]) -> None:
@@ -85,8 +120,7 @@ class Failures:
         """One more."""
         before = self._known.pop(key, None)
         count = before.count + 1 if before else 1
-        wait = min(FIRST_WAIT * 2.0 ** min(count - self._free, 20), LONGEST_WAIT) if count >= self._free else 0.0
-        self._known[key] = _Failures(count, self._clock() + wait)
+        self._known[key] = _Failures(count, self._clock() + wait_after(count, self._free))
         if len(self._known) > REMEMBERED:
             self._known.pop(next(iter(self._known)))
 
@@ -99,14 +133,20 @@ class Door:
     """Lets users in who know their password, `logins.check` running beside the event loop: it is slow on purpose.
 
     One is checked at a time, so that guesses made side by side don't get around the wait; users at addresses that they
-    have logged in from before have a lane of their own. `clock` gives seconds.
+    have logged in from before have a lane of their own. `clock` gives seconds. With counts that are `shared`, those of
+    pairs of name and address, of addresses and of names, guesses at one process are known to the others.
     """
 
-    def __init__(self, logins: Logins, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        logins: Logins,
+        clock: Callable[[], float] = time.monotonic,
+        shared: tuple[Counted, Counted, Counted] | None = None,
+    ) -> None:
         self._logins = logins
-        self._pairs, self._addresses, self._names = (
-            Failures(free, clock) for free in (FREE_TRIES, FREE_OF_ADDRESS, FREE_OF_NAME)
-        )
+        self._pairs, self._addresses, self._names = shared or (
+            Failures(FREE_TRIES, clock), Failures(FREE_OF_ADDRESS, clock), Failures(FREE_OF_NAME, clock)
+        )  # fmt: skip
         self._lanes = {known: asyncio.Lock() for known in (True, False)}
         self._waiting: Counter[str] = Counter()
 
@@ -139,19 +179,23 @@ class Door:
             self._waiting += Counter()  # drops those of whom nobody waits
 
     async def _checked(self, name: str, password: str, address: str, known: bool) -> bool:
-        if wait := self.wait(name, address, known):
+        if wait := await asyncio.to_thread(self.wait, name, address, known):
             _refuse(wait)
-        if await asyncio.to_thread(self._logins.check, name, password):
-            self._pairs.forget((name, address))
-            self._names.forget(name)
+        right = await asyncio.to_thread(self._logins.check, name, password)
+        await asyncio.to_thread(self._note, name, address, known, right)
+        return right
+
+    def _note(self, name: str, address: str, known: bool, right: bool) -> None:
+        if right:
             with suppress(StoreError):  # a database that can only be read lets users in all the same
-                await asyncio.to_thread(self._logins.meet, name, address)
-            return True
+                self._pairs.forget((name, address))
+                self._names.forget(name)
+                self._logins.meet(name, address)
+            return
         self._pairs.note((name, address))
         self._addresses.note(address)
         if not known:
             self._names.note(name)
-        return False
 
     def wait(self, name: str, address: str, known: bool) -> float:
         """Seconds until the name may be tried again from this address, which it is `known` to log in from or not."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 
 from assistant.chat import BROKEN
-from assistant.errors import BusyError, EndingError, SequiturError
+from assistant.errors import BusyError, EndingError, SequiturError, StoreError
 from assistant.llm.memory import give_back
+from assistant.store.conversations import is_temporary
+from assistant.store.shared import BUSY, Leases
 from assistant.types import Turn, Wait
 
 PAUSE = 0.1  # seconds between updates of a page
@@ -28,7 +31,6 @@ UNWATCHED = 60.0  # seconds for which nobody watched, after which an answer stop
 LOOK = 5.0  # seconds between looks at which these are
 TOO_MANY = "Two answers are being written for you already; wait for one of them or stop it first."
 ENDING = "Sequitur is being ended or started anew; ask again in a minute."
-BUSY = "An answer is being written in this conversation; wait for it or stop it first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,12 @@ class Runs:
     One that nobody has watched for a minute stops, as if its user had stopped it: the model is there for others.
     """
 
-    def __init__(self, ahead: Ahead = lambda _: None) -> None:
-        """`ahead` tells of a turn that waits for the model, by what stops it, how many people are before it."""
-        self._ahead = ahead
+    def __init__(self, ahead: Ahead = lambda _: None, shared: Leases | None = None) -> None:
+        """`ahead` tells of a turn that waits for the model, by what stops it, how many people are before it.
+
+        `shared` tells of the answers that other processes write on the same database, and tells them of these.
+        """
+        self._ahead, self._shared = ahead, shared
         self._runs: dict[tuple[str, str], Run | None] = {}  # None: one that is about to begin
         self._lock = Lock()
         self._closed, self._ending = Event(), Event()
@@ -135,6 +140,7 @@ class Runs:
         self._reserve(user, conversation)
         stop = Event()
         try:
+            self._announce(user, conversation)
             run = Run(answering(stop), stop, place, self._ahead)
         except BaseException:
             self._forget(user, conversation)
@@ -157,6 +163,13 @@ class Runs:
                 self._sweeper = Thread(target=self._sweep, name="unwatched", daemon=True)
                 self._sweeper.start()
 
+    def _announce(self, user: str, conversation: str) -> None:
+        """Let other processes know. What is temporary is kept nowhere, and this process alone knows of it."""
+        if self._shared and not is_temporary(conversation):
+            count = self._shared.begin(user, conversation)
+            if count > MOST_OF_USER:
+                raise BusyError(TOO_MANY)
+
     def of(self, user: str, conversation: str) -> Run | None:
         """What is being written in a conversation."""
         with self._lock:
@@ -172,6 +185,8 @@ class Runs:
         run = self.of(user, conversation)
         if run:
             run.stop.set()
+        elif self._shared:
+            self._shared.stop(user, conversation)
 
     def end(self, user: str, seconds: float = 5.0) -> None:
         """Stop all that is being written for a user and wait until it is saved."""
@@ -206,11 +221,24 @@ class Runs:
     def _sweep(self) -> None:
         while not self._closed.wait(LOOK):
             with self._lock:
-                left = [run for run in self._runs.values() if run and run.unwatched > UNWATCHED]
-            for run in left:
-                run.stop.set()
+                runs = {where: run for where, run in self._runs.items() if run}
+            asked = self._asked_to_stop() if runs else set()
+            for where, run in runs.items():
+                if run.unwatched > UNWATCHED or where in asked:
+                    run.stop.set()
+
+    def _asked_to_stop(self) -> set[tuple[str, str]]:
+        """The users and conversations in which other processes were asked to stop; they hear that this one is alive."""
+        try:
+            return self._shared.look() if self._shared else set()
+        except StoreError:
+            _LOG.warning("other processes can't hear of this one", exc_info=True)
+            return set()
 
     def _forget(self, user: str, conversation: str) -> None:
+        if self._shared and not is_temporary(conversation):
+            with suppress(StoreError):  # others forget it after a while
+                self._shared.end(user, conversation)
         with self._lock:
             self._runs.pop((user, conversation), None)
 

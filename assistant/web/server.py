@@ -27,6 +27,7 @@ from assistant.parts import Loader
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
+from assistant.store.shared import Leases
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
 from assistant.store.users import ME, Logins, kept_name
@@ -38,7 +39,7 @@ from assistant.web.downloads import downloads
 from assistant.web.folder import Followed
 from assistant.web.health import figures, health
 from assistant.web.library import OwnDocuments
-from assistant.web.logins import Addresses, Door
+from assistant.web.logins import Addresses, Door, shared_counts
 from assistant.web.look import SCRIPTS, Scripts, look
 from assistant.web.metrics import Metrics
 from assistant.web.owners import LOGOUT, MARK, Owners, user_of
@@ -98,8 +99,9 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
     documents = OwnDocuments(settings, changed)
     followed = Followed(settings, lambda user: user == ME and not logins.names(), chat.arrivals, changed)
     stores = House(
-        settings, chat, conversations, ptkb, documents, loader, Runs(loader.models.line.ahead), AccessTokens(engine),
-        Accounts(settings, engine, conversations), loader.models, choosing(settings.web, logins), usage, metrics,
+        settings, chat, conversations, ptkb, documents, loader, Runs(loader.models.line.ahead, Leases(engine)),
+        AccessTokens(engine), Accounts(settings, engine, conversations), loader.models,
+        choosing(settings.web, logins), usage, metrics,
         followed,
     )  # fmt: skip
     return stores, logins
@@ -210,7 +212,7 @@ def mark_of(models: Models) -> Route:
 def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> dict[str, Any]:
     """What keeps strangers out, and the page quiet."""
     return {
-        "auth": None if local and not logins.names() else Door(logins).keeper(),
+        "auth": None if local and not logins.names() else Door(logins, shared=shared_counts(logins.engine)).keeper(),
         "app_kwargs": {
             "lifespan": outermost(lambda app: protected(app, web, local, logins)),
             "routes": [Mount("/js", Scripts(directory=SCRIPTS)), Route(LOGOUT, log_out, methods=["POST"]), *more],

@@ -1,0 +1,66 @@
+"""Brings a database to the tables that this program knows, from those of any earlier version, by Alembic.
+
+All steps are one transaction: a program that is killed meanwhile leaves the database as it was. Of two programs that
+begin at once, one waits for the other and then has nothing to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, inspect, text
+
+from assistant.errors import StoreError
+
+VERSION = 3  # of the tables: the newest file of `migrations/versions`
+_SCRIPTS = Path(__file__).with_name("migrations")
+_LOCK = 0x53455155  # a number that no other program takes on the same database of PostgreSQL
+
+
+def migrate(engine: Engine, name: str) -> None:
+    """Make the tables that are missing, and change those that are older; `name` is what a person calls the database.
+
+    Raises:
+        StoreError: it was written by a newer version of the program, or can't be read or written.
+    """
+    with engine.connect() as connection:
+        found = _version(connection)
+    if found > VERSION:
+        raise StoreError(
+            f"The database {name} was written by a newer version of the program (schema {found}, this one knows "
+            f"{VERSION}); update the program or choose another with 'database'."
+        )
+    if found < VERSION:
+        with _alone(engine) as connection:
+            if _version(connection) < VERSION:
+                _upgrade(connection)
+
+
+def _version(connection: Connection) -> int:
+    """Of the tables that are there; 0 where no migration was ever run."""
+    if not inspect(connection).has_table("alembic_version"):
+        return 0
+    return int(connection.scalar(text("SELECT version_num FROM alembic_version")) or 0)
+
+
+@contextmanager
+def _alone(engine: Engine) -> Iterator[Connection]:
+    """A transaction in which no other program migrates the database, waited for where one does."""
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        else:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        yield connection
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command  # noqa: PLC0415 - a database that is up to date needs none of it
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,176 @@
+"""What several processes of the program on one database know of each other: who answers where, and wrong passwords.
+
+Times are the database's own, so that it does not matter whose clock is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from socket import gethostname
+from typing import Any
+
+import psutil
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    MetaData,
+    Row,
+    String,
+    Table,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from assistant.errors import BusyError
+from assistant.store.database import put
+from assistant.types import new_id
+
+PROCESS = new_id()  # this one
+# Seconds for which a process that answers may not be heard of; then it counts as dead, and what it wrote as stopped.
+# One that is gone from this computer counts as dead at once.
+SILENCE = 20.0
+_ME = psutil.Process()
+PLACE = f"{gethostname()[:200]} {_ME.pid} {_ME.create_time()}"
+MOST_KEPT = 10_000  # names and addresses for which wrong passwords are counted
+BUSY = "An answer is being written in this conversation; wait for it or stop it first."
+
+TABLES = MetaData()
+_ANSWERING = Table(
+    "answering",
+    TABLES,
+    Column("user", String(200), primary_key=True),
+    Column("conversation", String(32), primary_key=True, index=True),
+    Column("process", String(32), nullable=False),
+    Column("place", String(255), nullable=False),  # host, number and beginning of the process
+    Column("seen", Float, nullable=False),  # seconds since 1970, as all times here
+    Column("stop", Boolean, nullable=False),
+)
+_WRONG = Table(
+    "wrong_passwords",
+    TABLES,
+    Column("key", String(64), primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("until", Float, nullable=False, index=True),
+)
+
+
+class Leases:
+    """Which conversations are being answered, and by which process, as long as that lives."""
+
+    def __init__(self, engine: Engine, process: str = PROCESS, place: str = PLACE) -> None:
+        self._engine, self._process, self._place = engine, process, place
+
+    def begin(self, user: str, conversation: str) -> int:
+        """Note that this process answers here. Returns how many answers are being written for the user, this included.
+
+        Raises:
+            BusyError: one is being written in this conversation already.
+        """
+        with self._engine.begin() as connection:
+            moment, mine = _moment(connection), _ANSWERING.c.user == user
+            dead = [
+                row.conversation for row in connection.execute(select(_ANSWERING).where(mine)) if _dead(row, moment)
+            ]
+            connection.execute(delete(_ANSWERING).where(mine, _ANSWERING.c.conversation.in_(dead)))
+            row = {"conversation": conversation, "user": user, "process": self._process, "place": self._place}
+            try:
+                connection.execute(insert(_ANSWERING).values(**row, seen=moment, stop=False))
+            except IntegrityError as error:
+                raise BusyError(BUSY) from error
+            return connection.scalar(select(func.count()).where(mine)) or 0
+
+    def end(self, user: str, conversation: str) -> None:
+        """Note that it is over."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(_ANSWERING).where(self._mine, _here(user, conversation)))
+
+    def stop(self, user: str, conversation: str) -> None:
+        """Ask whichever process answers here to stop; it hears of it at its next `look`."""
+        with self._engine.begin() as connection:
+            connection.execute(update(_ANSWERING).where(_here(user, conversation)).values(stop=True))
+
+    def look(self) -> set[tuple[str, str]]:
+        """Say that this process is alive. Returns where it was asked to stop: pairs of user and conversation."""
+        asked = select(_ANSWERING.c.user, _ANSWERING.c.conversation).where(self._mine, _ANSWERING.c.stop)
+        with self._engine.begin() as connection:
+            connection.execute(update(_ANSWERING).where(self._mine).values(seen=_moment(connection)))
+            return {(row.user, row.conversation) for row in connection.execute(asked)}
+
+    @property
+    def _mine(self) -> ColumnElement[bool]:
+        return _ANSWERING.c.process == self._process
+
+
+def _here(user: str, conversation: str) -> ColumnElement[bool]:
+    return (_ANSWERING.c.user == user) & (_ANSWERING.c.conversation == conversation)
+
+
+def answered_by(connection: Connection, conversation: str) -> str:
+    """The process that answers in a conversation now, or ""."""
+    row = connection.execute(select(_ANSWERING).where(_ANSWERING.c.conversation == conversation)).first()
+    return "" if row is None or _dead(row, _moment(connection)) else str(row.process)
+
+
+def _dead(row: Row[Any], moment: float) -> bool:
+    """Whether the process of a row of `answering` is gone."""
+    if row.seen < moment - SILENCE:
+        return True
+    host, pid, began = row.place.rsplit(" ", 2)
+    if host != PLACE.rsplit(" ", 2)[0]:
+        return False
+    try:
+        process = psutil.Process(int(pid))
+        return process.status() == psutil.STATUS_ZOMBIE or abs(process.create_time() - float(began)) > 1
+    except psutil.Error:
+        return True
+
+
+class WrongPasswords:
+    """Wrong passwords in a row, by what they are counted for; names and addresses are kept as their hashes alone."""
+
+    def __init__(self, engine: Engine, kind: str, wait: Callable[[int], float]) -> None:
+        """`kind` tells these from others; `wait` gives the seconds to wait after so many of them."""
+        self._engine, self._kind, self._wait = engine, kind, wait
+
+    def wait(self, key: object) -> float:
+        """Seconds until the next try; 0 where it may come now."""
+        with self._engine.connect() as connection:
+            until: float | None = connection.scalar(select(_WRONG.c.until).where(_WRONG.c.key == self._hashed(key)))
+            return max(until - _moment(connection), 0.0) if until else 0.0
+
+    def note(self, key: object) -> None:
+        """One more."""
+        with self._engine.begin() as connection:
+            moment, one = _moment(connection), _WRONG.c.key == self._hashed(key)
+            put(connection, _WRONG, {"key": self._hashed(key), "count": 0}, until=moment)  # holds the row for this
+            connection.execute(update(_WRONG).where(one).values(count=_WRONG.c.count + 1))
+            count = connection.scalar(select(_WRONG.c.count).where(one)) or 1
+            connection.execute(update(_WRONG).where(one).values(until=moment + self._wait(count)))
+            oldest = select(_WRONG.c.key).order_by(_WRONG.c.until.desc()).offset(MOST_KEPT)
+            connection.execute(delete(_WRONG).where(_WRONG.c.key.in_(connection.scalars(oldest).all())))
+
+    def forget(self, key: object) -> None:
+        """The right one came."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(_WRONG).where(_WRONG.c.key == self._hashed(key)))
+
+    def _hashed(self, key: object) -> str:
+        return sha256(repr((self._kind, key)).encode("utf-8", "replace")).hexdigest()
+
+
+def _moment(connection: Connection) -> float:
+    """Seconds since 1970 by the clock of the database."""
+    postgres = connection.dialect.name == "postgresql"
+    clock = "extract(epoch FROM clock_timestamp())" if postgres else "(julianday('now') - 2440587.5) * 86400.0"
+    return float(connection.scalar(select(literal_column(clock))) or 0.0)

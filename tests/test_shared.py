@@ -1,0 +1,192 @@
+"""What several processes on one database know of each other, on real files of SQLite and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Event
+
+import psutil
+import pytest
+from sqlalchemy import Engine
+
+from assistant.errors import BusyError
+from assistant.store import shared
+from assistant.store.conversations import Conversations
+from assistant.store.shared import PLACE, SILENCE, Leases, WrongPasswords
+from assistant.types import Answer, Turn
+from assistant.web.logins import FREE_TRIES, LONGEST_WAIT, shared_counts, wait_after
+from assistant.web.runs import Runs
+
+HOST = PLACE.rsplit(" ", 2)[0]
+ELSEWHERE = "another-computer 1 0.0"
+
+
+@pytest.fixture
+def mine(engine: Engine) -> Leases:
+    return Leases(engine)
+
+
+@pytest.fixture
+def other(reopened: Callable[[], Engine]) -> Leases:
+    """Those of a process on another computer."""
+    return Leases(reopened(), "other", ELSEWHERE)
+
+
+def silent_for(engine: Engine, seconds: float) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE answering SET seen = seen - {seconds}")
+
+
+def test_a_conversation_is_answered_by_one_process_at_a_time(mine: Leases, other: Leases) -> None:
+    assert mine.begin("ada", "c") == 1
+    with pytest.raises(BusyError, match="An answer is being written in this conversation"):
+        other.begin("ada", "c")
+    other.end("ada", "c")  # is not the other's to end
+    with pytest.raises(BusyError):
+        other.begin("ada", "c")
+    assert other.begin("ada", "d") == 2
+    assert other.begin("bob", "c") == 1
+    mine.end("ada", "c")
+    assert other.begin("ada", "c") == 2
+
+
+def test_of_many_that_begin_at_once_one_does(mine: Leases, other: Leases) -> None:
+    def begins(leases: Leases) -> bool:
+        try:
+            return bool(leases.begin("ada", "c"))
+        except BusyError:
+            return False
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(begins, [mine, other] * 6)) == 1
+
+
+def test_a_process_asked_to_stop_hears_of_it_and_no_other_user_can_ask(mine: Leases, other: Leases) -> None:
+    other.begin("ada", "c")
+    other.begin("ada", "d")
+    mine.stop("ada", "c")
+    mine.stop("bob", "d")
+    assert (mine.look(), other.look()) == (set(), {("ada", "c")})
+
+
+def test_one_on_another_computer_counts_as_dead_once_it_is_silent(mine: Leases, other: Leases, engine: Engine) -> None:
+    other.begin("ada", "c")
+    silent_for(engine, SILENCE - 5)
+    other.look()
+    silent_for(engine, SILENCE - 5)
+    with pytest.raises(BusyError):
+        mine.begin("ada", "c")
+    silent_for(engine, 10)
+    assert mine.begin("ada", "c") == 1
+    assert other.look() == set()
+
+
+def test_one_on_this_computer_counts_as_dead_at_once(mine: Leases, engine: Engine) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        began = psutil.Process(process.pid).create_time()
+        dying = Leases(engine, "dying", f"{HOST} {process.pid} {began}")
+        dying.begin("ada", "c")
+        with pytest.raises(BusyError):
+            mine.begin("ada", "c")
+        process.kill()
+    assert mine.begin("ada", "c") == 1
+    Leases(engine, "reused", f"{HOST} {psutil.Process().pid} 1.0").begin("bob", "c")
+    assert mine.begin("bob", "c") == 1  # the number is another process's now
+
+
+def test_a_turn_is_shown_as_running_while_its_process_lives(
+    engine: Engine, mine: Leases, other: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Conversations(engine)
+    made, half = store.new("ada").id, Turn("Why?", answer=Answer("Because"))
+    store.save_turn("ada", made, half)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE turns SET process = 'other'")
+    other.begin("ada", made)
+    assert store.get("ada", made).turns == (half,)
+    silent_for(engine, SILENCE + 1)
+    [stopped] = store.get("ada", made).turns
+    assert (stopped.status, stopped.answer) == ("stopped", Answer("Because"))
+
+
+@pytest.fixture
+def runs(engine: Engine) -> Iterator[Callable[[str, str], Runs]]:
+    opened: list[Runs] = []
+
+    def make(process: str, place: str = ELSEWHERE) -> Runs:
+        opened.append(Runs(shared=Leases(engine, process, place)))
+        return opened[-1]
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+def waiting(stop: Event) -> Iterator[Turn]:
+    yield Turn("Why?")
+    stop.wait(60)
+    yield Turn("Why?", status="stopped")
+
+
+def test_two_workers_write_one_answer_in_a_conversation_and_two_for_a_user(
+    runs: Callable[[str], Runs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assistant.web.runs.LOOK", 0.05)
+    one, two = runs("one"), runs("two")
+    run = one.start("ada", "c", waiting)
+    for conversation, why in (("c", "in this conversation"), ("d", None), ("e", "Two answers")):
+        if why is None:
+            two.start("ada", conversation, waiting)
+            continue
+        with pytest.raises(BusyError, match=why):
+            two.start("ada", conversation, waiting)
+    two.stop("bob", "c")
+    two.stop("ada", "c")
+    run.join(10)
+    assert run.over
+    assert two.start("ada", "c", waiting)
+
+
+def test_what_is_temporary_is_told_nobody(runs: Callable[[str], Runs], engine: Engine) -> None:
+    runs("one").start("ada", "temporary-c", waiting)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM answering").scalar() == 0
+
+
+def test_wrong_passwords_are_counted_for_all_workers(
+    engine: Engine, reopened: Callable[[], Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = (WrongPasswords(to, "pair", partial(wait_after, free=FREE_TRIES)) for to in (engine, reopened()))
+    for _ in range(FREE_TRIES - 1):
+        one.note(("ada", "192.0.2.1"))
+    assert two.wait(("ada", "192.0.2.1")) == 0
+    two.note(("ada", "192.0.2.1"))
+    assert 0 < one.wait(("ada", "192.0.2.1")) <= 2
+    assert one.wait(("ada", "192.0.2.2")) == 0
+    for _ in range(20):
+        two.note(("ada", "192.0.2.1"))
+    assert LONGEST_WAIT - 60 < one.wait(("ada", "192.0.2.1")) <= LONGEST_WAIT
+    one.forget(("ada", "192.0.2.1"))
+    assert two.wait(("ada", "192.0.2.1")) == 0
+    monkeypatch.setattr(shared, "MOST_KEPT", 3)
+    for n in range(6):
+        one.note(f"zoe{n}")
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM wrong_passwords").scalar() == 3
+        kept = connection.exec_driver_sql("SELECT key FROM wrong_passwords").scalars().all()
+    assert not any("zoe" in key for key in kept)
+
+
+def test_side_by_side_no_wrong_password_goes_uncounted(engine: Engine, reopened: Callable[[], Engine]) -> None:
+    both = [WrongPasswords(to, "name", lambda count: 100.0 * count) for to in (engine, reopened())]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: both[n % 2].note("ada"), range(12)))
+    assert 1100 < both[0].wait("ada") <= 1200
+
+
+def test_only_a_database_of_several_workers_counts_for_them(engine: Engine) -> None:
+    assert (shared_counts(engine) is not None) is (engine.dialect.name == "postgresql")
