@@ -1,6 +1,7 @@
 """Generate, retrieve, generate, as its paper has it: the draft alone is the query (GRG for TREC iKAT, section 2.1).
 
-A draft is written for every question, whatever a search for the question would find (`turn.draft_threshold` is for `grg`).
+A draft is written for every question, whatever a search for the question would find; `turn.draft_threshold` is for
+`grg` alone.
 """
 
 from __future__ import annotations
