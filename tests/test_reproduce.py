@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from typer import Exit
 
-from assistant.commands.reproduce import reproduce
+from assistant.commands.reproduce import Maker, reproduce
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import looked_at, tables
 from assistant.evaluation.looked_at import Drawn, List, Looked
+from assistant.evaluation.moved import moved
 from assistant.evaluation.tables import Data, Derived, Made, Registry, Table
 from assistant.experiment.datasets import sample
 
@@ -143,10 +144,44 @@ def test_a_table_is_made_by_its_command(checkout: Path, tmp_path: Path) -> None:
         reproduce(names=["pairs"], checkout=checkout, data_dir=tmp_path / "data")
 
 
+def test_the_gate_says_what_moved_beyond_chance(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def making(*probabilities: float) -> None:
+        rows = [{"run": "both", "id": str(n), "probability": one} for n, one in enumerate(probabilities)]
+        monkeypatch.setattr(Maker, "make", lambda *_: (made(checkout), rows))
+
+    def gate() -> str:
+        reproduce(names=["pairs"], checkout=checkout, gate=True, data_dir=tmp_path)
+        return capsys.readouterr().out
+
+    making(0.9, 0.8, 0.1)
+    reproduce(names=["pairs"], checkout=checkout, data_dir=tmp_path)
+    capsys.readouterr()
+    assert gate() == "pairs: as before.\n"
+    making(0.9, 0.8, 0.2)
+    assert gate() == "pairs: both: probability +0.033 [+0.000, +0.100] of 3.\n"
+    making(0.5, 0.4, 0.0)
+    with pytest.raises(Exit):
+        gate()
+    assert "both: probability -0.300 [-0.400, -0.100] of 3 (beyond chance)." in capsys.readouterr().out
+
+
+def test_words_are_counted_and_times_are_not_compared() -> None:
+    before = [
+        {"run": "dev", "id": "1", "found": "question", "seconds": 1, "cost": {"tokens": 5}},
+        {"run": "dev", "id": "2", "found": "talk", "seconds": 1, "cost": {"tokens": 5}},
+        {"run": "dev", "id": "gone", "found": "talk", "seconds": 1, "cost": {"tokens": 5}},
+    ]
+    after = [{**row, "seconds": 2, "found": "question", "cost": {"tokens": 7}} for row in before[:2]]
+    told = [str(one) for one in moved(before, [*after, {**after[0], "id": "new"}])]
+    assert told == ["dev: found is another in 1 of 2", "dev: cost.tokens +2.000 [+2.000, +2.000] of 2"]
+
+
 def test_what_is_missing_is_told_before_anything_runs(checkout: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="'pears' is no table; there are: pairs"):
         reproduce(names=["pears"], checkout=checkout)
-    with pytest.raises(DataError, match=r"1,335 questions of NQ-open .* from .*github.com/nelson-liu"):
+    with pytest.raises(DataError, match=r"7,347 passages of Wikipedia.* from .*github.com/nelson-liu"):
         reproduce(names=["relevance"], data=tmp_path)
     with pytest.raises(SettingsError, match="come with Sequitur's source alone"):
         reproduce(checkout=tmp_path)

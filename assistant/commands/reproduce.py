@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from typer import Argument, Exit, Option
 from assistant.commands.common import DataDir, out, settings_of, talk
 from assistant.errors import DataError
 from assistant.evaluation import looked_at, tables
+from assistant.evaluation.moved import Moved, moved
 from assistant.evaluation.tables import Made, Registry, Table
 from assistant.experiment.datasets import fingerprint
 from assistant.experiment.runs import ASKED, ROWS, Row
@@ -26,7 +27,7 @@ from assistant.settings import PREFIX
 _KEPT = f"{PREFIX}DATA_DIR"
 
 
-def reproduce(
+def reproduce(  # noqa: PLR0913 - one parameter an option
     *,
     names: Annotated[list[str] | None, Argument(metavar="NAME", help="Tables to make; none: list all.")] = None,
     data: Annotated[
@@ -35,6 +36,13 @@ def reproduce(
     ] = None,
     check: Annotated[
         bool, Option("--check", help="Say which tables are older than the code that they measure; 1 if any is.")
+    ] = False,
+    gate: Annotated[
+        bool,
+        Option(
+            "--gate",
+            help="Make them aside, and say what moved against the rows that are kept; 1 if anything did beyond chance.",
+        ),
     ] = False,
     pages: Annotated[
         bool, Option("--pages", help="Write the tables' Markdown anew from the rows that are kept; nothing is run.")
@@ -60,9 +68,15 @@ def reproduce(
         return
     for table in chosen.values():
         _check_data(registry, table, data)
+    work = settings_of(None, data_dir).data_dir.absolute() / "reproduce"
+    maker = Maker(registry, checkout, (data or Path()).absolute(), work)
+    if gate:
+        # what was made on another day may have been made by another model or library
+        _gate(replace(maker, work=work / f"gate-{_today()}"), chosen)
+        return
     for name, table in chosen.items():
-        work = settings_of(None, data_dir).data_dir / "reproduce"
-        Maker(registry, checkout, (data or Path()).absolute(), work.absolute()).make(name, table)
+        for path in tables.keep(*maker.make(name, table), table, checkout):
+            out.print(str(path), highlight=False, markup=False, soft_wrap=True)
 
 
 def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
@@ -75,6 +89,26 @@ def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
     for name, (_, says) in told.items():
         out.print(f"{name}: {says}.", highlight=False, markup=False, soft_wrap=True)
     if check and not all(is_current for is_current, _ in told.values()):
+        raise Exit(1)
+
+
+def _gate(maker: Maker, chosen: dict[str, Table]) -> None:
+    """Say what moved of tables that were made before.
+
+    Raises:
+        Exit: with 1, where something moved beyond chance.
+        DataError: there are no rows of one to compare with.
+    """
+    before = {name: tables.kept_rows(name, maker.checkout) for name in chosen}
+    beyond = False
+    for name, table in chosen.items():
+        made, rows = maker.make(name, table)
+        found = moved(before[name], [tables.without_texts(row) for row in rows], made.seed)
+        beyond |= any(one.beyond_chance for one in found)
+        for one in found or ["as before"]:
+            mark = " (beyond chance)" if isinstance(one, Moved) and one.beyond_chance else ""
+            out.print(f"{name}: {one}{mark}.", highlight=False, markup=False, soft_wrap=True)
+    if beyond:
         raise Exit(1)
 
 
@@ -109,8 +143,8 @@ class Maker:
     data: Path
     work: Path
 
-    def make(self, name: str, table: Table) -> None:
-        """Run a table's commands and keep what they say, and their rows.
+    def make(self, name: str, table: Table) -> tuple[Made, list[Row]]:
+        """Run a table's commands; how that was, and their rows.
 
         Raises:
             DataError: one of them failed, or a file can't be read.
@@ -131,11 +165,9 @@ class Maker:
             models |= _model(into)
             told = {"label": run.label, "command": run.command, "summary": _shared(summary)}
             runs.append({**told, "plots": self._plots(into, name, n)})
-        today, digests = datetime.now(UTC).date().isoformat(), {one: fingerprint(self.data / one) for one in table.data}
+        today, digests = _today(), {one: fingerprint(self.data / one) for one in table.data}
         commit, model = tables.commit_of(self.checkout), ", ".join(sorted(models))
-        made = Made(name, commit, code, today, model, table.seed, digests, runs)
-        for path in tables.keep(made, rows, table, self.checkout):
-            out.print(str(path), highlight=False, markup=False, soft_wrap=True)
+        return Made(name, commit, code, today, model, table.seed, digests, runs), rows
 
     def _run(self, command: str, into: Path, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
         """What a command of this program tells as JSON.
@@ -169,6 +201,10 @@ class Maker:
         folder = self.checkout / tables.FOLDER / "tables"
         folder.mkdir(parents=True, exist_ok=True)
         return [shutil.copy(one, folder / f"{name}-{n}-{one.name}").name for one in sorted(into.glob("*.png"))]
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _rows(into: Path) -> list[Row]:

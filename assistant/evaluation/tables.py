@@ -39,7 +39,7 @@ REGISTRY = FOLDER / "tables.toml"
 # Fields that hold what the data says, at any depth of a row.
 TEXTS = frozenset((
     *("text", "question", "utterance", "claim", "evidence", "title", "fact", "gold", "document", "draft"),
-    *("queries", "query", "reply", "history", "digests", "used", "listed"),
+    *("queries", "query", "reply", "history", "digests", "used", "listed", "replaces"),
 ))  # fmt: skip
 
 
@@ -223,7 +223,11 @@ def made_of(name: str, root: Path = ROOT) -> Made | None:
 
 
 def kept_rows(name: str, root: Path = ROOT) -> list[Row]:
-    """A table's rows as they are kept."""
+    """A table's rows as they are kept.
+
+    Raises:
+        DataError: none are.
+    """
     return [row for _, row in records(rows_file(name, root))][1:]
 
 
@@ -231,7 +235,7 @@ def keep(made: Made, rows: Iterable[Row], table: Table, root: Path = ROOT) -> tu
     """Write rows and table; the same rows give the same bytes."""
     path = rows_file(made.table, root)
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [asdict(made), *(_without_texts(row) for row in rows)]
+    lines = [asdict(made), *(without_texts(row) for row in rows)]
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
     return path, write_page(made, table, root)
@@ -245,10 +249,11 @@ def write_page(made: Made, table: Table, root: Path = ROOT) -> Path:
     return page
 
 
-def _without_texts(value: Any) -> Any:
+def without_texts(value: Any) -> Any:
+    """A row, or what is in it, as it is kept."""
     if isinstance(value, Mapping):
-        return {name: _without_texts(found) for name, found in value.items() if name not in TEXTS}
-    return [_without_texts(one) for one in value] if isinstance(value, list) else value
+        return {name: without_texts(found) for name, found in value.items() if name not in TEXTS}
+    return [without_texts(one) for one in value] if isinstance(value, list) else value
 
 
 def rendered(made: Made, table: Table) -> str:
