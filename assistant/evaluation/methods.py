@@ -60,7 +60,11 @@ def method(name: str, loop: str) -> Method:
 
 def _threshold(name: str, way: str, said: str) -> float:
     usual = TurnSettings()
-    known = {WORD: 0.0, usual.uncertainty: usual.unknown_threshold, "addresses": usual.addresses_threshold}
+    known: dict[str, float] = {
+        WORD: 0.0,
+        usual.uncertainty: usual.unknown_threshold,
+        "addresses": usual.addresses_threshold,
+    }
     try:
         found = float(said) if said else known[way]
     except (ValueError, KeyError):
