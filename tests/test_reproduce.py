@@ -139,8 +139,10 @@ def test_a_table_is_made_by_its_command(checkout: Path, tmp_path: Path) -> None:
     assert found.commit == tables.commit_of(checkout).rstrip("+")
     assert found.runs[0]["summary"]["pairs"] == 2
     assert [row["label"] for row in tables.kept_rows("pairs", checkout)] == ["supported", "not_supported"]
-    (checkout / "pairs.jsonl").unlink()
-    with pytest.raises(DataError, match=r"evaluate support --pairs pairs.jsonl` failed"):
+    (checkout / "docs/results/tables.toml").write_text(
+        REGISTRY.replace("evaluate support", "evalute"), encoding="utf-8"
+    )
+    with pytest.raises(DataError, match=r"evalute --pairs pairs.jsonl` failed"):
         reproduce(names=["pairs"], checkout=checkout, data_dir=tmp_path / "data")
 
 
