@@ -149,7 +149,7 @@ class Maker:
         Raises:
             DataError: one of them failed, or a file can't be read.
         """
-        code = tables.code_of(table, self.checkout)
+        code, commit = tables.code_of(table, self.checkout), tables.commit_of(self.checkout)
         folder = self.work / f"{name}-{code[:12]}"  # another code makes other rows
         folder.mkdir(parents=True, exist_ok=True)
         wanted = [one for one, rule in self.registry.derived.items() if rule.of in table.data]
@@ -166,7 +166,7 @@ class Maker:
             told = {"label": run.label, "command": run.command, "summary": _shared(summary)}
             runs.append({**told, "plots": self._plots(into, name, n)})
         today, digests = _today(), {one: fingerprint(self.data / one) for one in table.data}
-        commit, model = tables.commit_of(self.checkout), ", ".join(sorted(models))
+        model = ", ".join(sorted(models))
         return Made(name, commit, code, today, model, table.seed, digests, runs), rows
 
     def _run(self, command: str, into: Path, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
