@@ -18,7 +18,7 @@ from typer import Argument, Exit, Option
 from assistant.commands.common import DataDir, out, settings_of, talk
 from assistant.errors import DataError
 from assistant.evaluation import looked_at, tables
-from assistant.evaluation.moved import Moved, moved
+from assistant.evaluation.moved import moved
 from assistant.evaluation.tables import Made, Registry, Table
 from assistant.experiment.datasets import fingerprint
 from assistant.experiment.runs import ASKED, ROWS, Row
@@ -105,9 +105,9 @@ def _gate(maker: Maker, chosen: dict[str, Table]) -> None:
         made, rows = maker.make(name, table)
         found = moved(before[name], [tables.without_texts(row) for row in rows], made.seed)
         beyond |= any(one.beyond_chance for one in found)
-        for one in found or ["as before"]:
-            mark = " (beyond chance)" if isinstance(one, Moved) and one.beyond_chance else ""
-            out.print(f"{name}: {one}{mark}.", highlight=False, markup=False, soft_wrap=True)
+        told = [f"{one}{' (beyond chance)' if one.beyond_chance else ''}" for one in found]
+        for says in told or ["as before"]:
+            out.print(f"{name}: {says}.", highlight=False, markup=False, soft_wrap=True)
     if beyond:
         raise Exit(1)
 
@@ -200,7 +200,7 @@ class Maker:
         """The plots of a run, copied beside the table."""
         folder = self.checkout / tables.FOLDER / "tables"
         folder.mkdir(parents=True, exist_ok=True)
-        return [shutil.copy(one, folder / f"{name}-{n}-{one.name}").name for one in sorted(into.glob("*.png"))]
+        return [Path(shutil.copy(one, folder / f"{name}-{n}-{one.name}")).name for one in sorted(into.glob("*.png"))]
 
 
 def _today() -> str:

@@ -48,8 +48,8 @@ class Ways(Task[Question, Parts]):
         """See `Task`."""
         self._passages = self._passages or Passages(self._experiment, self._material.corpus, given)
         passages = self._passages.of(self._experiment.settings[0], item)
-        values = {"passages": passages, "facts": (), "question": item.text}
-        values |= {"examples": given.settings.turn.answer_examples}
+        values: dict[str, Any] = {"passages": passages, "facts": (), "question": item.text}
+        values["examples"] = given.settings.turn.answer_examples
         messages, _ = fit("factoid/concat", given.llm, FACTOID_ROOM, **values)
         [completion] = given.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), Event())
         asked = [Asked(messages, completion, _estimated(item, passages, given), item.text)]
