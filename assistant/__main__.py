@@ -60,6 +60,10 @@ COMMANDS = {
     ),
     "restore": ("assistant.commands.backup:restore", "Put back what `backup` wrote; what is there now is kept aside."),
     "evaluate": ("assistant.commands.evaluate:app", "Measure answers, rankings and rewriting on real data."),
+    "reproduce": (
+        "assistant.commands.reproduce:reproduce",
+        "Make tables of docs/results anew, from raw files to Markdown, and keep their rows; or list them.",
+    ),
     "train": ("assistant.commands.train:app", "Train the parts that learn."),
     "bench": ("benchmarks.commands:app", "Measure speed and memory."),
 }

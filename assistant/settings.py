@@ -59,7 +59,7 @@ RENAMED = {
     "web.upload_mb": "web.max_upload_mb",
 }
 
-Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance"]
+Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance", "addresses"]
 Quantisation = Literal["none", "int8", "nf4"]
 IfUnanswerable = Literal["answer", "refuse", "own", "ask"]
 
@@ -266,7 +266,17 @@ class TurnSettings(Section):
 
     loop: str = Field("grg", description="how passages are found: a file of assistant/loops")
     strategy: str = Field("concat_pf", description="how they are answered from: a file of assistant/strategies")
-    max_draft_tokens: int = Field(48, ge=8, description="length of the draft")
+    grg_rounds: int = Field(
+        1, ge=1, le=5, description="drafts and searches in the GRG loops: the paper's X, 1 or 2 there"
+    )
+    max_draft_tokens: int = Field(
+        48, ge=8, description="length of the draft; the GRG paper's is long (some 200), and an answer waits for it"
+    )
+    draft_history: Literal["last", "whole"] = Field(
+        "last",
+        description="what the draft sees of the conversation: the last exchange, shortened; or all that fits the model "
+        "(whole), as in the GRG paper and in runs of iKAT, which takes time to read",
+    )
     draft_threshold: float = Field(
         0.6,
         gt=0,
@@ -299,6 +309,11 @@ class TurnSettings(Section):
     summariser_prompted: bool = Field(
         True, description="whether it is told what to do; off for models trained on summaries alone, such as BART's"
     )
+    digest_order: Literal["passage", "score"] = Field(
+        "passage",
+        description="how the sentences that are left of a passage are ordered: as they stand in it, or the best "
+        "first (score), as in the GRG paper",
+    )
     max_context_chars: int = Field(
         900,
         ge=80,
@@ -309,6 +324,11 @@ class TurnSettings(Section):
     )
     uncertainty: Uncertainty = Field(
         "lowest_logprob", description="how it is told that a short answer is not known (docs/results/answers.md)"
+    )
+    answer_examples: bool = Field(
+        False,
+        description="whether prompts for short answers show three answers to other questions for their form, as in the "
+        "post-fusion paper",
     )
     unknown_threshold: float = Field(0.4, ge=0, le=1, description="confidence below which it counts as unknown")
     chat_uncertainty: Uncertainty = Field(

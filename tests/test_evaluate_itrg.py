@@ -12,7 +12,8 @@ import pytest
 
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import ranking
-from assistant.evaluation.answers import Experiment, claim, method, prepare, settings_of
+from assistant.evaluation.answers import Experiment, claim, prepare, settings_of
+from assistant.evaluation.methods import Method, method
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import Finder, check_loops
 from assistant.evaluation.shots import Demonstrator, demonstrating, draw
@@ -218,8 +219,16 @@ def test_a_document_for_a_question_too_long_for_the_model_counts_as_wrong(files,
 
 
 def test_names_that_do_not_exist_are_refused_before_anything_is_loaded(files) -> None:  # noqa: F811
-    assert method("itrg_refine/document", "question") == ("itrg_refine", "document")
-    assert method("concat", "grg") == ("grg", "concat")
+    assert method("itrg_refine/document", "question") == Method("document", "itrg_refine")
+    assert method("concat", "grg") == Method("concat", "grg")
+    assert method("ranked/concat@word+examples", "grg") == Method("concat", "ranked", "word", 0.0, examples=True)
+    assert method("concat@addresses:0.5", "grg") == Method("concat", "grg", "addresses", 0.5)
+    for wrong in ("concat@doubt", "concat+example", "concat@", "concat+"):
+        with pytest.raises(SettingsError, match="can't be asked; write STRATEGY@WAY"):
+            prepare(asked(files, wrong))
+    for wrong in ("concat@holds", "concat@word:2", "concat@holds:high"):
+        with pytest.raises(SettingsError, match="needs a threshold from 0 to 1"):
+            prepare(asked(files, wrong))
     with pytest.raises(SettingsError, match="'itrg' is not one of the loops"):
         prepare(asked(files, "itrg/document"))
     with pytest.raises(SettingsError, match="'closed' is not one of the strategies"):

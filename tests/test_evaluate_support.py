@@ -66,15 +66,19 @@ def test_files_without_pairs_are_told(tmp_path: Path) -> None:
 
 def test_measures_are_those_of_supported_against_the_rest() -> None:
     rows = pairs("supported", "supported", "partially_supported", "not_supported")
-    found = measure(rows, lambda some: [0.9, 0.4, 0.6, 0.1][: len(some)], 0.5, lambda n: None)
+    found, each = measure(rows, lambda some: [0.9, 0.4, 0.6, 0.1][: len(some)], 0.5, lambda n: None)
     # over 0.5 are one right pair and one wrong; of three pairs of a true and a false one, three are in order of four
     assert (found["precision"], found["recall"], found["balanced_accuracy"], found["auc"]) == (0.5, 0.5, 0.5, 0.75)
     assert found["right"] == {"not supported": "1 of 1", "partially supported": "0 of 1", "supported": "1 of 2"}
     assert found["ms"] >= 0
+    assert [(row["id"], row["label"], row["probability"]) for row in each[:2]] == [
+        ("1", "supported", 0.9),
+        ("2", "supported", 0.4),
+    ]
 
 
 def test_pairs_of_one_label_have_no_auc() -> None:
-    found = measure(pairs("supported"), lambda some: [0.9], 0.5, lambda n: None)
+    found, _ = measure(pairs("supported"), lambda some: [0.9], 0.5, lambda n: None)
     assert (found["auc"], found["balanced_accuracy"], found["recall"]) == (None, None, 1)
 
 

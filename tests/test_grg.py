@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from threading import Event
 
 import pytest
 
 from assistant import turn as flow
 from assistant.evaluation.searching import Finder
-from assistant.loops import grg
+from assistant.experiment.conditions import always_drafting
+from assistant.loops import grg, grg_draft
 from assistant.protocols import Parts
+from assistant.settings import load
 from assistant.types import Choices, Exchange, Message, Passage, RankedFact, Relevance, Turn
 from tests.scripted import ScriptedLLM
 
@@ -53,6 +56,58 @@ def test_the_history_is_what_the_turn_was_given(parts: Parts) -> None:
     _, parts = looped(parts, replace(ASKED, history=(canonical,)), "Lentils.")
     roles = [(message.role, message.content) for message in parts.llm.prompts[0][1:3]]
     assert roles == [("user", canonical.utterance), ("assistant", canonical.reply)]
+
+
+def test_the_draft_of_a_chat_sees_the_last_exchange_and_that_of_the_paper_all_that_fit(parts: Parts) -> None:
+    long = "I eat bread and cheese every day. " * 20
+    history = tuple(Exchange(f"Number {n}.", f"Number {n}.", long) for n in range(4))
+    asked = replace(ASKED, history=history)
+    _, chat = looped(parts, asked, "Lentils.")
+    seen = [message.content for message in chat.llm.prompts[0][1:-1]]
+    assert seen[0] == "Number 3."
+    assert len(seen) == 2
+    assert len(seen[1]) <= 200
+    paper = replace(parts, settings=always_drafting(parts.settings))
+    _, paper = looped(paper, asked, "Lentils.")
+    seen = [message.content for message in paper.llm.prompts[0][1:-1]]
+    assert seen == [text.strip() for one in history for text in (one.utterance, one.reply)]
+    # four replies of 140 words each and a draft of 48 tokens: three of them fit into 520
+    small = replace(paper, llm=ScriptedLLM(["Lentils."], context=520), retriever=ByWord())
+    *_, turn = grg.run(asked, small, Event())
+    assert [message.content for message in small.llm.prompts[0][1:-1:2]] == ["Number 1.", "Number 2.", "Number 3."]
+    assert turn.cuts == ("the oldest exchange (1)",)
+
+
+@pytest.mark.parametrize("loops", [1, 2])
+def test_the_papers_loop_searches_for_the_draft_alone(parts: Parts, loops: int) -> None:
+    drafts = ["Eat lentils.", "Eat tofu."][:loops]
+    parts = replace(parts, llm=ScriptedLLM(list(drafts)), retriever=ByWord())
+    *_, turn = grg_draft.run(replace(ASKED, choices=Choices(loop="grg_draft", loops=loops, k=4)), parts, Event())
+    assert parts.retriever.queries == drafts
+    assert [(query.name, query.text) for query in turn.queries] == [("draft", drafts[-1])]
+    assert [passage.id for passage in turn.passages] == [drafts[-1].split()[1].rstrip(".")]
+
+
+def test_where_the_model_has_no_draft_the_question_is_searched_for(parts: Parts) -> None:
+    parts = replace(parts, llm=ScriptedLLM(["  "]), retriever=ByWord())
+    *_, turn = grg_draft.run(ASKED, parts, Event())
+    assert [query.name for query in turn.queries] == ["question"]
+    assert [passage.id for passage in turn.passages] == ["diet"]
+
+
+def test_a_whole_turn_runs_with_the_papers_loop(parts: Parts) -> None:
+    parts = replace(parts, llm=ScriptedLLM(["Eat lentils.", "All about lentils."]), retriever=ByWord())
+    asked = Turn("What is a good diet?", choices=Choices("concat", "grg_draft", k=1))
+    *_, turn = flow.run(asked, parts, Event())
+    assert turn.status == "done"
+    assert turn.answer
+    assert turn.answer.text.startswith("All about lentils.")
+    assert [citation.passage_id for citation in turn.citations] == ["lentils"]
+
+
+def test_the_papers_settings_are_a_file() -> None:
+    found = load(Path(__file__).parents[1] / "docs/results/settings/grg-paper.toml")
+    assert (found.turn.loop, found.turn.max_draft_tokens, found.turn.digest_order) == ("grg_draft", 200, "score")
 
 
 @pytest.mark.parametrize("loops", [1, 2, 3])

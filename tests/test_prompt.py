@@ -29,6 +29,7 @@ VALUES = {
     "reply": "Eat lentils.",
     "language": "German",
     "maybe_one": False,
+    "examples": False,
 }
 
 

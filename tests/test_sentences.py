@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from assistant.errors import ModelError
-from assistant.prompting.sentences import likeliest_sentences
+from assistant.prompting.sentences import best_sentences, likeliest_sentences
 from assistant.protocols import Parts
 from assistant.steps import digest
 from assistant.types import Passage, RankedFact, Relevance, Turn
@@ -59,6 +59,21 @@ def test_sentences_stand_in_the_passages_own_order_and_say_where() -> None:
         "Cats are allowed.",
         "Smoking is not allowed on the stairs.",
     ]
+
+
+def test_the_best_sentence_comes_first_where_that_order_is_asked_for(parts: Parts) -> None:
+    judge = Judge({"Smoking": 0.9, "Cats": 0.8})
+    [found] = likeliest_sentences([LEASE], ["?"], judge, 70, Event(), "score")
+    assert found.text == "Smoking is not allowed on the stairs. Cats are allowed."
+    assert [RULES[span.start : span.end] for span in found.spans] == [
+        "Smoking is not allowed on the stairs.",
+        "Cats are allowed.",
+    ]
+    [as_it_stands] = best_sentences([LEASE], "consent for dogs", parts.embedder, 70)
+    [best_first] = best_sentences([LEASE], "consent for dogs", parts.embedder, 70, "score")
+    assert best_first.text.startswith("Dogs need written consent.")
+    assert as_it_stands.text != best_first.text
+    assert sorted(as_it_stands.spans, key=lambda one: one.start) == sorted(best_first.spans, key=lambda one: one.start)
 
 
 def test_nothing_and_empty_passages_are_no_trouble() -> None:

@@ -70,7 +70,7 @@ def test_it_leaves_alone_what_suits(judge: ByTags, fact: str, text: str) -> None
 @pytest.mark.model
 def test_it_is_of_use_on_pairs_that_it_never_saw(judge: ByTags) -> None:
     pairs = read_pairs(HAND)
-    found = measure(pairs, lambda fact, text: clash(judge, fact, text), judge.threshold)
+    found, _ = measure(pairs, lambda fact, text: clash(judge, fact, text), judge.threshold)
     assert found["auc"] > AUC
     assert found["kinds"]["harmless"]["false_alarms"] == 0
 
@@ -197,12 +197,13 @@ ROWS = [
 def test_measures_by_hand(tmp_path: Path) -> None:
     pairs = read_pairs(lines(tmp_path / "p.jsonl", *ROWS))
     said = {"cheese": 0.9, "beans": 0.1, "surfing": 0.2}
-    found = measure(pairs, lambda fact, text: said[text], 0.5)
+    found, each = measure(pairs, lambda fact, text: said[text], 0.5)
+    assert [row["probability"] for row in each] == [said[pair.text] for pair in pairs]
     assert found["auc"] == pytest.approx((0.5 + 1 + 0 + 1) / 4)
     assert (found["precision"], found["recall"], found["false_alarms"]) == (0.5, 0.5, 0.5)
     assert found["kinds"]["harmless"]["false_alarms"] == 1.0
     assert found["kinds"]["item"]["recall"] == 1.0
-    assert measure(pairs[:1], lambda fact, text: 0.1, 0.5)["auc"] is None
+    assert measure(pairs[:1], lambda fact, text: 0.1, 0.5)[0]["auc"] is None
 
 
 def test_a_text_may_stand_in_a_passage(tmp_path: Path) -> None:

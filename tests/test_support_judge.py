@@ -42,7 +42,7 @@ def verdict(judge: Support, sentence: str, question: str = "", *evidence: Passag
 
 @pytest.mark.model
 def test_it_is_of_use_on_pairs_written_by_hand(judge: Support) -> None:
-    found = measure(read_pairs(HAND), by_judge(judge), judge.threshold, lambda n: None)
+    found, _ = measure(read_pairs(HAND), by_judge(judge), judge.threshold, lambda n: None)
     assert found["auc"] > AUC
 
 

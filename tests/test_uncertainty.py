@@ -33,16 +33,16 @@ def knowing(parts: Parts, way: Uncertainty, threshold: float, llm: ScriptedLLM) 
     ("way", "confidence"),
     [("word", 1), ("mean_logprob", 0.5), ("lowest_logprob", 0.25), ("holds", 0.7), ("p_unknown", 0.6)],
 )
-def test_each_way_gives_a_confidence(way, confidence) -> None:
+def test_each_way_gives_a_confidence(way, confidence, parts) -> None:
     llm = ScriptedLLM(choices=[{"yes": 0.7, "no": 0.3} if way == "holds" else {"Lake": 0.6, "unknown": 0.4}])
-    found = confidences([asked("Lake Garda", 1.0, 0.25)], way, llm, Event())
+    found = confidences([asked("Lake Garda", 1.0, 0.25)], way, replace(parts, llm=llm), Event())
     assert found == [pytest.approx(confidence)]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_word_is_believed_whatever_the_way_and_costs_nothing(way, parts) -> None:
     llm = ScriptedLLM()
-    assert confidences([asked("unknown"), asked("")], way, llm, Event()) == [0, 0]
+    assert confidences([asked("unknown"), asked("")], way, replace(parts, llm=llm), Event()) == [0, 0]
     assert unknown([asked("Unknown. Nothing says it.")], "factoid", knowing(parts, way, 0.0, llm), Event()) == [True]
     assert llm.asked == []
 
@@ -60,17 +60,33 @@ def test_answers_below_the_threshold_are_unknown(parts) -> None:
     assert unknown(batch, "factoid", knowing(parts, "word", 0.5, ScriptedLLM()), Event()) == [False, True, False]
 
 
-def test_a_backend_without_probabilities_is_trusted_by_its_words() -> None:
-    assert confidences([asked("Oslo")], "mean_logprob", ScriptedLLM(), Event()) == [1]
-    assert confidences([asked("Oslo")], "lowest_logprob", ScriptedLLM(), Event()) == [1]
+def test_a_backend_without_probabilities_is_trusted_by_its_words(parts) -> None:
+    assert confidences([asked("Oslo")], "mean_logprob", parts, Event()) == [1]
+    assert confidences([asked("Oslo")], "lowest_logprob", parts, Event()) == [1]
 
 
-def test_the_model_is_asked_on_top_of_what_it_has_read() -> None:
+def test_the_model_is_asked_on_top_of_what_it_has_read(parts) -> None:
     llm = ScriptedLLM(choices=[{"yes": 0.2, "no": 0.8}, {"yes": 0.9, "no": 0.1}])
-    found = confidences([asked("Oslo"), asked("unknown"), asked("Bergen")], "holds", llm, Event())
+    found = confidences([asked("Oslo"), asked("unknown"), asked("Bergen")], "holds", replace(parts, llm=llm), Event())
     assert found == [0.2, 0, 0.9]
     assert llm.asked[0][:3] == (*PROMPT, Message("assistant", "Oslo"))
     assert '"Oslo"' in llm.asked[0][3].content
+
+
+def test_a_short_answer_is_looked_at_beside_the_passages_that_say_it(parts) -> None:
+    lakes = Passage("1", "Lakes", "Lake Garda is the largest lake of Italy. Lake Como is deeper.")
+    towns = Passage("2", "Towns", "Riva lies on the lake.")
+    answer = replace(asked("Lake Como."), passages=(towns, lakes), question="What is the largest lake?")
+    llm = ScriptedLLM(choices=[{"yes": 0.2, "no": 0.8}, {"yes": 0.2, "no": 0.8}])
+    alone = replace(parts, llm=llm, support=None)
+    assert confidences([answer], "addresses", alone, Event()) == [pytest.approx(0.2)]
+    told = llm.asked[0][-1].content
+    assert "Lake Como is deeper." in told
+    assert "Riva" not in told
+    assert "Question: What is the largest lake?\nReply: Lake Como." in told
+    # one that no passage says is looked at beside them all
+    assert confidences([replace(answer, completion=Completion("Oslo"))], "addresses", alone, Event())
+    assert "Riva" in llm.asked[1][-1].content
 
 
 def test_what_a_threshold_does() -> None:
@@ -117,9 +133,9 @@ def test_all_right_or_all_wrong_tells_nothing(files, parts, tmp_path) -> None:  
         task.summarise(run.rows)
 
 
-def test_an_answer_that_begins_like_unknown_can_not_be_told_from_it() -> None:
+def test_an_answer_that_begins_like_unknown_can_not_be_told_from_it(parts) -> None:
     class Alike(ScriptedLLM):
         def choose(self, batch, words, stop):
             raise ChoiceError(f"'{words[0]}' begins like another of them.")
 
-    assert confidences([asked("United Kingdom")], "p_unknown", Alike(), Event()) == [0.5]
+    assert confidences([asked("United Kingdom")], "p_unknown", replace(parts, llm=Alike()), Event()) == [0.5]

@@ -12,6 +12,7 @@ from assistant.prompting.unknown import says_unknown
         "Final answer: Unknown.", "The answer is unknown.", "It's unknown.", "It’s unknown.",
         "unknown, as the notes are on something else",
         "Unknown. The notes tell of Peru.", "unknown\n\nThe notes tell of Peru.", "Unknown (not in the notes)",
+        "The provided input does not contain the context to answer the question.",
     ],
 )  # fmt: skip
 def test_the_word_with_or_without_a_frame_is_unknown(text: str) -> None:

@@ -38,6 +38,13 @@ def test_a_loop_takes_its_own_number_of_passages_until_one_is_chosen(choices: Ch
     assert choices("ann").k == 4
 
 
+def test_how_often_a_draft_is_written_is_a_choice(choices: ChoicesOf, settings: Settings) -> None:
+    assert choices("ann").loops == settings.turn.grg_rounds == 1
+    choices.keep("ann", "loop", "grg_draft")
+    choices.keep("ann", "loops", 2)
+    assert (choices("ann").loop, choices("ann").loops, choices("bob").loops) == ("grg_draft", 2, 1)
+
+
 def test_each_users_choices_are_their_own(choices: ChoicesOf) -> None:
     choices.keep("ann", "k", 7)
     choices.keep("ann", "strategy", "concat")
@@ -76,6 +83,8 @@ def test_what_happens_where_no_passage_answers_is_a_choice(choices: ChoicesOf) -
     [
         ("k", 0),
         ("k", 21),
+        ("loops", 0),
+        ("loops", 6),
         ("k", "4"),
         ("k", None),
         ("strategy", "nosuch"),

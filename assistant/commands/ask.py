@@ -17,7 +17,18 @@ from rich.padding import Padding
 
 from assistant import turn as flow
 from assistant.chat import exchanges
-from assistant.commands.common import Backend, DataDir, Model, Searched, SettingsFile, out, ready, settings_of, talk
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    Rounds,
+    Searched,
+    SettingsFile,
+    out,
+    ready,
+    settings_of,
+    talk,
+)
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import IfUnanswerable, Settings
@@ -45,6 +56,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     fact: Facts = None,
     temporary: Temporary = False,
     loop: Loop = None,
+    loops: Rounds = None,
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
@@ -59,7 +71,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Ask one question and print the answer with its sources."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
     question = flow.accepted(question, usual.turn.max_utterance_chars)
-    choices = _choices(usual, loop, strategy, k, if_unanswerable)
+    choices = _choices(usual, loop, loops, strategy, k, if_unanswerable)
     known = _known(usual, fact or [], temporary)
     turn = Turn(question, known=known, choices=choices, temporary=temporary)
     turn = _answered(turn, ready(usual), quiet=as_data)
@@ -75,6 +87,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
     fact: Facts = None,
     temporary: Temporary = False,
     loop: Loop = None,
+    loops: Rounds = None,
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
@@ -87,7 +100,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    choices, known = _choices(usual, loop, strategy, k, if_unanswerable), _known(usual, fact or [], temporary)
+    choices, known = _choices(usual, loop, loops, strategy, k, if_unanswerable), _known(usual, fact or [], temporary)
     loader = ready(usual)
     turns: list[Turn] = []
     if temporary:
@@ -106,7 +119,12 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 
 
 def _choices(
-    usual: Settings, loop: str | None, strategy: str | None, k: int | None, if_unanswerable: IfUnanswerable | None
+    usual: Settings,
+    loop: str | None,
+    loops: int | None,
+    strategy: str | None,
+    k: int | None,
+    if_unanswerable: IfUnanswerable | None,
 ) -> Choices:
     """What was asked for, else the settings' choice; a loop or strategy that is none is told before anything loads."""
     loop = loop or usual.turn.loop
@@ -115,6 +133,7 @@ def _choices(
         loop,
         k or usual.retrieve.top_k_for(loop),
         usual.library,
+        loops=loops or usual.turn.grg_rounds,
         retriever=usual.retrieve.retriever,
         below=if_unanswerable or "",
     )

@@ -36,6 +36,12 @@ Backend = Annotated[
     AnyBackend | None,
     typer.Option(help="What runs it, as in the setting llm.backend.", show_default=False),
 ]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        "--loops", min=1, max=5, help="Drafts and searches: the X of Generate-Retrieve-Generate.", show_default=False
+    ),
+]
 Searched = Annotated[
     RetrieverName | None,
     typer.Option(
@@ -81,7 +87,9 @@ def usual_choices(settings: Settings) -> Choices:
     """What a turn does where nobody chooses anything else."""
     loop = settings.turn.loop
     k, retriever = settings.retrieve.top_k_for(loop), settings.retrieve.retriever
-    return Choices(settings.turn.strategy, loop, k, settings.library, retriever=retriever)
+    return Choices(
+        settings.turn.strategy, loop, k, settings.library, loops=settings.turn.grg_rounds, retriever=retriever
+    )
 
 
 def results_folder(into: Path | None) -> None:

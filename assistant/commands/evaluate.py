@@ -21,6 +21,7 @@ from typer import Argument, BadParameter, Option, Typer
 from assistant import turn as flow
 from assistant.commands.bars import bar
 from assistant.commands.common import (
+    Rounds,
     Searched,
     by_words_only,
     load_llm,
@@ -29,7 +30,7 @@ from assistant.commands.common import (
     usual_choices,
 )
 from assistant.commands.experiment import (
-    Basic,
+    Judged,
     Nothing,
     Usual,
     Written,
@@ -63,7 +64,7 @@ from assistant.evaluation.weighing import prepare as weighed
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Gold, read_corpus, read_qrels
 from assistant.experiment.gather import side_by_side
-from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Out, Questions, Rounds, Sample, Shown, Split
+from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Out, Questions, Sample, Shown, Split
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import rows_of
 from assistant.judges.addresses import Addresses
@@ -126,7 +127,8 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
         list[str],
         Option(
             help="A strategy to measure, or LOOP/STRATEGY, or a baseline (closed_book, chain_of_thought,"
-            " retrieve_then_read); may be repeated."
+            " retrieve_then_read); STRATEGY@WAY:THRESHOLD is told otherwise that it doesn't know, as in"
+            " turn.uncertainty, and STRATEGY+examples is shown what answers look like; may be repeated."
         ),
     ],
     more: Annotated[list[str] | None, Argument(metavar="STRATEGY", help="More strategies.")] = None,
@@ -255,14 +257,16 @@ def support(
     ] = SHIPPED,
     split: Split = "",
     some: Sample,
-    usual: Usual,
+    to: Judged,
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
+    to.check()
     rows = some.of(supporting.read_pairs(pairs, split))
-    asked = _support(judge, usual.knobs())
+    asked = _support(judge, to.knobs())
     with bar("Pairs") as progress:
-        found = supporting.measure(rows, supporting.by_judge(asked), asked.threshold, lambda n: progress(n, len(rows)))
-    show({"judge": judge, **found}, markdown(found), usual.as_json)
+        judged = supporting.by_judge(asked)
+        found, each = supporting.measure(rows, judged, asked.threshold, lambda n: progress(n, len(rows)))
+    to.finish({"judge": judge, **found}, each)
 
 
 def _support(name: str, knobs: Settings) -> SupportJudge:
@@ -284,18 +288,20 @@ def suitability(
         list[Path] | None, Option(help="Passages that pairs point into; may be given again.", show_default=False)
     ] = None,
     some: Sample,
-    usual: Usual,
+    to: Judged,
 ) -> None:
     """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
+    to.check()
     rows = some.of(suiting.read_pairs(pairs, corpus or ()))
     if judge == BY_LLM:
         with bar("Language model") as progress:
-            asked, threshold = suiting.by_llm(load_llm(usual.knobs(), progress)), EVEN
+            asked, threshold = suiting.by_llm(load_llm(to.knobs(), progress)), EVEN
     else:
-        trained = judge_of(Path(judge), embedder_of(usual.knobs()))
+        trained = judge_of(Path(judge), embedder_of(to.knobs()))
         asked, threshold = suiting.by_judge(trained), trained.threshold
-    found = suiting.measure(rows, asked, threshold)
-    show({"judge": judge, **found}, markdown(found), usual.as_json)
+    found, each = suiting.measure(rows, asked, threshold)
+    # a folder of somebody's machine says nothing to others
+    to.finish({"judge": SHIPPED if judge == str(SUITABILITY) else judge, **found}, each)
 
 
 @command
@@ -306,14 +312,14 @@ def intents(
     library: Annotated[
         str | None, Option(help="Look up in this library what seems talk, as a turn does; without it, no search.")
     ] = None,
-    basic: Basic,
+    to: Written,
 ) -> None:
     """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
-    knobs, rows = basic.knobs(), asking.read_messages(messages, split)
+    to.check()
+    knobs, rows = to.knobs(), asking.read_messages(messages, split)
     looked_up = partial(_answered, library, knobs) if library else None
-    found = asking.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
-    summary = {"split": split, **found}
-    show(summary, markdown(summary), basic.as_json)
+    found, each = asking.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
+    to.finish({"split": split, **found}, each)
 
 
 def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
@@ -399,7 +405,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     ] = None,
     library: Annotated[str | None, Option(help="The library to answer from.", show_default=False)] = None,
     loop: Annotated[str | None, Option(help="How passages are found.")] = None,
-    loops: Rounds = 1,
+    loops: Rounds = None,
     strategy: Annotated[str | None, Option(help="How they are answered from.")] = None,
     k: Annotated[int | None, Option("--k", min=1, max=20, help="Passages shown to the model.")] = None,
     read: Annotated[int, Option(min=0, help="Write so many sentences to reading.jsonl, for a person to label.")] = 0,
@@ -414,7 +420,8 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     knobs = by_words_only(usual.knobs(library=library))
     loop, below = loop or knobs.turn.loop, knobs.relevance.if_unanswerable_for("factoid")
     strategy, searched = strategy or knobs.turn.strategy, str(corpus) if corpus else knobs.library
-    choices = _checked(Choices(strategy, loop, k or knobs.retrieve.top_k_for(loop), searched, loops=loops, below=below))
+    k, loops = k or knobs.retrieve.top_k_for(loop), loops or knobs.turn.grg_rounds
+    choices = _checked(Choices(strategy, loop, k, searched, loops=loops, below=below))
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
     task = grounding.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)

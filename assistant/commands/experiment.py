@@ -17,6 +17,7 @@ from typer import Option
 from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk, writing
 from assistant.errors import DataError
+from assistant.evaluation.looked_at import remarked
 from assistant.experiment.options import AsJson
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import ASKED, ROWS, Row, Run
@@ -75,6 +76,7 @@ class Written(Basic):
 
     def finish(self, summary: Summary, rows: Sequence[Row]) -> None:
         """Write rows and summary, where they are wanted, and tell the summary."""
+        summary = remarked(summary, (str(row["id"]) for row in rows))
         if self.into:
             with writing(self.into):
                 self.into.mkdir(parents=True, exist_ok=True)
@@ -82,6 +84,11 @@ class Written(Basic):
                 lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
                 (self.into / ROWS).write_text("".join(lines), encoding="utf-8")
         show(summary, markdown(summary), self.as_json)
+
+
+@dataclass(frozen=True)
+class Judged(Written, Usual):
+    """The same, of what may ask a language model."""
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
@@ -136,7 +143,7 @@ def filled(task: Task[Item, With], into: Path, load: Callable[[], With], jobs: i
 def perform(task: Task[Item, With], into: Path, load: Callable[[], With], *, as_json: bool, jobs: int = 1) -> None:
     """Make the rows that the folder lacks, then write and tell what all of them say."""
     run = filled(task, into, load, jobs)
-    summary = task.summarise(run.rows)
+    summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
     tell(summary, task.write(run, summary, command_line()), run.folder, as_json)
 
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from assistant import turn as flow
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, by_words_only, out, settings_of
+from assistant.commands.common import Backend, DataDir, Model, Rounds, SettingsFile, by_words_only, out, settings_of
 from assistant.commands.experiment import indexed, with_models
 from assistant.errors import DataError, LibraryError
 from assistant.experiment.conditions import always_drafting, model_of
@@ -37,8 +37,8 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(help="Instead: a Lucene index's folder, or a .jsonl[.gz] of passages.", show_default=False),
     ] = None,
-    loop: Annotated[str, typer.Option(help="How the passages are found.")] = "grg",
-    loops: Annotated[int, typer.Option(min=1, max=5, help="The X of Generate-Retrieve-Generate.")] = 1,
+    loop: Annotated[str | None, typer.Option(help="How the passages are found.")] = None,
+    loops: Rounds = None,
     strategy: Annotated[str | None, typer.Option(help="How the answer is made from the passages.")] = None,
     k: Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")] = None,
     depth: Annotated[int, typer.Option(min=20, max=1000, help="Passages ranked for a turn.")] = 1000,
@@ -66,12 +66,13 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     label.check(asked.year)
     knobs = always_drafting(settings_of(settings, data_dir, model=model, backend=backend))
     knobs = _judging(by_words_only(knobs), quality)
+    loop = loop or knobs.turn.loop
     choices = Choices(
         strategy=strategy or knobs.turn.strategy,
         loop=loop,
         k=k or knobs.retrieve.top_k_for(loop),
         library=library or knobs.library,
-        loops=loops,
+        loops=loops or knobs.turn.grg_rounds,
         below=knobs.relevance.if_unanswerable_for("factoid"),
     )
     flow.check(choices)

@@ -7,7 +7,8 @@ All strategies get the same questions and the same passages. One row, as it is w
      "em": 1.0, "f1": 1.0, "unknown": false, "nm": false, "prompt_tokens": 743, "completion_tokens": 8, "seconds": 3.1,
      "unanswerable": false, "shots": 0, "iterations": [], "error": ""}
 
-A strategy may name its own loop: "itrg_refresh/document" answers from what that loop found and wrote. Tokens and
+A strategy may name its own loop: "itrg_refresh/document" answers from what that loop found and wrote, and its own way
+to doubt an answer (see `evaluation.methods`). Tokens and
 seconds include the loop's; of a reply that was kept (see `Memo`) they are what it took when it was given. `iterations`
 holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
 """
@@ -28,6 +29,7 @@ from typer import Option
 from assistant.errors import DataError, SettingsError, UtteranceError
 from assistant.evaluation import plots, scores
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
+from assistant.evaluation.methods import method
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.evaluation.shots import demonstrating, draw
@@ -37,7 +39,7 @@ from assistant.experiment.datasets import Corpus, Gold, Question, place_gold, re
 from assistant.experiment.gather import side_by_side
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.experiment.options import Corpus as CorpusFile
-from assistant.experiment.options import Iterations, OneLoop, Questions, Sample
+from assistant.experiment.options import Iterations, OneLoop, Questions, Rounds, Sample
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
@@ -95,6 +97,7 @@ class Experiment(Sample):
     strategies: tuple[str, ...] = ()
     settings: tuple[Setting, ...] = (Setting(),)
     loop: OneLoop = "question"
+    rounds: Rounds = 1
     iterations: Iterations = ITERATIONS
     filter_known: Annotated[
         bool, Option("--filter-known", help="Leave out what the model answers without passages.")
@@ -130,12 +133,6 @@ def settings_of(
     return tuple(Setting(*values) for values in product(ks, placements, samples, shots))
 
 
-def method(name: str, loop: str) -> tuple[str, str]:
-    """The loop and the strategy of "LOOP/STRATEGY", or of "STRATEGY" after the experiment's own loop."""
-    own, _, strategy = name.rpartition("/")
-    return own or loop, strategy
-
-
 def prepare(experiment: Experiment) -> Material:
     """Read and check everything before a model is loaded.
 
@@ -145,15 +142,15 @@ def prepare(experiment: Experiment) -> Material:
         SettingsError: a strategy or a loop that does not exist, or a strategy that can't be demonstrated.
     """
     methods = [method(name, experiment.loop) for name in experiment.strategies]
-    for _, strategy in methods:
-        _strategy(strategy)
+    for one in methods:
+        _strategy(one.strategy)
     shots = max(setting.shots for setting in experiment.settings)
-    if shots and (thoughtful := [strategy for _, strategy in methods if strategy in THINKING]):
+    if shots and (thoughtful := [one.strategy for one in methods if one.strategy in THINKING]):
         raise SettingsError(
             f"Demonstrations are answers without a thought, and '{thoughtful[0]}' thinks first; "
             "ask it without --shots, in a run of its own."
         )
-    check_loops([experiment.loop, *(loop for loop, _ in methods)])
+    check_loops([experiment.loop, *(one.loop for one in methods)])
     everything = read_questions(experiment.questions)
     corpus = read_corpus(experiment.corpus, {gold for question in everything for gold in question.gold})
     placed = any(setting.placement != "none" for setting in experiment.settings)
@@ -166,7 +163,7 @@ def prepare(experiment: Experiment) -> Material:
 def claim(experiment: Experiment, model: str) -> Row:
     """What decides the rows of an experiment, apart from what their keys say."""
     decided = decided_by(experiment, "corpus", "questions", "seed", "skip", "loop")
-    return {**decided, "model": model, **unusual(experiment, "iterations", "retriever", "uncertainty")}
+    return {**decided, "model": model, **unusual(experiment, "rounds", "iterations", "retriever", "uncertainty")}
 
 
 def _strategy(name: str) -> Strategy:
@@ -202,7 +199,8 @@ class Passages:
         stop: Event | None = None,
         saved: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self._experiment, self._corpus, loops = experiment, corpus, {"iterations": experiment.iterations}
+        self._experiment, self._corpus = experiment, corpus
+        loops = {"loops": experiment.rounds, "iterations": experiment.iterations}
         self._finder = Finder(parts.settings, parts.retriever, lambda: parts, stop=stop, saved=saved, **loops)
 
     def of(self, setting: Setting, question: Question, loop: str | None = None) -> tuple[Passage, ...]:
@@ -302,10 +300,11 @@ class Answers(Task[Ask, Parts]):
 
     def _answered(self, item: Ask, given: Parts) -> tuple[Turn, str]:
         setting, text = item.setting, item.question.text
-        loop, strategy = method(item.strategy, self._experiment.loop)
+        asked = method(item.strategy, self._experiment.loop)
+        loop, strategy = asked.loop, asked.strategy
         turn = Turn(text, question=text)
         shown = self.material.demonstrations[: setting.shots]
-        given = replace(given, llm=Meter(Straight(demonstrating(given.llm, shown))))
+        given = replace(asked.with_settings(given), llm=Meter(Straight(demonstrating(given.llm, shown))))
         found = _strategy(strategy)
         step = in_full(sampled(found, setting.samples, self._experiment.seed) if setting.samples > 1 else found)
         try:

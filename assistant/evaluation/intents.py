@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from assistant.experiment.datasets import read_some
+from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
 from assistant.protocols import Embedder
 from assistant.settings import TurnSettings
@@ -42,8 +43,8 @@ def measure(
     embedder: Embedder,
     knobs: TurnSettings,
     answered: Callable[[Sequence[str]], list[bool]] | None,
-) -> Summary:
-    """Accuracy, questions withheld and writing found; `answered` looks up in a library what seems talk."""
+) -> tuple[Summary, list[Row]]:
+    """Accuracy, questions withheld and writing found, and a row for each; `answered` looks up what seems talk."""
     found = [intent_of(row.text, embedder, knobs) for row in rows]
     talk = [n for n, got in enumerate(found) if got in TALK and not only_tells(rows[n].text, embedder)]
     asks = answered([rows[n].text for n in talk]) if answered else []
@@ -51,7 +52,7 @@ def measure(
         found[n] = "question" if is_answered else found[n]
     got, meant = np.array(found), np.array([row.intent for row in rows])
     asked, written = meant == "question", meant == "writing"
-    return {
+    summary = {
         "messages": len(rows),
         "threshold": knobs.intent_threshold,
         "gate_accuracy": float(((got == "question") == asked).mean()),
@@ -63,3 +64,5 @@ def measure(
         **({"looked_up": len(asks), "answered": sum(asks)} if answered else {}),
         "writing_wrongly": int((~written & (got == "writing")).sum()),
     }
+    told = enumerate(zip(rows, found, strict=True), 1)
+    return summary, [{"id": str(n), **row.model_dump(), "found": intent} for n, (row, intent) in told]

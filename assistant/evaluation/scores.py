@@ -23,7 +23,7 @@ from assistant.experiment.measures import differences, mean, means, unknown_scor
 from assistant.experiment.runs import Row
 
 # What the others are compared to: the first of these that was measured.
-BASES = ("retrieve_then_read", "concat", "ranked/concat")
+BASES = ("retrieve_then_read", "concat", "concat@word", "ranked/concat")
 KEY = ("strategy", "k", "placement", "samples", "shots", "id")
 MEASURES = ("em", "f1", "unknown", "nm", "gold_found", "prompt_tokens", "completion_tokens", "seconds")
 MARKS = ("unanswerable", "empty", "failed", "pooled")

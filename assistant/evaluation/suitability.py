@@ -7,6 +7,7 @@ missing. In place of `text` a record may point into a passage of a corpus by `so
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from threading import Event
@@ -19,6 +20,7 @@ from pydantic.dataclasses import dataclass
 from assistant.errors import DataError
 from assistant.experiment.datasets import parsed, read_corpus, records
 from assistant.experiment.measures import told_apart
+from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
 from assistant.prompting.render import render
 from assistant.protocols import LLM, SuitabilityJudge
@@ -73,8 +75,10 @@ def by_llm(llm: LLM) -> Judge:
     return judge
 
 
-def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> Summary:
+def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> tuple[Summary, list[Row]]:
     """AUC, precision and recall of "clash" at the threshold, false alarms among the others, and milliseconds a pair.
+
+    Besides the summary, a row for each pair.
 
     `auc`, `precision` and `recall` are None where the pairs don't allow them: all clash, none does, none is said to.
     """
@@ -92,12 +96,14 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> Summary:
 
     kinds = dict.fromkeys(pair.kind for pair in pairs if pair.kind)
     of_kind = {kind: [n for n, pair in enumerate(pairs) if pair.kind == kind] for kind in kinds}
-    return {
+    summary = {
         **told(range(len(pairs)), "auc", *_SHARES),
         "ms": median(times),
         "threshold": threshold,
         "kinds": {kind: told(some, *_SHARES) for kind, some in of_kind.items()},
     }
+    judged = enumerate(zip(pairs, found, strict=True), 1)
+    return summary, [{"id": str(n), **asdict(pair), "probability": score} for n, (pair, score) in judged]
 
 
 def _quoted(place: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> str | None:

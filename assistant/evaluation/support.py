@@ -22,6 +22,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from assistant.experiment.datasets import read_some
 from assistant.experiment.measures import told_apart
+from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
 from assistant.protocols import SupportJudge
 from assistant.types import Claim, Passage
@@ -88,8 +89,10 @@ def by_judge(judge: SupportJudge) -> Judge:
     return judged
 
 
-def measure(pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callable[[int], None]) -> Summary:
-    """How well "supported" is told from the rest, and the milliseconds that a pair took.
+def measure(
+    pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callable[[int], None]
+) -> tuple[Summary, list[Row]]:
+    """How well "supported" is told from the rest, and the milliseconds that a pair took; and a row for each pair.
 
     `auc` and `balanced_accuracy` are None where all pairs have one label. `told` is told how many pairs are judged.
     """
@@ -100,7 +103,9 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callabl
         told(len(found))
     ms = 1000 * (perf_counter() - begun) / len(pairs)
     apart = told_apart([pair.supported for pair in pairs], found, threshold)
-    return {
+    judged = enumerate(zip(pairs, found, strict=True), 1)
+    rows = [{"id": str(n), **pair.model_dump(), "probability": score} for n, (pair, score) in judged]
+    summary = {
         "pairs": len(pairs),
         "threshold": threshold,
         "auc": apart["auc"],
@@ -110,6 +115,7 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float, told: Callabl
         "right": _right(pairs, [score >= threshold for score in found]),
         "ms": ms,
     }
+    return summary, rows
 
 
 def _right(pairs: Sequence[Pair], said: Sequence[bool]) -> dict[str, str]:

@@ -48,9 +48,11 @@ class Ways(Task[Question, Parts]):
         """See `Task`."""
         self._passages = self._passages or Passages(self._experiment, self._material.corpus, given)
         passages = self._passages.of(self._experiment.settings[0], item)
-        messages, _ = fit("factoid/concat", given.llm, FACTOID_ROOM, passages=passages, facts=(), question=item.text)
+        values: dict[str, Any] = {"passages": passages, "facts": (), "question": item.text}
+        values["examples"] = given.settings.turn.answer_examples
+        messages, _ = fit("factoid/concat", given.llm, FACTOID_ROOM, **values)
         [completion] = given.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), Event())
-        asked = [Asked(messages, completion, _estimated(item, passages, given))]
+        asked = [Asked(messages, completion, _estimated(item, passages, given), item.text)]
         return {
             "id": item.id,
             "question": item.text,
@@ -58,7 +60,7 @@ class Ways(Task[Question, Parts]):
             "gold": list(item.answers),
             "right": bool(exact_match(completion.text, item.answers)),
             "unanswerable": item.unanswerable,
-            "confidence": {way: confidences(asked, way, given.llm, Event())[0] for way in WAYS},
+            "confidence": {way: confidences(asked, way, given, Event())[0] for way in WAYS},
         }
 
     def summarise(self, rows: Rows) -> Summary:

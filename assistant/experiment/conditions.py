@@ -57,5 +57,9 @@ def _differing(settings: Settings, name: str) -> dict[str, object]:
 
 
 def always_drafting(settings: Settings) -> Settings:
-    """The settings with a draft for every question, however sure its first search is: the loop as its paper has it."""
-    return settings.model_copy(update={"turn": settings.turn.model_copy(update={"draft_threshold": 1.0})})
+    """The settings with the loop as its paper has it.
+
+    A draft is written for every question, however sure its first search is, and it sees the whole conversation.
+    """
+    turn = settings.turn.model_copy(update={"draft_threshold": 1.0, "draft_history": "whole"})
+    return settings.model_copy(update={"turn": turn})

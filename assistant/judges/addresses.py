@@ -94,9 +94,18 @@ def evidence(citations: Sequence[Citation], passages: Sequence[Passage]) -> tupl
     """The cited passages, each cut down to what it says around the first quotation from it."""
     first = {one.passage_id: one for one in reversed(citations)}
     shown = [passage for passage in passages if passage.id in first][:MOST]
-    return tuple(_stretch(passage, first[passage.id]) for passage in shown)
+    return tuple(_stretch(one, Span(first[one.id].start, first[one.id].end)) for one in shown)
 
 
-def _stretch(passage: Passage, cited: Citation) -> Passage:
-    span = around(passage.text, Span(cited.start, cited.end), WORDS)
-    return replace(passage, text=quote(passage.text, span))
+def backing(reply: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """The passages that say a short reply word for word, each cut down to what stands around it.
+
+    Of one that none of them says so, the first passages as far as they are read.
+    """
+    places = [(one, one.text.casefold().find(reply.strip(" .").casefold())) for one in passages]
+    said = [(one, at) for one, at in places if at >= 0] or [(one, 0) for one in passages]
+    return tuple(_stretch(one, Span(at, at + len(reply))) for one, at in said[:MOST])
+
+
+def _stretch(passage: Passage, place: Span) -> Passage:
+    return replace(passage, text=quote(passage.text, around(passage.text, place, WORDS)))

@@ -16,12 +16,13 @@ from math import exp
 from threading import Event
 
 from assistant.errors import ChoiceError
+from assistant.judges.addresses import Addresses, backing
 from assistant.prompting.render import render
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import LLM, Parts
 from assistant.settings import TurnSettings, Uncertainty
 from assistant.text.sentences import without_title
-from assistant.types import Completion, Form, Message, Messages, Passage
+from assistant.types import Claim, Completion, Form, Message, Messages, Passage
 
 Way = Uncertainty
 UNKNOWN = "unknown"
@@ -30,11 +31,12 @@ WORD: Way = "word"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A prompt that asked for an answer or the word "unknown", what the model wrote, and from which passages."""
+    """A prompt that asked for an answer or the word "unknown", what the model wrote, from which passages, to what."""
 
     messages: Messages
     completion: Completion
     passages: tuple[Passage, ...] = ()
+    question: str = ""
 
 
 def told(knobs: TurnSettings) -> str:
@@ -50,11 +52,11 @@ def unknown(asked: Sequence[Asked], form: Form, parts: Parts, stop: Event) -> li
     knobs = parts.settings.turn
     short = knobs.uncertainty, knobs.unknown_threshold
     way, threshold = short if form == "factoid" else (knobs.chat_uncertainty, knobs.chat_unknown_threshold)
-    found = confidences(asked, way, parts.llm, stop)
+    found = confidences(asked, way, parts, stop)
     return [confidence == 0 or confidence < threshold for confidence in found]
 
 
-def confidences(asked: Sequence[Asked], way: Way, llm: LLM, stop: Event) -> list[float]:
+def confidences(asked: Sequence[Asked], way: Way, parts: Parts, stop: Event) -> list[float]:
     """How sure each answer is, between 0 and 1; 0 for one that says "unknown" in words, whatever the way.
 
     - word: 1 for every answer that does not say it;
@@ -63,19 +65,21 @@ def confidences(asked: Sequence[Asked], way: Way, llm: LLM, stop: Event) -> list
     - lowest_logprob: the probability of its least likely token;
     - holds: asked afterwards whether the passages of the prompt state the answer, the probability of yes;
     - relevance: the relevance estimator's highest confidence in the passages, whatever was answered; 1 where there is
-      none.
+      none;
+    - addresses: asked afterwards, with the passages that say the answer alone, whether it answers the question as they
+      tell; the judge of support is asked as well (`assistant.judges.addresses`).
     """
     lost = [says_unknown(without_title(one.completion.text.lstrip(), one.passages)) for one in asked]
-    found = iter(_WAYS[way]([one for one, is_lost in zip(asked, lost, strict=True) if not is_lost], llm, stop))
+    found = iter(_WAYS[way]([one for one, is_lost in zip(asked, lost, strict=True) if not is_lost], parts, stop))
     return [0.0 if is_lost else next(found) for is_lost in lost]
 
 
-def _word(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001 - all ways are called alike
+def _word(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001 - all ways are called alike
     return [1.0 for _ in asked]
 
 
-def _p_unknown(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:
-    return [_against_unknown(one, llm, stop) for one in asked]
+def _p_unknown(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[float]:
+    return [_against_unknown(one, parts.llm, stop) for one in asked]
 
 
 def _against_unknown(one: Asked, llm: LLM, stop: Event) -> float:
@@ -87,36 +91,46 @@ def _against_unknown(one: Asked, llm: LLM, stop: Event) -> float:
     return choice.probabilities[first]
 
 
-def _mean_logprob(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001
+def _mean_logprob(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
     # no logprobs means that the backend gives none: then only the word can tell
     return [exp(sum(logs) / len(logs)) if (logs := one.completion.logprobs) else 1.0 for one in asked]
 
 
-def _lowest_logprob(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001
+def _lowest_logprob(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
     return [exp(min(one.completion.logprobs, default=0.0)) for one in asked]
 
 
-def _holds(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:
+def _holds(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[float]:
     # the talk goes on where it was, so that the passages are not read a second time
     prompts = [
         (*one.messages, Message("assistant", one.completion.text), *render("holds", answer=one.completion.text))
         for one in asked
     ]
-    choices = llm.choose(prompts, ("yes", "no"), stop) if prompts else []
+    choices = parts.llm.choose(prompts, ("yes", "no"), stop) if prompts else []
     return [choice.probabilities["yes"] for choice in choices]
 
 
-def _relevance(asked: Sequence[Asked], llm: LLM, stop: Event) -> list[float]:  # noqa: ARG001
+def _relevance(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[float]:  # noqa: ARG001
     told = [[one.confidence for one in answer.passages if one.confidence is not None] for answer in asked]
     return [max(confidences, default=1.0) for confidences in told]
 
 
-_WAYS: Mapping[Way, Callable[[Sequence[Asked], LLM, Event], list[float]]] = {
+def _addresses(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[float]:
+    answers = [without_title(one.completion.text.strip(), one.passages) for one in asked]
+    claims = [
+        Claim(answer, backing(answer, one.passages), one.question) for answer, one in zip(answers, asked, strict=True)
+    ]
+    judge = parts.support(parts.llm) if parts.support else None
+    return [one.probability for one in Addresses(parts.llm, judge, 0.0).judge(claims, stop)]
+
+
+_WAYS: Mapping[Way, Callable[[Sequence[Asked], Parts, Event], list[float]]] = {
     "word": _word,
     "p_unknown": _p_unknown,
     "mean_logprob": _mean_logprob,
     "lowest_logprob": _lowest_logprob,
     "holds": _holds,
     "relevance": _relevance,
+    "addresses": _addresses,
 }
 WAYS: tuple[Way, ...] = tuple(_WAYS)

@@ -10,17 +10,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 from threading import Event
+from typing import Literal
 
 from assistant.protocols import Embedder, Estimator
 from assistant.text.sentences import quote, sentences
 from assistant.types import Digest, Passage, Span
 
+# As the passage has them, or the best first. Steps out of order ("Take the pan off the heat" before "Bring it to the
+# boil") are misread by reader and model.
+Order = Literal["passage", "score"]
 
-def best_sentences(passages: Sequence[Passage], question: str, embedder: Embedder, chars: int) -> tuple[Digest, ...]:
+
+def best_sentences(
+    passages: Sequence[Passage], question: str, embedder: Embedder, chars: int, order: Order = "passage"
+) -> tuple[Digest, ...]:
     """For each passage the sentences most similar to `question`, the best first, until `chars` characters are full.
 
-    The best sentence is always kept, and a sentence is never cut in two. Those kept stand in the passage's own order:
-    steps out of order ("Take the pan off the heat" before "Bring it to the boil") are misread by reader and model.
+    The best sentence is always kept, and a sentence is never cut in two. Those kept stand in the `order` asked for.
     """
     places = _places(passages)
     if not places:
@@ -28,17 +34,23 @@ def best_sentences(passages: Sequence[Passage], question: str, embedder: Embedde
     vectors = embedder.encode([question, *(quote(passages[n].text, span) for n, span in places)])
     scored = list(zip((vectors[1:] @ vectors[0]).tolist(), places, strict=True))
     return tuple(
-        _digest(passage, _first([one for one in scored if one[1][0] == n], chars)) for n, passage in enumerate(passages)
+        _digest(passage, _first([one for one in scored if one[1][0] == n], chars), order)
+        for n, passage in enumerate(passages)
     )
 
 
 def likeliest_sentences(
-    passages: Sequence[Passage], questions: Sequence[str], estimator: Estimator, chars: int, stop: Event
+    passages: Sequence[Passage],
+    questions: Sequence[str],
+    estimator: Estimator,
+    chars: int,
+    stop: Event,
+    order: Order = "passage",
 ) -> tuple[Digest, ...]:
     """For each passage its sentence that most likely answers, and the likeliest of all others up to `chars` characters.
 
     The mean of the log-odds that the questions give counts. Each sentence is read behind its passage's title; those
-    kept stand in the passage's own order.
+    kept stand in the `order` asked for.
 
     Raises:
         SequiturError: the estimator can't be used; one that fails may raise anything.
@@ -56,7 +68,7 @@ def likeliest_sentences(
     kept = [best for n in range(len(passages)) for best in _first([one for one in scored if one[1][0] == n], room=0)]
     room = chars - sum(_length(one) for one in kept)
     kept += _first([one for one in scored if one not in kept], room, least=0)
-    return tuple(_digest(passage, [one for one in kept if one[1][0] == n]) for n, passage in enumerate(passages))
+    return tuple(_digest(passage, [one for one in kept if one[1][0] == n], order) for n, passage in enumerate(passages))
 
 
 # A sentence: the place of its passage, and where it stands there.
@@ -85,6 +97,9 @@ def _length(scored: _Scored) -> int:
     return span.end - span.start + 1
 
 
-def _digest(passage: Passage, kept: Sequence[_Scored]) -> Digest:
-    spans = sorted((span for _, (_, span) in kept), key=lambda span: span.start)
+def _digest(passage: Passage, kept: Sequence[_Scored], order: Order) -> Digest:
+    """The sentences that are `kept`, which come best first."""
+    spans = [span for _, (_, span) in kept]
+    if order == "passage":
+        spans.sort(key=lambda span: span.start)
     return Digest(passage.id, " ".join(quote(passage.text, span) for span in spans), tuple(spans))

@@ -29,7 +29,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     knobs = parts.settings.turn
     digests = (_likeliest(turn, parts, stop) if knobs.digest == "relevant" else ()) or best_sentences(
-        turn.passages, turn.contextual, parts.embedder, knobs.max_digest_chars
+        turn.passages, turn.contextual, parts.embedder, knobs.max_digest_chars, knobs.digest_order
     )
     short = [replace(passage, text=digest.text) for passage, digest in zip(turn.passages, digests, strict=True)]
     if knobs.digest == "llm":
@@ -46,10 +46,10 @@ def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
     """By the estimator's word, of the question alone and with the facts that are used; nothing where it has none."""
     if parts.estimator is None or not turn.passages or stop.is_set():
         return ()
-    asked = list(dict.fromkeys((turn.question, turn.contextual)))
+    asked, knobs = list(dict.fromkeys((turn.question, turn.contextual))), parts.settings.turn
     try:
         estimator = parts.estimator(parts.llm)
-        return likeliest_sentences(turn.passages, asked, estimator, parts.settings.turn.max_context_chars, stop)
+        return likeliest_sentences(turn.passages, asked, estimator, knobs.max_context_chars, stop, knobs.digest_order)
     except Exception:  # noqa: BLE001 - a model may fail in any way, and there is another to rank sentences by
         _LOG.exception("the relevance estimator failed")
         return ()

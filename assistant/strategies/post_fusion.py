@@ -61,7 +61,7 @@ def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Aske
     prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
     completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
     given = zip(prompts, completions, turn.shown, strict=True)
-    asked = [Asked(prompt, completion, (passage,)) for prompt, completion, passage in given]
+    asked = [Asked(prompt, completion, (passage,), turn.question) for prompt, completion, passage in given]
     lost = unknown(asked, turn.choices.form, parts, stop)
     return [
         (Candidate(_text(one, turn), one.passages[0].id, unknown=is_lost), one)
@@ -75,4 +75,5 @@ def _text(asked: Asked, turn: Turn) -> str:
 
 def _prompt(turn: Turn, passage: Passage, parts: Parts, room: int) -> Messages:
     values = {"passage": passage, "facts": turn.told_facts, "question": turn.question}
+    values |= {"examples": parts.settings.turn.answer_examples}
     return fit(f"{turn.choices.form}/post_fusion", parts.llm, room, **values)[0]

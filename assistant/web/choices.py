@@ -26,14 +26,15 @@ SEARCHED = {
     False: "How passages are searched",
     True: "How passages are searched (in OpenSearch, not tried with a real one)",
 }
-KEPT = ("strategy", "loop", "k", "library", "retriever", "below")
+KEPT = ("strategy", "loop", "loops", "k", "library", "retriever", "below")
 BELOW = (
     ("Answer from the passages all the same", "answer"),
     ("Say that the library doesn't hold it", "refuse"),
     ("Answer from the model's own knowledge, and say so", "own"),
     ("Ask me what to do", "ask"),
 )
-MOST_PASSAGES = 20
+# What can be chosen by a number: from 1 up to this.
+MOST = {"k": 20, "loops": 5}
 
 
 class ChoicesOf:
@@ -49,6 +50,7 @@ class ChoicesOf:
             self._settings.turn.strategy,
             self._settings.turn.loop,
             library=self._settings.library,
+            loops=self._settings.turn.grg_rounds,
             retriever=self._settings.retrieve.retriever,
             below=self._settings.relevance.if_unanswerable_for("chat"),
         )
@@ -80,8 +82,8 @@ class ChoicesOf:
 
     def valid(self, user: str, name: str, value: Any) -> bool:
         """Whether a choice can be had."""
-        if name == "k":
-            return isinstance(value, int) and 1 <= value <= MOST_PASSAGES
+        if name in MOST:
+            return isinstance(value, int) and 1 <= value <= MOST[name]
         if name == "retriever":
             return value in variants.names("retrievers")
         if name == "below":
@@ -114,9 +116,8 @@ class ChoicePanel:
         self._fields: dict[str, Any] = {
             "strategy": _dropdown("strategy", "How answers are made", _menu("strategies")),
             "loop": _dropdown("loop", "How passages are found", _menu("loops")),
-            "k": gr.Slider(
-                1, MOST_PASSAGES, step=1, label="Passages the model reads", buttons=[], elem_id="k", render=False
-            ),
+            "loops": _slider("loops", "Drafts and searches, one after the other"),
+            "k": _slider("k", "Passages the model reads"),
             "library": _dropdown("library", "Where answers come from"),
             "retriever": _dropdown("retriever", SEARCHED[choices.elsewhere], _by_name("retrievers")),
             "below": _below(choices.relevance),
@@ -134,14 +135,15 @@ class ChoicePanel:
             user = user_of(request)
             chosen = asdict(self._choices(user))
             shown = {field: _shown(name, chosen[name]) for name, field in fields.items() if name != "library"}
+            shown[fields["loops"]] = _rounds(chosen["loop"], chosen["loops"])
             libraries = gr.Dropdown(choices=self._choices.libraries(user), value=chosen["library"])
             return {**shown, fields["library"]: libraries}
 
         show.__annotations__ = {"request": gr.Request}
         page.load(show, None, list(fields.values()), **QUIET)
         for name, field in fields.items():
-            event = field.release if name == "k" else field.input
-            outputs = [field, self._view.pieces.notice, *([fields["k"]] if name == "loop" else [])]
+            event = field.release if name in MOST else field.input
+            outputs = [field, self._view.pieces.notice, *([fields["k"], fields["loops"]] if name == "loop" else [])]
             # A key that is held down makes many choices; the last is the one to keep.
             event(self._keeper(name, field), field, outputs, **{**QUIET, "trigger_mode": "always_last"})
 
@@ -157,6 +159,7 @@ class ChoicePanel:
                 shown = {field: _shown(name, value)} if name in TOLD else {}
                 if name == "loop":
                     shown[self._fields["k"]] = chosen.k
+                    shown[self._fields["loops"]] = _rounds(chosen.loop, chosen.loops)
                 wait = self._prepare(user, chosen) if name in {"retriever", "library"} else ""
                 return {**shown, **({self._view.pieces.notice: render.notice(wait)} if wait else {})}
 
@@ -173,6 +176,16 @@ class ChoicePanel:
 
 def _dropdown(name: str, label: str, choices: Sequence[tuple[str, str]] = (), **options: Any) -> gr.Dropdown:
     return gr.Dropdown(list(choices), label=label, elem_id=name, render=False, **options)
+
+
+def _slider(name: str, label: str) -> gr.Slider:
+    return gr.Slider(1, MOST[name], step=1, label=label, buttons=[], elem_id=name, render=False)
+
+
+def _rounds(loop: str, chosen: int) -> gr.Slider:
+    """How often is asked only of the loops that write drafts."""
+    drafts = loop in variants.names("loops") and hasattr(variants.module("loops", loop), "DRAFTS")
+    return gr.Slider(value=chosen, visible=drafts)
 
 
 def _below(relevance: RelevanceSettings) -> gr.Dropdown:

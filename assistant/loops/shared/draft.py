@@ -1,28 +1,47 @@
-"""The model's own answer, written before any passage is read: the query of GRG (section 2.2.2)."""
+"""The model's own answer, written before any passage is read: the query of GRG (section 2.2.2).
+
+A loop searches for it. With X = 2 the digests of what was found go back to the model, whose answer is the next query.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from threading import Event
 
+from assistant.flow.timing import timed
 from assistant.prompting.budget import fit
 from assistant.prompting.history import recent
 from assistant.protocols import Parts
-from assistant.types import Options, Turn
+from assistant.steps import digest, quality
+from assistant.types import Exchange, Options, Turn
+
+
+def rounds(turn: Turn, parts: Parts, stop: Event, search: Callable[[Turn], Turn]) -> Iterator[Turn]:
+    """Adds `draft`, and what `search` adds, as often as the turn has chosen."""
+    for x in range(turn.choices.loops):
+        if x:
+            for turn in _read(turn, parts, stop):
+                yield turn
+        for turn in timed("draft", run, turn, parts, stop):
+            yield turn
+        if stop.is_set():
+            return
+        turn = search(turn)
+        yield turn
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, as it grows: facts and question in one prompt, and the digests of an earlier loop if there are any.
 
-    The question stands alone by now, so the history is given for the thread of the talk only.
+    The question stands alone by now, so the history is given for the thread of the talk, as much as the settings say.
     """
     room = parts.settings.turn.max_draft_tokens
     messages, cuts = fit(
         "draft",
         parts.llm,
         room,
-        history=recent(turn.history, exchanges=1, chars=200),
+        history=_history(turn, parts),
         notes=tuple(digest.text for digest in turn.digests),
         facts=turn.used_facts,
         question=turn.question,
@@ -33,3 +52,17 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn.reading(completion)
             continue
         yield replace(turn, draft=completion.text.strip())
+
+
+def _history(turn: Turn, parts: Parts) -> tuple[Exchange, ...]:
+    """Of a whole history `fit` leaves out the oldest exchanges that have no room."""
+    whole = parts.settings.turn.draft_history == "whole"
+    return turn.history if whole else recent(turn.history, exchanges=1, chars=200)
+
+
+def _read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds the digests that the next draft is written from, of what the turn will be answered from as well."""
+    if parts.settings.turn.quality_model:
+        for turn in timed("quality", quality.run, turn, parts, stop):
+            yield turn
+    yield from timed("digests", digest.run, turn, parts, stop)

@@ -21,7 +21,8 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> It
     """Adds `answer`, streamed, as `prompt` makes it of the question and what else is given."""
     form = turn.choices.form
     room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
-    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, facts=turn.told_facts, question=turn.question, **given)
+    given |= {"facts": turn.told_facts, "question": turn.question, "examples": parts.settings.turn.answer_examples}
+    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, **given)
     turn = replace(turn, cuts=turn.cuts + cuts)
     completion = Completion("")
     for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
@@ -31,5 +32,5 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> It
         turn = replace(turn, answer=Answer(without_title(finished(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:
-        [lost] = unknown([Asked(messages, completion, turn.passages)], turn.choices.form, parts, stop)
+        [lost] = unknown([Asked(messages, completion, turn.passages, turn.question)], turn.choices.form, parts, stop)
         yield replace(turn, answer=Answer(turn.answer.text, unknown=lost))

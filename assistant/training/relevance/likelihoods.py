@@ -111,7 +111,7 @@ def _key(question: Question) -> str:
 def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
     error, found, without = "", [-inf] * len(passages), -inf
     try:
-        prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage) for passage in passages]
+        prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage, examples=False) for passage in passages]
         prompts.append(render(ALONE, question=question.text))
         # the first of the accepted answers, as in the paper
         *found, without = llm.score([(prompt, question.answers[0]) for prompt in prompts], Event())
@@ -130,7 +130,7 @@ def _row(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
 def _answers(question: Question, passages: Sequence[Passage], llm: LLM) -> Row:
     found: list[tuple[str, float]] = []
     try:
-        prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage) for passage in passages]
+        prompts = [fit_passage(PROMPT, llm, ROOM, question.text, passage, examples=False) for passage in passages]
         for completion in llm.complete(prompts, Options(max_tokens=ROOM), Event()):
             said = "" if says_unknown(completion.text) else completion.text.strip()
             found.append((said, sum(completion.logprobs)))

@@ -1,0 +1,122 @@
+"""Which questions were looked at while this was made, by their ids, so that a figure on them can say so.
+
+`docs/results/looked_at.toml` tells of samples ("seed 1, the first 150") and why; `looked_at.json` beside it holds the
+ids of each set, which are written from the samples and the data.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from assistant.errors import DataError
+from assistant.evaluation.tables import FOLDER, ROOT, Registry, derive
+from assistant.experiment.datasets import records, sample
+from assistant.experiment.task import Summary
+
+LIST, IDS = FOLDER / "looked_at.toml", FOLDER / "looked_at.json"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Drawn(_Strict):
+    """A sample of a file's records, as evaluations draw it; all of them where there is no limit."""
+
+    file: str
+    why: str
+    seed: int = 0
+    skip: int = 0
+    limit: int | None = None
+
+
+class Looked(_Strict):
+    """A set of questions, and the samples of it that were looked at."""
+
+    name: str
+    samples: tuple[Drawn, ...]
+
+
+class Unlisted(_Strict):
+    """What was looked at and can't be told by ids."""
+
+    what: str
+    why: str
+
+
+class List(_Strict):
+    """All that was looked at."""
+
+    sets: tuple[Looked, ...]
+    unlisted: tuple[Unlisted, ...] = ()
+
+
+def read_list(root: Path = ROOT) -> List:
+    """The samples of a checkout.
+
+    Raises:
+        DataError: the file is missing or broken.
+    """
+    path = root / LIST
+    try:
+        return List.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise DataError(f"{path} can't be read: {error}.") from error
+
+
+def ids_of(looked: List, registry: Registry, data: Path) -> dict[str, list[str]]:
+    """The ids of each set, sorted, from the files of the data.
+
+    Raises:
+        DataError: a file is missing or broken.
+    """
+    with TemporaryDirectory() as passing:
+        derived = [one.file for of in looked.sets for one in of.samples if one.file in registry.derived]
+        derive(registry, derived, data, Path(passing))
+        return {
+            of.name: sorted({
+                id_
+                for one in of.samples
+                for id_ in _drawn(one, Path(passing) if one.file in registry.derived else data)
+            })
+            for of in looked.sets
+        }  # fmt: skip
+
+
+def _drawn(one: Drawn, folder: Path) -> list[str]:
+    return sample([str(record["id"]) for _, record in records(folder / one.file)], one.limit, one.seed, one.skip)
+
+
+def write(found: dict[str, list[str]], root: Path = ROOT) -> Path:
+    """Keep the ids, a line a set."""
+    path = root / IDS
+    lines = (f"{json.dumps(name)}: {json.dumps(ids)}" for name, ids in found.items())
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    return path
+
+
+@cache
+def known(root: Path = ROOT) -> frozenset[str]:
+    """All ids that were looked at; none where only the package is installed."""
+    path = root / IDS
+    if not path.exists():
+        return frozenset()
+    sets: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return frozenset(id_ for ids in sets.values() for id_ in ids)
+
+
+def remarked(summary: Summary, ids: Iterable[str]) -> Summary:
+    """The summary with the remark how many of these questions were looked at before, where any was."""
+    several = set(ids)
+    count = len(several & known())
+    if not count:
+        return summary
+    says = f"of {len(several)} questions that were looked at while this was made ({LIST.as_posix()})"
+    return {**summary, "remarks": {**summary.get("remarks", {}), says: count}}

@@ -1,0 +1,323 @@
+"""The tables of docs/results that one command makes anew: what each is, and whether its code has changed since.
+
+What there is stands in `docs/results/tables.toml`; one table of it:
+
+    [tables.intents]
+    title = "Questions told from talk and writing"
+    page = "gates.md"
+    modules = ["assistant/steps/intent.py", "prompts/intents.toml"]
+    columns = { messages = "messages", accuracy = "accuracy" }
+    runs = [{ label = "test", command = "evaluate intents --messages tests/data/intents.jsonl --split test" }]
+
+Its rows are kept in `docs/results/rows/intents.jsonl.gz`: first a record of how they were made (`Made`), then a line
+for each row, without the texts of the data, whose ids find them. `docs/results/tables/intents.md` is written from that
+record alone.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from assistant.errors import DataError, SettingsError
+from assistant.experiment.datasets import records
+from assistant.experiment.report import grid, markdown
+from assistant.experiment.runs import Row
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path("docs/results")
+REGISTRY = FOLDER / "tables.toml"
+# Fields that hold what the data says, at any depth of a row.
+TEXTS = frozenset((
+    *("text", "question", "utterance", "claim", "evidence", "title", "fact", "gold", "document", "draft"),
+    *("queries", "query", "reply", "history", "digests", "used", "listed", "replaces"),
+))  # fmt: skip
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Data(_Strict):
+    """A file of data that no checkout has: what it is and where it comes from."""
+
+    what: str
+    source: str
+    licence: str
+    made: str = ""
+
+
+class Derived(_Strict):
+    """Lines of a file: the `last` so many, or those whose text under `by` has a SHA-256 that three divides.
+
+    The title is that of the first gold passage, in the corpus `titles`.
+    """
+
+    of: str
+    by: Literal["question", "title"] = "question"
+    titles: str = ""
+    last: int = 0
+
+
+class Command(_Strict):
+    """One row of a table: what is measured, and the command, where {data} and {work} are folders."""
+
+    label: str
+    command: str
+
+
+class Each(_Strict):
+    """A line for each of what a summary has under `of`: columns of it, and of what is `beside` it ({}: its name)."""
+
+    of: str
+    columns: dict[str, str]
+    beside: dict[str, str] = {}
+
+
+class Table(_Strict):
+    """A table: the `page` that speaks of it, the code and files that it measures, and what its columns are.
+
+    A column is a place in the command's summary ("loops.question.R@1"). `environment` are settings for its commands.
+    """
+
+    title: str
+    page: str
+    modules: tuple[str, ...] = Field(min_length=1)
+    columns: dict[str, str]
+    each: Each | None = None
+    runs: tuple[Command, ...] = Field(min_length=1)
+    data: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    seed: int = 0
+    model: str = ""
+    note: str = ""
+
+
+class Registry(_Strict):
+    """All tables, and the data that they are made of."""
+
+    tables: dict[str, Table]
+    data: dict[str, Data] = {}
+    derived: dict[str, Derived] = {}
+
+    def table(self, name: str) -> Table:
+        """The table of this name.
+
+        Raises:
+            SettingsError: there is none; the message lists those there are.
+        """
+        if name not in self.tables:
+            raise SettingsError(f"'{name}' is no table; there are: {', '.join(self.tables)}.")
+        return self.tables[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How the rows of a table were made. `code` is the digest of its modules, `data` that of each file it read."""
+
+    table: str
+    commit: str
+    code: str
+    day: str
+    model: str
+    seed: int
+    data: dict[str, str] = field(default_factory=dict)
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+
+def read_registry(root: Path = ROOT) -> Registry:
+    """The tables of a checkout.
+
+    Raises:
+        SettingsError: what is installed has none.
+        DataError: the file is broken.
+    """
+    path = root / REGISTRY
+    try:
+        return Registry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SettingsError(
+            "The tables come with Sequitur's source alone: run `python -m assistant reproduce` in a checkout of it."
+        ) from error
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        raise DataError(f"{path} is broken: {error}.") from error
+
+
+def code_of(table: Table, root: Path = ROOT) -> str:
+    """The digest of the files that a table measures.
+
+    Raises:
+        DataError: one of its patterns matches nothing.
+    """
+    digest = sha256()
+    for path in _files(table, root):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _files(table: Table, root: Path) -> list[Path]:
+    found: set[Path] = set()
+    for pattern in table.modules:
+        matching = {path for path in root.glob(pattern) if path.is_file()}
+        if not matching:
+            raise DataError(f"{REGISTRY}: '{pattern}' of '{table.title}' names no file; mend it.")
+        found |= matching
+    return sorted(found)
+
+
+def commit_of(root: Path = ROOT) -> str:
+    """The commit of the checkout, "" where it is none, with a + behind it where tracked files were changed since."""
+    commit = _git(root, "rev-parse", "HEAD")
+    return commit + "+" * bool(commit and _git(root, "status", "--porcelain", "--untracked-files=no"))
+
+
+def state(name: str, table: Table, root: Path = ROOT) -> tuple[bool, str]:
+    """Whether a table's rows were made with the code as it is, and what to say of it."""
+    made = made_of(name, root)
+    if made is None:
+        return False, f"not made anew: its figures stand in {table.page} alone"
+    on = f"of {made.day}, commit {made.commit[:9] or 'unknown'}"
+    if made.code == code_of(table, root):
+        return True, f"as the code is ({on})"
+    log = _git(root, "log", "--format=%s", f"{made.commit.rstrip('+')}..HEAD", "--", *table.modules)
+    since = log.splitlines() if made.commit else []
+    changes = f": {len(since)} commits since, the last '{since[0]}'" if since else ""
+    return False, f"older than the code that it measures ({on}){changes}"
+
+
+def _git(root: Path, *words: str) -> str:
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(root), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return found.stdout.strip() if found.returncode == 0 else ""
+
+
+def rows_file(name: str, root: Path = ROOT) -> Path:
+    """Where a table's rows are kept."""
+    return root / FOLDER / "rows" / f"{name}.jsonl.gz"
+
+
+def made_of(name: str, root: Path = ROOT) -> Made | None:
+    """How a table's rows were made; None where none are kept."""
+    path = rows_file(name, root)
+    if not path.exists():
+        return None
+    _, first = next(records(path))
+    return Made(**first)
+
+
+def kept_rows(name: str, root: Path = ROOT) -> list[Row]:
+    """A table's rows as they are kept.
+
+    Raises:
+        DataError: none are.
+    """
+    return [row for _, row in records(rows_file(name, root))][1:]
+
+
+def keep(made: Made, rows: Iterable[Row], table: Table, root: Path = ROOT) -> tuple[Path, Path]:
+    """Write rows and table; the same rows give the same bytes."""
+    path = rows_file(made.table, root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [asdict(made), *(without_texts(row) for row in rows)]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    return path, write_page(made, table, root)
+
+
+def write_page(made: Made, table: Table, root: Path = ROOT) -> Path:
+    """Write the table as Markdown."""
+    page = root / FOLDER / "tables" / f"{made.table}.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(rendered(made, table), encoding="utf-8")
+    return page
+
+
+def without_texts(value: Any) -> Any:
+    """A row, or what is in it, as it is kept."""
+    if isinstance(value, Mapping):
+        return {name: without_texts(found) for name, found in value.items() if name not in TEXTS}
+    return [without_texts(one) for one in value] if isinstance(value, list) else value
+
+
+def rendered(made: Made, table: Table) -> str:
+    """The table as Markdown, with what it was made by."""
+    name = made.table
+    commands = "\n".join(f"    python -m assistant {one['command']}" for one in made.runs)
+    lead = (
+        f"Made by `python -m assistant reproduce {name}` on {made.day}, commit {made.commit[:9] or 'unknown'}; model:"
+        f" {made.model or 'none'}; seed {made.seed}. [Its rows](../rows/{name}.jsonl.gz), [more](../{table.page})."
+        " `reproduce --check` tells whether the code has changed since."
+    )
+    plots = [f"![{Path(one).stem}]({one})" for run in made.runs for one in run.get("plots", ())]
+    lines = [line for one in made.runs for line in _lines(table, one["label"], one["summary"])]
+    each = (*table.each.columns, *table.each.beside) if table.each else ()
+    parts = [f"# {table.title}", lead, grid(["", *table.columns, *each], lines), table.note, commands, *plots]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _lines(table: Table, label: str, summary: Mapping[str, Any]) -> Iterator[list[str]]:
+    cells = [_cell(summary, place) for place in table.columns.values()]
+    if not table.each:
+        yield [label, *cells]
+        return
+    for name, found in _at(summary, table.each.of).items():
+        own = [_cell(found, place) for place in table.each.columns.values()]
+        yield [
+            f"{label}: {name}",
+            *cells,
+            *own,
+            *(_cell(summary, at.format(name)) for at in table.each.beside.values()),
+        ]
+
+
+def _cell(summary: Any, place: str) -> str:
+    """What a summary has at "a.b.c", where a name may hold dots of its own; nothing where it lacks it."""
+    found = _at(summary, place)
+    return markdown({"": found}).strip()
+
+
+def _at(found: Any, place: str) -> Any:
+    if not place or not isinstance(found, Mapping):
+        return found if not place else None
+    for name in sorted(found, key=lambda one: -len(str(one))):
+        if place == name or place.startswith(f"{name}."):
+            return _at(found[name], place[len(name) + 1 :])
+    return None
+
+
+def derive(registry: Registry, names: Sequence[str], data: Path, into: Path) -> None:
+    """Write those of the `names` that are derived from other files into a folder."""
+    for name in (one for one in names if one in registry.derived):
+        rule = registry.derived[name]
+        titles = _titles(data / rule.titles) if rule.titles else {}
+        path = into / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        every = [record for _, record in records(data / rule.of)]
+        lines = every[-rule.last :] if rule.last else [one for one in every if _belongs(one, rule, titles)]
+        path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines), encoding="utf-8")
+
+
+def _titles(corpus: Path) -> dict[str, str]:
+    return {str(record["id"]): str(record["title"]) for _, record in records(corpus)}
+
+
+def _belongs(record: Mapping[str, Any], rule: Derived, titles: Mapping[str, str]) -> bool:
+    text = str(record["question"]) if rule.by == "question" else titles[record["gold"][0]]
+    return int(sha256(text.encode()).hexdigest(), 16) % 3 == 0

@@ -1,0 +1,31 @@
+"""Generate, retrieve, generate, as its paper has it: the draft alone is the query (GRG for TREC iKAT, section 2.1).
+
+A draft is written for every question, whatever a search for the question would find; `turn.draft_threshold` is for
+`grg` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.loops.shared import draft
+from assistant.protocols import Parts
+from assistant.retrieve.search import look, sought
+from assistant.types import Query, Turn
+
+TITLE = "With a draft of the answer alone"
+SUMMARY = "Writes a first answer from its own knowledge, and searches with nothing but that; slow, and for comparison."
+# It writes drafts and searches for them as often as was chosen (`Choices.loops`).
+DRAFTS = True
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Adds `draft`, `queries` and `passages`."""
+
+    def search(turn: Turn) -> Turn:
+        # a model may have nothing to say, and nothing finds nothing
+        query = Query("draft", turn.draft) if turn.draft else Query("question", sought(turn))
+        return look(turn, parts, query)
+
+    yield from draft.rounds(turn, parts, stop, search)
