@@ -37,7 +37,6 @@ from assistant.steps import (
     relevance,
     rewrite,
     search,
-    simpler,
     suit,
 )
 from assistant.strategies.shared.strategy import is_unanswered, strategy_named
@@ -67,12 +66,7 @@ QUESTION: Flow = (
     Stage("language", language.reply, language.is_due),
     Stage("offers", offers.run),
 )
-TALK: Flow = (
-    Stage("answer", converse.run),
-    Stage("simpler", simpler.run, simpler.is_due),
-    Stage("because", because.run),
-    Stage("offers", offers.run),
-)
+TALK: Flow = (Stage("answer", converse.run), Stage("because", because.run), Stage("offers", offers.run))
 MEMORY: Flow = (Stage("answer", recall.run), Stage("offers", offers.run))
 WRITING: Flow = (Stage("answer", compose.run), Stage("because", because.run))
 
