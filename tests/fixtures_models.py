@@ -45,7 +45,7 @@ def smollm_path() -> Path:
 @pytest.fixture(scope="session")
 def smollm(smollm_path: Path) -> Iterator[LlamaCpp]:
     """SmolLM2-135M on llama.cpp: real wiring, poor answers."""
-    llm = LlamaCpp(smollm_path, LLMSettings(context=2048), "smollm2-135m")
+    llm = LlamaCpp(smollm_path, LLMSettings(context=1024), "smollm2-135m")
     yield llm
     llm.close()
 
@@ -66,6 +66,6 @@ def smollm_folder(smollm_path: Path) -> Path:
 def smollm_openvino(smollm_path: Path) -> Iterator[OpenVino]:
     """SmolLM2-135M on OpenVINO, where its package runs."""
     pytest.importorskip("openvino_genai")
-    llm = OpenVino(converted(smollm_path, load(), silent), LLMSettings(context=2048), "smollm2-135m")
+    llm = OpenVino(converted(smollm_path, load(), silent), LLMSettings(context=1024), "smollm2-135m")
     yield llm
     llm.close()

@@ -36,7 +36,7 @@ class Running:
 
 
 @contextmanager
-def llama_server(path: Path, context: int = 2048, slots: int = 4) -> Iterator[Running]:
+def llama_server(path: Path, context: int = 1024, slots: int = 4) -> Iterator[Running]:
     """xllamacpp's server with this model, which wants `KEY`."""
     command = [sys.executable, "-c", "from tests.servers import serve; serve()", str(path), str(context), str(slots)]
     process = subprocess.Popen(
@@ -55,7 +55,7 @@ def llama_server(path: Path, context: int = 2048, slots: int = 4) -> Iterator[Ru
 
 
 @contextmanager
-def vllm_server(python: Path, folder: Path, context: int = 2048, slots: int = 4) -> Iterator[Running]:
+def vllm_server(python: Path, folder: Path, context: int = 1024, slots: int = 4) -> Iterator[Running]:
     """The real vLLM of another environment with the model of this folder, on a CPU; it wants `KEY`."""
     address = f"http://127.0.0.1:{_free_port()}"
     # what it stores of a context, in GiB; and it asks nobody for anything

@@ -86,7 +86,7 @@ def test_one_that_died_says_so(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def llama_apart(smollm_path: Path) -> Iterator[Apart]:
-    apart = Apart(LlamaCpp, smollm_path, LLMSettings(context=2048), "smollm2-135m")
+    apart = Apart(LlamaCpp, smollm_path, LLMSettings(context=1024), "smollm2-135m")
     yield apart
     apart.close()
 

@@ -18,8 +18,9 @@ from assistant.experiment.datasets import Question
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.protocols import silent
 from assistant.training.checkpoint import NAME as CHECKPOINT
+from assistant.training.loop import MODEL
 from assistant.training.relevance.likelihoods import by_words, examples, measure, open_run
-from assistant.training.relevance.train import MODEL, Epoch, Example, Plan, Trainer
+from assistant.training.relevance.train import Epoch, Example, Plan, Trainer
 from assistant.types import Passage
 from tests.fixtures_models import fetched
 from tests.scripted import FixedRetriever, ScriptedLLM

@@ -86,7 +86,7 @@ class TestContract(LLMContract):
 def test_a_real_llama_server_is_known_with_all_that_it_can_do(at_real: Server) -> None:
     can = at_real.abilities
     assert (at_real.kind, at_real.name) == ("llama-server", "SmolLM2-135M-Instruct.Q4_1")
-    assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", False, True, True, 2048)
+    assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", False, True, True, 1024)
 
 
 @pytest.mark.model

@@ -8,7 +8,8 @@ import torch
 
 from assistant.errors import DataError, ModelError
 from assistant.protocols import silent
-from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
+from assistant.training.loop import MODEL
+from assistant.training.trainer import Labelled, PairTrainer, Plan
 
 pytest_plugins = ["tests.fixtures_relevance"]
 

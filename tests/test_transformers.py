@@ -33,7 +33,7 @@ from assistant.types import Completion, Message, Options
 
 pytestmark = pytest.mark.model
 ROOT = Path(__file__).parents[1]
-SMALL = LLMSettings(context=2048)
+SMALL = LLMSettings(context=1024)
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ class TestContract(LLMContract):
 def test_it_is_known_with_all_that_it_can_do(at_real: Server) -> None:
     can = at_real.abilities
     assert (at_real.kind, at_real.name) == ("vLLM", "smollm2-135m")
-    assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", True, True, True, 2048)
+    assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", True, True, True, 1024)
 
 
 def test_a_whole_turn_is_answered_and_cited(at_real: Server, parts: Parts) -> None:

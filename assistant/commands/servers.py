@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -32,20 +33,30 @@ def list_(settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
     out.print(table)
 
 
+def _of_a_server(act: Callable[[KnownModels, AddedServer], None]) -> Callable[..., None]:
+    """The command that does this with what is known and the server that its options name."""
+
+    def command(
+        address: Address,
+        model: ServedModel = AUTO,
+        key: Key = False,
+        context: Context = None,
+        settings_file: SettingsFile = None,
+        data_dir: DataDir = None,
+    ) -> None:
+        act(_known(settings_file, data_dir), _server(address, model, key, context))
+
+    command.__doc__ = act.__doc__
+    return command
+
+
 @app.command("test")
-def try_(
-    address: Address,
-    model: ServedModel = AUTO,
-    key: Key = False,
-    context: Context = None,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
-) -> None:
+@_of_a_server
+def try_(known: KnownModels, server: AddedServer) -> None:
     """Say what a server can do, or why it can't be used; nothing is kept."""
     from assistant.llm.servers.probe import probe  # noqa: PLC0415 - takes a second to import
 
-    known = _known(settings_file, data_dir).of_server(_server(address, model, key, context))
-    probed = asyncio.run(probe(known.llm))
+    probed = asyncio.run(probe(known.of_server(server).llm))
     if not probed.abilities:
         models = f" ({', '.join(probed.models)})" if len(probed.models) > 1 else ""
         raise ModelError(f"{probed.reason}{models}")
@@ -55,18 +66,11 @@ def try_(
     out.print(f"Yes or no by probability: {can.choose}.", highlight=False)
 
 
-@app.command()
-def add(
-    address: Address,
-    model: ServedModel = AUTO,
-    key: Key = False,
-    context: Context = None,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
-) -> None:
+@app.command("add")
+@_of_a_server
+def add(known: KnownModels, server: AddedServer) -> None:
     """Keep a model of a server, for the page to offer; one that was added before is replaced."""
-    known = _known(settings_file, data_dir).add(_server(address, model, key, context))
-    talk.print(f"{known.title} was added.", markup=False)
+    talk.print(f"{known.add(server).title} was added.", markup=False)
 
 
 @app.command()

@@ -43,8 +43,9 @@ def reader(  # noqa: PLR0913 - the training's knobs
     from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
     from assistant.judges.suitability.reader import LENGTH  # noqa: PLC0415
     from assistant.parts import load_embedder  # noqa: PLC0415
+    from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
     from assistant.training.suitability.reader import train  # noqa: PLC0415 - torch
-    from assistant.training.trainer import MODEL, Plan  # noqa: PLC0415 - torch
+    from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
     more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
     with bar("Encoder") as progress:

@@ -86,7 +86,8 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     examples = [measured(some, file, contexts, knobs, dev) for some, file in zip(chosen, corpus, strict=True)]
 
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
-    from assistant.training.relevance.train import MODEL, Plan, Trainer  # noqa: PLC0415 - torch
+    from assistant.training.loop import MODEL  # noqa: PLC0415
+    from assistant.training.relevance.train import Plan, Trainer  # noqa: PLC0415 - torch
 
     with bar("Encoder") as progress:
         folder = Catalogue.load().resolve(base, knobs, progress)

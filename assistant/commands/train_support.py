@@ -41,8 +41,9 @@ def support(  # noqa: PLR0913 - the training's knobs
 ) -> None:
     """Train the support judge on pairs made from question sets, by a recipe; pack it with `train pack`."""
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
+    from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
     from assistant.training.support.train import hold_out, train  # noqa: PLC0415 - torch
-    from assistant.training.trainer import MODEL, Plan  # noqa: PLC0415 - torch
+    from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
     with bar("Encoder") as progress:
         folder = Catalogue.load().resolve(base, settings_of(settings, data_dir), progress)

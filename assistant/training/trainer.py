@@ -6,7 +6,6 @@ the model is kept if its AUC there is the best so far.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,15 +15,13 @@ from typing import Any
 
 import torch
 from pydantic import TypeAdapter
+from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from assistant.errors import DataError
-from assistant.judges.cross_encoder import fastest
-from assistant.protocols import Progress
-from assistant.training import checkpoint
-from assistant.training.models import descend, load_encoder, save
+from assistant.training.loop import Training
+from assistant.training.models import load_encoder
 
-MODEL, HISTORY = "model", "history.json"
 # Pairs read at once when nothing is learned.
 TOGETHER = 128
 # Batches whose pairs are sorted by length together.
@@ -72,7 +69,7 @@ class Stage:
     best: bool
 
 
-class PairTrainer:
+class PairTrainer(Training[Stage]):
     """One training, in a folder of its own: `model` is the best so far, `checkpoint.pt` where it goes on.
 
     Raises:
@@ -81,58 +78,39 @@ class PairTrainer:
     """
 
     def __init__(self, folder: Path, plan: Plan, train: Sequence[Labelled], dev: Sequence[Labelled]) -> None:
-        self._folder, self._plan, self._train, self._dev = folder, plan, list(train), list(dev)
+        self._plan, self._train, self._dev = plan, list(train), list(dev)
         if not self._train or len({one.label for one in self._dev}) < 2:
             raise DataError("A training needs pairs, and development pairs of both labels; make more of them.")
-        self._tokenizer, self._model = _base(plan)
-        if plan.frozen:
-            self._model.get_input_embeddings().weight.requires_grad_(False)
-        learned = [weight for weight in self._model.parameters() if weight.requires_grad]
-        self._optimizer = torch.optim.AdamW(learned, lr=plan.rate, weight_decay=plan.decay)
         self._batches = _batches(self._train, plan)
-        self._step, self._sum, self._history = 0, 0.0, list[Stage]()
-        self._resume()
+        claim = {**asdict(plan), "train": _digest(self._train), "dev": _digest(self._dev)}
+        super().__init__(folder, plan, *_base(plan), _STAGES, claim, torch.device("cpu"))
 
     @property
     def steps(self) -> int:
         """Steps of the whole training."""
         return len(self._batches)
 
-    def run(self, progress: Progress) -> list[Stage]:
-        """Train what is left, and say what every stage came to."""
-        while self._step < self.steps:
-            progress(self._step, self.steps)
-            self._sum += self._learn([self._train[n] for n in self._batches[self._step]])
-            self._step += 1
-            if self._step % self._plan.save_every == 0 or self._step == self.steps:
-                self._end_stage()
-        progress(self.steps, self.steps)
-        return list(self._history)
+    @property
+    def _per_stage(self) -> int:
+        return self._plan.save_every
 
-    def _learn(self, batch: Sequence[Labelled]) -> float:
-        # every step has a seed of its own, so that a training that was resumed drops out the same
-        torch.manual_seed(self._plan.seed * 1_000_003 + self._step)
-        self._model.train()
-        self._optimizer.param_groups[0]["lr"] = self._rate()
+    def _loss(self) -> Tensor:
+        batch = [self._train[n] for n in self._batches[self._step]]
         labels = torch.tensor([one.label for one in batch])
         soft = labels * (1 - 2 * self._plan.smoothing) + self._plan.smoothing
-        found = binary_cross_entropy_with_logits(self._logits(batch), soft)
-        return descend(found, self._model, self._optimizer)
+        return binary_cross_entropy_with_logits(self._said(batch), soft)
 
     def _rate(self) -> float:
         done, warm = self._step + 1, self._plan.warm_up
         return self._plan.rate * min(done / max(warm, 1), (self.steps - self._step) / max(self.steps - warm, 1))
 
-    def _logits(self, batch: Sequence[Labelled]) -> torch.Tensor:
-        first, second = [one.first for one in batch], [one.second for one in batch]
+    def _said(self, pairs: Sequence[Labelled]) -> Tensor:
         # few widths: for each new one the processor's kernels are made anew
-        inputs = self._tokenizer(
-            first, second, padding=True, truncation=True, return_tensors="pt", pad_to_multiple_of=16
-        )
-        kind = fastest()
-        with torch.autocast("cpu", dtype=kind, enabled=kind != torch.float32):
-            logits: torch.Tensor = self._model(**inputs).logits[:, 0].float()
-        return logits
+        return self._logits([(one.first, one.second) for one in pairs], pad_to_multiple_of=16)
+
+    def _measure(self, mean: float) -> Stage:
+        auc = self._auc()
+        return Stage(self._step, mean, auc, best=all(auc > stage.auc for stage in self._history))
 
     def _auc(self) -> float:
         from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - takes a second to import
@@ -141,40 +119,8 @@ class PairTrainer:
         order = sorted(range(len(self._dev)), key=lambda n: len(self._dev[n].second))
         rows = [[self._dev[n] for n in order[start : start + TOGETHER]] for start in range(0, len(order), TOGETHER)]
         with torch.inference_mode():
-            found = torch.cat([self._logits(row) for row in rows])
+            found = torch.cat([self._said(row) for row in rows])
         return float(roc_auc_score([self._dev[n].label for n in order], found.numpy()))
-
-    # --- what is kept --------------------------------------------------------------------------------------------
-
-    def _end_stage(self) -> None:
-        since = self._step - (self._history[-1].step if self._history else 0)
-        auc = self._auc()
-        best = all(auc > stage.auc for stage in self._history)
-        self._history.append(Stage(self._step, self._sum / since, auc, best))
-        self._sum = 0.0
-        if best:
-            save(self._folder / MODEL, self._model, self._tokenizer)
-        state = {
-            "step": self._step,
-            "model": self._model.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "history": [asdict(stage) for stage in self._history],
-        }
-        checkpoint.save(self._folder, self._claim(), state)
-        (self._folder / HISTORY).write_text(json.dumps(state["history"], indent=2) + "\n", encoding="utf-8")
-
-    def _resume(self) -> None:
-        state = checkpoint.load(self._folder, self._claim(), torch.device("cpu"))
-        if state is None:
-            return
-        self._model.load_state_dict(state["model"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._step = state["step"]
-        self._history = _STAGES.validate_python(state["history"])
-
-    def _claim(self) -> dict[str, Any]:
-        """What a training that goes on has to share."""
-        return {**asdict(self._plan), "train": _digest(self._train), "dev": _digest(self._dev)}
 
 
 _STAGES: TypeAdapter[list[Stage]] = TypeAdapter(list[Stage])

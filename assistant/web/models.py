@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
-import gradio as gr
 from pydantic import SecretStr, ValidationError
 
 from assistant.errors import ModelError
@@ -19,9 +18,8 @@ from assistant.llm.servers.meet import Found, on_this_computer
 from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.settings import Settings
 from assistant.web import render
-from assistant.web.live import live, place
-from assistant.web.switching import Switcher
-from assistant.web.tab import QUIET, Tab, Updates, on_stream, told, user_of
+from assistant.web.switching import Switcher, SwitchPiece
+from assistant.web.tab import Tab, Updates
 from assistant.web.view import View
 
 LEAST_TYPED = 512
@@ -59,49 +57,14 @@ class Around:
     looked: bool = False
 
 
-class ModelMenu:
+class ModelMenu(SwitchPiece):
     """The panel and its handlers."""
 
     name, title = "model", "Model"
 
     def __init__(self, view: View, switcher: Switcher, settings: Settings) -> None:
-        self._view, self._switcher, self._settings = view, switcher, settings
-        self._models, self._known = switcher.models, switcher.models.known
-        self._piece = live("models", "see", "use", "take", "test", "connect", "remove", "halt")
-
-    def place(self) -> None:
-        """Place the menu."""
-        place(self._piece)
-
-    def wire(self, page: gr.Blocks) -> None:
-        """Listen; the menu is there when the page opens, and servers are asked when it is looked at."""
-        for event in ("see", "use", "take", "test", "connect", "remove", "halt"):
-            on_stream(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
-
-        def show(request: gr.Request) -> Updates:
-            return told(lambda: self._shown(user_of(request), Around()), self._view.pieces.notice)
-
-        show.__annotations__ = {"request": gr.Request}
-        page.load(show, None, [self._piece, self._view.pieces.notice], **QUIET)
-
-    async def see(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Show the menu, and what is being loaded to its end."""
-        around = await self._around(tab)
-        async for updates in self._switcher.followed(lambda: self._shown(tab.user, around)):
-            yield updates
-
-    async def use(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Let another model answer, from the message on that is sent once it is loaded."""
-        await asyncio.to_thread(self._switcher.to, tab.user, tab.text("model"))
-        async for updates in self.see(tab):
-            yield updates
-        yield self._switcher.outcome(tab.text("model"), self._view)
-
-    async def halt(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Stop what is being fetched; what has come of it is kept for the next time."""
-        self._switcher.halt(tab.user)
-        async for updates in self.see(tab):
-            yield updates
+        super().__init__("models", view, switcher, "take", "test", "connect", "remove")
+        self._settings, self._known = settings, switcher.models.known
 
     async def take(self, tab: Tab) -> AsyncIterator[Updates]:
         """Let a model of a server that was found answer: it is added, and switched to."""
@@ -116,20 +79,28 @@ class ModelMenu:
         self._switcher.check(tab.user)
         known = self._known.of_server(_server(tab))
         probed = await asyncio.to_thread(lambda: asyncio.run(probe(known.llm)))
-        yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab, probed))
+        yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user, probed))
 
     async def connect(self, tab: Tab) -> AsyncIterator[Updates]:
         """Keep the server of the form."""
         self._switcher.check(tab.user)
         known = await asyncio.to_thread(self._known.add, _server(tab))
-        shown = await asyncio.to_thread(self._shown, tab.user, await self._around(tab))
+        shown = await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user))
         yield {**shown, **self._view.note(f"{known.title} was added.")}
 
     async def remove(self, tab: Tab) -> AsyncIterator[Updates]:
         """Forget a server that was added, and its key; if it answers now, it does so to the end."""
         self._switcher.check(tab.user)
         await asyncio.to_thread(self._known.remove, tab.text("model"))
-        yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab))
+        yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user))
+
+    def _at_first(self, user: str) -> Updates:
+        return self._shown(user, Around())
+
+    async def _drawing(self, user: str) -> Callable[[], Updates]:
+        """The menu with the servers as they are now; they are asked when it is looked at, not when the page opens."""
+        around = await self._around(user)
+        return lambda: self._shown(user, around)
 
     def _shown(self, user: str, around: Around) -> Updates:
         running = self._models.running
@@ -147,9 +118,9 @@ class ModelMenu:
         )
         return {self._piece: html}
 
-    async def _around(self, tab: Tab, probed: Probed | None = None) -> Around:
+    async def _around(self, user: str, probed: Probed | None = None) -> Around:
         """The servers, all asked at once; nobody is asked for those who can't choose them."""
-        if not self._switcher.may(tab.user):
+        if not self._switcher.may(user):
             return Around(await asyncio.to_thread(self._rated), looked=True)
         return await asyncio.to_thread(lambda: asyncio.run(self._asked(probed)))
 

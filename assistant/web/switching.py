@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+
+import gradio as gr
 
 from assistant.errors import SettingsError
 from assistant.llm.fetching import State
 from assistant.llm.known import KnownModel
 from assistant.llm.models import Change, Models, Running
 from assistant.web import render
-from assistant.web.tab import Updates
+from assistant.web.live import live, place
+from assistant.web.tab import QUIET, Tab, Updates, on_stream, told, user_of
 from assistant.web.view import View
 
 PAUSE = 0.3  # seconds between looks at a model that is being loaded
@@ -80,3 +84,55 @@ class Switcher:
 
     def _coming(self) -> tuple[State, Change | None, Running | None]:
         return self.models.fetching.state, self.models.change, self.models.running
+
+
+class SwitchPiece(ABC):
+    """A piece of the page that tells which model answers and lets it be another one."""
+
+    def __init__(self, name: str, view: View, switcher: Switcher, *events: str) -> None:
+        """`events` are handled beside those that every such piece has."""
+        self._view, self._switcher, self._models = view, switcher, switcher.models
+        self._events = ("see", "use", "halt", *events)
+        self._piece = live(name, *self._events)
+
+    def place(self) -> None:
+        """Place the piece."""
+        place(self._piece)
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Listen; the piece is filled when the page opens, and looked at anew when `Models.mark` is another one."""
+        for event in self._events:
+            on_stream(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
+
+        def show(request: gr.Request) -> Updates:
+            return told(lambda: self._at_first(user_of(request)), self._view.pieces.notice)
+
+        show.__annotations__ = {"request": gr.Request}
+        page.load(show, None, [self._piece, self._view.pieces.notice], **QUIET)
+
+    async def see(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Show the piece, and what is being fetched or loaded to its end."""
+        async for updates in self._switcher.followed(await self._drawing(tab.user)):
+            yield updates
+
+    async def use(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Let another model answer, from the message on that is sent once it is fetched and loaded."""
+        await asyncio.to_thread(self._switcher.to, tab.user, tab.text("model"))
+        async for updates in self.see(tab):
+            yield updates
+        if outcome := self._switcher.outcome(tab.text("model"), self._view):
+            yield outcome
+
+    async def halt(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Stop what is being fetched; what has come of it is kept for the next time."""
+        self._switcher.halt(tab.user)
+        async for updates in self.see(tab):
+            yield updates
+
+    @abstractmethod
+    def _at_first(self, user: str) -> Updates:
+        """What this user is shown when the page opens."""
+
+    @abstractmethod
+    async def _drawing(self, user: str) -> Callable[[], Updates]:
+        """What draws the piece for this user, as often as something changes."""

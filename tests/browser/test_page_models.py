@@ -121,6 +121,19 @@ def test_a_server_is_tested_added_used_and_removed_and_its_key_is_not_shown(
     assert site.house.models.known.added() == []
 
 
+def test_what_a_test_found_stays_while_something_else_changes(page: Page, site: Site, server: StandIn) -> None:
+    tab(page, "Model")
+    fill(page, server.address, "large", KEY)
+    page.get_by_role("button", name="Test").click()
+    expect(page.locator("#probed")).to_contain_text("answers with large.")
+    site.house.models.switch(SMALL)  # in another tab
+    expect(card(page, SMALL).locator(".badge")).to_have_text("answers now")
+    expect(page.locator("#probed")).to_contain_text("answers with large.")
+    page.get_by_role("button", name="Add", exact=True).last.click()
+    expect(page.locator("#server-address")).to_have_value("")
+    expect(page.locator("#probed")).to_have_text("")
+
+
 def test_what_cannot_be_a_server_is_told_and_the_form_keeps_what_was_typed(page: Page, site: Site) -> None:
     tab(page, "Model")
     for address, context, why in (
@@ -268,6 +281,29 @@ def test_a_model_of_the_catalogue_is_fetched_with_a_bar_stopped_and_then_used(
     expect(answered_by(page)).to_have_text("chat")
 
 
+def test_stop_is_one_button_while_the_bar_moves_and_a_slow_press_on_it_is_heard(
+    page: Page, site: Site, offering: StandInHub
+) -> None:
+    offering.pause = 0.4
+    fetching = site.house.models.fetching
+    tab(page, "Model")
+    page.locator("#model-larger").get_by_role("button").click()
+    for piece in ("#models", "#offer"):
+        bar, stop = page.locator(f"{piece} progress"), page.locator(f"{piece} [data-event=halt]")
+        drawn = bar.get_attribute("value")
+        button = stop.element_handle()
+        expect(bar).not_to_have_attribute("value", drawn)
+        assert button.evaluate("one => one.isConnected")
+    stop.hover()
+    page.mouse.down()
+    drawn = bar.get_attribute("value")
+    expect(bar).not_to_have_attribute("value", drawn)
+    page.mouse.up()
+    expect(page.locator("progress")).to_have_count(0)
+    assert not fetching.state.under_way
+    assert site.house.models.running.known.id == USUAL
+
+
 @pytest.fixture
 def offering(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInHub]:
     """The model that runs is a small one whose speed is known; a larger one alone is at a hub and not here."""
@@ -300,8 +336,7 @@ def test_a_larger_model_is_offered_once_the_speed_is_known_and_fetched_with_one_
     until = time.monotonic() + 15
     while models.offer is None and time.monotonic() < until:
         time.sleep(0.1)
-    page.reload()
-    expect(line).to_be_visible()
+    expect(line).to_be_visible()  # on the page that is open
     expect(line).to_contain_text("larger, at about")
     expect(line).to_contain_text("Research (no commercial use)")
     offering.pause = 0.2

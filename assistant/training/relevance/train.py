@@ -13,7 +13,6 @@ A killed training goes on where it last saved.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,17 +26,14 @@ from pydantic import TypeAdapter
 from torch import Tensor
 
 from assistant.errors import DataError
-from assistant.judges.cross_encoder import fastest
 from assistant.judges.relevance.estimators.cross_encoder import pair
 from assistant.judges.relevance.weights import best, marginal
-from assistant.protocols import Progress
 from assistant.text.sentences import normalise
-from assistant.training import checkpoint
-from assistant.training.models import descend, load_encoder, save
+from assistant.training.loop import Training
+from assistant.training.models import load_encoder
 from assistant.training.relevance.losses import LEAST, generation_loss, loss
 from assistant.types import Passage
 
-MODEL, HISTORY = "model", "history.json"
 # Pairs that go through the model at once, of similar lengths so that little of it is padding.
 TOGETHER = 16
 
@@ -107,7 +103,7 @@ class Epoch:
         return self.em or 0.0, -self.dev
 
 
-class Trainer:
+class Trainer(Training[Epoch]):
     """One training, in a folder of its own: `model` is the best so far, `checkpoint.pt` where it goes on.
 
     Raises:
@@ -116,43 +112,21 @@ class Trainer:
     """
 
     def __init__(self, folder: Path, plan: Plan, train: Sequence[Example], dev: Sequence[Example]) -> None:
-        self._folder, self._plan = folder, plan
+        self._plan = plan
         self._train = [example for example in train if example.is_telling]
         self._dev = [example for example in dev if example.is_telling]
         if not self._train or not self._dev:
             which = "development" if self._train else "training"
             raise DataError(f"The generator holds no answer to any {which} question possible; take more questions.")
-        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer, self._model = load_encoder(plan.base, plan.seed, plan.length)
-        self._model.to(self._device)
-        if plan.frozen:
-            self._model.get_input_embeddings().weight.requires_grad_(False)
-        learned = [weight for weight in self._model.parameters() if weight.requires_grad]
-        self._optimizer = torch.optim.AdamW(learned, lr=plan.rate, weight_decay=plan.decay)
-        self._step, self._sum, self._measured, self._history = 0, 0.0, 0, list[Epoch]()
-        self._resume()
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        base = load_encoder(plan.base, plan.seed, plan.length)
+        super().__init__(folder, plan, *base, _EPOCHS, _claim(plan, self._train, self._dev), device)
 
     @property
     def steps(self) -> int:
         """Steps of the whole training."""
-        every = self._plan.epochs * self._per_epoch
+        every = self._plan.epochs * self._per_stage
         return every if self._plan.most is None else min(every, self._plan.most)
-
-    def run(self, progress: Progress) -> list[Epoch]:
-        """Train what is left, and say what every epoch came to."""
-        while self._step < self.steps:
-            progress(self._step, self.steps)
-            self._sum += self._learn(self._batch())
-            self._step += 1
-            if self._step % self._per_epoch == 0:
-                self._end_epoch()
-            if self._step % self._per_epoch == 0 or self._step % self._plan.save_every == 0:
-                self._save_checkpoint()
-        if self._measured < self._step:
-            self._end_epoch()
-            self._save_checkpoint()
-        progress(self.steps, self.steps)
-        return list(self._history)
 
     def dev_loss(self) -> float:
         """L_gen on the development questions, in nats: how unlikely the answers are, weighed by relevance."""
@@ -182,22 +156,17 @@ class Trainer:
         return found is not None and distinct[found] in set(map(normalise, example.accepted))
 
     @property
-    def _per_epoch(self) -> int:
+    def _per_stage(self) -> int:
         return -(-len(self._train) // self._plan.batch)
 
     def _batch(self) -> list[Example]:
-        epoch, at = divmod(self._step, self._per_epoch)
+        epoch, at = divmod(self._step, self._per_stage)
         order = list(range(len(self._train)))
         random.Random(f"{self._plan.seed} {epoch}").shuffle(order)  # noqa: S311 - an experiment, not a secret
         return [self._train[n] for n in order[at * self._plan.batch :][: self._plan.batch]]
 
-    def _learn(self, batch: Sequence[Example]) -> float:
-        # every step has a seed of its own, so that a training that was resumed drops out the same
-        torch.manual_seed(self._plan.seed * 1_000_003 + self._step)
-        self._model.train()
-        self._optimizer.param_groups[0]["lr"] = self._rate()
-        found = loss(*self._read(batch), self._plan.alpha)
-        return descend(found, self._model, self._optimizer)
+    def _loss(self) -> Tensor:
+        return loss(*self._read(self._batch()), self._plan.alpha)
 
     def _rate(self) -> float:
         done, warm = self._step + 1, self._plan.warm_up
@@ -226,56 +195,18 @@ class Trainer:
         places = torch.tensor(order, device=self._device).argsort()
         return torch.cat(logits)[places]
 
-    def _logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
-        questions, texts = zip(*pairs, strict=True)
-        inputs = self._tokenizer(list(questions), list(texts), padding=True, truncation=True, return_tensors="pt").to(
-            self._device
-        )
-        kind = fastest()
-        with torch.autocast(self._device.type, dtype=kind, enabled=kind != torch.float32):
-            logits: Tensor = self._model(**inputs).logits[:, 0].float()
-        return logits
-
-    # --- what is kept --------------------------------------------------------------------------------------------
-
-    def _end_epoch(self) -> None:
-        mean = self._sum / (self._step - self._measured)
+    def _measure(self, mean: float) -> Epoch:
         epoch = Epoch(len(self._history) + 1, mean, self.dev_loss(), best=False, em=self.dev_em())
-        epoch = replace(epoch, best=all(epoch.worth > before.worth for before in self._history))
-        self._history.append(epoch)
-        self._sum, self._measured = 0.0, self._step
-        if epoch.best:
-            save(self._folder / MODEL, self._model, self._tokenizer)
-
-    def _save_checkpoint(self) -> None:
-        state = {
-            "step": self._step,
-            "sum": self._sum,
-            "measured": self._measured,
-            "model": self._model.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "history": [asdict(epoch) for epoch in self._history],
-        }
-        checkpoint.save(self._folder, self._claim(), state)
-        text = json.dumps(state["history"], indent=2)
-        (self._folder / HISTORY).write_text(text + "\n", encoding="utf-8")
-
-    def _resume(self) -> None:
-        state = checkpoint.load(self._folder, self._claim(), self._device)
-        if state is None:
-            return
-        self._model.load_state_dict(state["model"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._step, self._sum, self._measured = state["step"], state["sum"], state["measured"]
-        self._history = _EPOCHS.validate_python(state["history"])
-
-    def _claim(self) -> dict[str, Any]:
-        """What a training that goes on has to share. More epochs may be added, and it may be saved at other times."""
-        plan = {key: value for key, value in asdict(self._plan).items() if key not in ("epochs", "most", "save_every")}
-        return {**plan, "train": _digest(self._train), "dev": _digest(self._dev)}
+        return replace(epoch, best=all(epoch.worth > before.worth for before in self._history))
 
 
 _EPOCHS: TypeAdapter[list[Epoch]] = TypeAdapter(list[Epoch])
+
+
+def _claim(plan: Plan, train: Sequence[Example], dev: Sequence[Example]) -> dict[str, Any]:
+    """What a training that goes on has to share. More epochs may be added, and it may be saved at other times."""
+    kept = {key: value for key, value in asdict(plan).items() if key not in ("epochs", "most", "save_every")}
+    return {**kept, "train": _digest(train), "dev": _digest(dev)}
 
 
 def _digest(examples: Sequence[Example]) -> str:

@@ -25,9 +25,10 @@ from assistant.judges.suitability.knowledge import Knowledge
 from assistant.judges.suitability.reader import Reader
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, Progress
+from assistant.training.loop import MODEL
 from assistant.training.suitability.pairs import make
 from assistant.training.suitability.tables import load
-from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
+from assistant.training.trainer import Labelled, PairTrainer, Plan
 
 WRITTEN = Path(__file__).with_name("written.jsonl")
 # One of so many facts is kept apart.

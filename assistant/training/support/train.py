@@ -20,11 +20,12 @@ from assistant.experiment.datasets import sample
 from assistant.judges.pair_model import Curve
 from assistant.judges.support.trained import Support
 from assistant.protocols import Progress
+from assistant.training.loop import MODEL
 from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.written import NAMES, written
 from assistant.training.support.written import pairs as written_pairs
-from assistant.training.trainer import MODEL, Labelled, PairTrainer, Plan
+from assistant.training.trainer import Labelled, PairTrainer, Plan
 from assistant.types import Claim, Passage
 
 PAIRS, MISSES = "pairs.json", "near_misses.jsonl"

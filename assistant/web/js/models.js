@@ -9,7 +9,7 @@ document.addEventListener("click", (event) => {
   if (event.target.closest?.("#model-tab-button")) send(find("#models .models"), "see", {});
 });
 
-const asked = {}; // id of a piece -> the mark that it was sent for
+const asked = {}; // id of a piece -> the mark that it showed, and the one that it was last asked to show
 
 // Another tab, or another person, may have changed what answers, and a larger model may be offered by now.
 whileUp(async () => {
@@ -17,8 +17,9 @@ whileUp(async () => {
   const mark = answer?.ok && (await answer.text());
   for (const id of mark ? ["models", "offer"] : []) {
     const shown = find(`#${id} [data-mark]`);
-    if (!shown?.checkVisibility({ checkVisibilityCSS: true }) || [shown.dataset.mark, asked[id]].includes(mark)) continue;
-    if (await send(shown, "see", {})) asked[id] = mark;
+    if (!shown?.checkVisibility({ checkVisibilityCSS: true }) || shown.dataset.mark === mark) continue;
+    const change = `${shown.dataset.mark} ${mark}`; // asked for once: servers that are away take their time
+    if (asked[id] !== change && (await send(shown, "see", {}))) asked[id] = change;
   }
 });
 
@@ -43,7 +44,10 @@ const tested = () => {
 };
 
 whenShown("models", () => {
-  adding?.reset();
+  if (adding) {
+    adding.reset();
+    find("#probed", adding).replaceChildren();
+  }
   adding = null;
   tested();
 });

@@ -44,6 +44,7 @@ function update(old, fresh) {
   }
   if (cited) old.classList.add("current");
   if (old.type === "checkbox") old.checked = fresh.hasAttribute("checked");
-  // What is being written fills a place; the transcript around it only says where that is. What was picked stays.
-  if (!fresh.matches(".place[data-place], textarea, select")) patch(old, fresh);
+  // What is being written fills a place; the transcript around it only says where that is. What was picked stays, and
+  // what was found out once (`data-kept`), until something newer is.
+  if (!fresh.matches(".place[data-place], textarea, select, [data-kept]")) patch(old, fresh);
 }
