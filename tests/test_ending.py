@@ -61,12 +61,16 @@ def start(engine: str, tmp_path: Path, smollm_folder: Path) -> Iterator[Start]:
         process.communicate()
 
 
+@EITHER
+def test_after_an_answer(start: Start, tmp_path: Path) -> None:
+    assert _status(start("-m", "assistant", "ask", "Hello, how are you?"), tmp_path) == 0
+    assert "Answered without the library" in _said(tmp_path)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
-def test_after_an_answer_and_a_stop(start: Start, tmp_path: Path) -> None:
+def test_after_a_stop(start: Start, tmp_path: Path) -> None:
     process = start("-m", "assistant", "chat")
-    process.stdin.write("Hello, how are you?\n")
-    process.stdin.flush()
-    _wait_for(lambda: "Answered without the library" in _said(tmp_path), process)
+    _wait_for(lambda: "Ask away" in _said(tmp_path), process)
     before = _cpu(process)
     process.stdin.write("Write a long poem about the sea.\n")
     process.stdin.flush()
