@@ -75,7 +75,7 @@ def test_a_real_server_is_tested_and_added(app: App, page: Page, server: Running
     page.locator("#server-key").fill(KEY)
     page.get_by_role("button", name="Test").click()
     expect(page.locator("#probed")).to_contain_text(f"llama-server answers with {SERVED}.", timeout=60_000)
-    expect(page.locator("#probed dl")).to_contain_text("2,048 tokens a request")
+    expect(page.locator("#probed dl")).to_contain_text("1,024 tokens a request")
     page.get_by_role("button", name="Add", exact=True).last.click()
     expect(page.locator("#servers .engine")).to_have_count(1)
     file = app.folder / "models.json"
