@@ -341,17 +341,25 @@ def paths(target: Target) -> Row:
 
 
 class Active(HTMLParser):
-    """Finds what could act among what a person or a model wrote."""
+    """Finds what could act among what a person or a model wrote.
 
-    def __init__(self) -> None:
+    `links` says that a link to elsewhere is meant, as a source's to its page of the web: it has to open apart, without
+    telling where it comes from.
+    """
+
+    def __init__(self, *, links: bool = False) -> None:
         super().__init__()
+        self._links = links
         self.found = list[str]()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """As the parser calls it."""
         values = " ".join(value or "" for _, value in attrs)
         acts = [name for name, _ in attrs if name.startswith("on")]
-        links = [value for name, value in attrs if name in {"href", "src", "action", "formaction", "data"}]
+        meant = self._links and tag == "a" and "noreferrer" in values and values.startswith(("http://", "https://"))
+        links = [
+            value for name, value in attrs if name in {"href", "src", "action", "formaction", "data"} and not meant
+        ]
         if (
             tag in _ACTIVE - _OURS
             or acts
@@ -370,15 +378,15 @@ def xss(_target: Target) -> Row:
             sentences=(Sentence(payload, state="not"),), model=payload, question=payload,
         )  # fmt: skip
         facts = [Fact(new_id(), payload, now(), now())]
-        for html in (
-            render.answering(payload, turn, ""),
-            render.render("sources", turn=turn, opened=True),
-            render.render("facts", facts=facts, relevance={}, told={}, used={}, outdated={}),
-            render.notice(payload),
-            render.render("composer", draft=payload, nonce="1"),
+        for html, links in (
+            (render.answering(payload, turn, ""), False),
+            (render.render("sources", turn=turn, opened=True), True),
+            (render.render("facts", facts=facts, relevance={}, told={}, used={}, outdated={}), False),
+            (render.notice(payload), False),
+            (render.render("composer", draft=payload, nonce="1"), False),
         ):
             tries += 1
-            parser = Active()
+            parser = Active(links=links)
             parser.feed(str(html))
             through += [f"{payload}: {found}" for found in parser.found]
     return Row("active text on the page", tries, tuple(through))

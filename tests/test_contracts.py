@@ -221,7 +221,7 @@ class TestDocuments:
     def test_added_listed_replaced_removed(self, documents: Documents, tmp_path: Path) -> None:
         told: list[tuple[int, int]] = []
         for name in ("b.txt", "a.txt"):
-            (tmp_path / name).write_text("The key hangs behind the door. " * 3)
+            (tmp_path / name).write_text(f"The key of {name} hangs behind the door. " * 3)
         files = [tmp_path / "b.txt", tmp_path / "a.txt"]
         assert list(documents.add("ann", files, lambda done, total: told.append((done, total)), Event())) == []
         assert told

@@ -123,15 +123,9 @@ def test_where_a_fact_came_from_and_was_used_last_is_known_until_the_message_goe
     assert store.last_uses("me") == {"f": Spot(made, "one", "one")}
 
 
-def test_a_database_of_before_groups_and_uses_is_taken_over(tmp_path: Path) -> None:
-    engine = connect(f"sqlite:///{tmp_path}/old.sqlite3")
-    added = Ptkb(engine).add("me", "I run.")
-    Conversations(engine)
-    with engine.begin() as connection:
-        for table in ("fact_fields", "uses"):
-            connection.exec_driver_sql(f"DROP TABLE {table}")
-    ptkb = Ptkb(engine)
-    assert (ptkb.facts("me"), Conversations(engine).last_uses("me")) == ([added], {})
+def test_the_group_of_a_fact_goes_when_its_words_change(tmp_path: Path) -> None:
+    ptkb = Ptkb(connect(f"sqlite:///{tmp_path}/facts.sqlite3"))
+    added = ptkb.add("me", "I run.")
     ptkb.set_fields("me", {added.id: "other", "gone": "food"})
     assert ptkb.facts("me")[0].field == "other"
     assert ptkb.edit("me", added.id, "I eat.").field == ""

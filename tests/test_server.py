@@ -542,7 +542,7 @@ class TestWrong:
             run(engine, "Hi")
 
     def test_a_key_that_is_wrong_or_missing_is_told_and_never_shown(self, met: Met) -> None:
-        _, there = met(plain(says), api_key=KEY)
+        _, there = met(plain(says), key=KEY)
         for key, told in (("", "wants a key"), ("wrong-key", "refuses the key")):
             engine = Server(LLMSettings(backend="server", server=there.address, api_key=key))
             with pytest.raises(ModelError, match=told) as refused:
@@ -552,7 +552,7 @@ class TestWrong:
             engine.close()
 
     def test_an_error_that_repeats_the_key_is_shown_without_it(self, met: Met) -> None:
-        engine, there = met(plain(says), api_key=KEY)
+        engine, there = met(plain(says), key=KEY)
         engine.meet()
         there.answers["/v1/chat/completions"] = lambda _: Reply({"error": {"message": f"{KEY} is in arrears"}}, 402)
         with pytest.raises(ModelError, match=r"402: \.\.\. is in arrears") as refused:

@@ -20,6 +20,7 @@ from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.users import ME
+from assistant.types import Passage
 from assistant.web.folder import Followed
 from assistant.web.library import Library, OwnDocuments
 from assistant.web.runs import Runs
@@ -93,16 +94,16 @@ def test_what_sequitur_writes_is_not_followed(settings, tmp_path):
 def test_a_file_that_changes_while_it_is_read_is_told_and_the_rest_is_added(settings, folder, monkeypatch):
     from assistant.library import index
 
-    read = index.read
+    read = index.read_here
 
-    def reading(path: Path) -> object:
-        blocks = read(path)
+    def reading(path: Path, document: str, source: str) -> list[Passage]:
+        passages = read(path, document, source)
         if path.name == "key.txt":
             path.write_text("The key was moved.")
-        return blocks
+        return passages
 
     (folder / "car.txt").write_text("The car is old.")
-    monkeypatch.setattr(index, "read", reading)
+    monkeypatch.setattr(index, "read_here", reading)
     outcomes = {one.name: (one.status, one.reason) for one in add_documents("docs", [folder], settings)}
     assert outcomes["docs/car.txt"][0] == "added"
     assert outcomes["docs/key.txt"] == (

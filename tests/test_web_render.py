@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.library.watched import Happening
 from assistant.parts import Stage
 from assistant.store.conversations import Conversation, Spot
 from assistant.store.tokens import AccessToken
+from assistant.store.usage import Used
 from assistant.types import (
     Answer,
     Candidate,
@@ -35,9 +37,11 @@ from assistant.types import (
     Tokens,
     Turn,
     TurnEvent,
+    Work,
     now,
 )
 from assistant.web import render
+from assistant.web.collected import Use
 from assistant.web.highlight import pieces, sources
 from assistant.web.library import Document
 from assistant.web.runs import END, Place, Run
@@ -156,7 +160,31 @@ def test_no_template_lets_html_through() -> None:
         shown(turn, facts=[replace(fact(EVIL), source=turn.id)]),
         render.render("conversations", items=[summary], current="i", search=EVIL, temporary=True),
         render.render("conversations", items=[], current="", search=EVIL, temporary=False),
-        render.render("documents", documents=[Document(EVIL, EVIL, 1)], problems=[EVIL], reading=False),
+        render.render(
+            "documents",
+            documents=[Document(EVIL, EVIL, 1)],
+            problems=[EVIL],
+            reading=(EVIL,),
+            share=0.5,
+            followed=Made(folder=EVIL, happenings=lambda: [Happening(now().isoformat(), EVIL, EVIL, EVIL)]),
+        ),
+        render.render(
+            "collected",
+            documents=[Document(EVIL, EVIL, 1)],
+            names={EVIL: EVIL},
+            collections={EVIL: [EVIL]},
+            query=EVIL,
+            found=[],
+            used=[Use(EVIL, EVIL, (EVIL,))],
+            document=EVIL,
+        ),
+        render.render(
+            "whole",
+            documents=[Document(EVIL, EVIL, 1)],
+            work=Work("table", (EVIL,), (EVIL,), (EVIL,)),
+            cost=EVIL,
+        ),
+        render.render("usage", used=[Used(EVIL, 1, 2, 3, 60.0, "2026-01-01")], days=30),
         render.render("tokens", tokens=[AccessToken(EVIL, EVIL, "2026-01-01T00:00:00+00:00", "")], fresh=EVIL),
         render.render("account", word=EVIL, gone=False),
         render.render(
@@ -181,6 +209,7 @@ def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
     rendered = {
         "transcript", "answering", "comparing", "notice", "sources", "facts", "conversations", "documents", "composer",
         "download", "header", "loading", "welcome", "tokens", "account", "viewer", "models", "offer",
+        "collected", "whole", "usage",
     }  # fmt: skip
     assert {file.name.removesuffix(".html.j2") for file in Path(render.FOLDER).iterdir()} == parts | rendered
 
