@@ -13,8 +13,9 @@ const asked = {}; // id of a piece -> the mark that it showed, and the one that 
 
 // Another tab, or another person, may have changed what answers, and a larger model may be offered by now.
 whileUp(async () => {
-  const answer = await fetch("model-mark", { cache: "no-store", signal: AbortSignal.timeout(4000) }).catch(() => null);
-  const mark = answer?.ok && (await answer.text());
+  const mark = await fetch("model-mark", { cache: "no-store", signal: AbortSignal.timeout(4000) })
+    .then((answer) => (answer.ok ? answer.text() : ""))
+    .catch(() => ""); // the time may end while the answer is read, too
   for (const id of mark ? ["models", "offer"] : []) {
     const shown = find(`#${id} [data-mark]`);
     if (!shown?.checkVisibility({ checkVisibilityCSS: true }) || shown.dataset.mark === mark) continue;
