@@ -195,7 +195,7 @@ def test_two_hundred_facts_are_folded_into_groups_and_filtered_without_the_serve
     expect(groups.first.locator("> summary")).to_have_text("Food 200")
     expect(page.locator("#facts .fact:visible")).to_have_count(0)
     sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url) if "queue" in request.url else None)
+    page.on("request", lambda request: sent.append(request.url) if "queue/join" in request.url else None)
     page.get_by_label("Filter your facts").fill("DISH 17")
     expect(page.locator("#facts .fact:visible")).to_have_count(10)
     page.get_by_label("Filter your facts").fill("no such")

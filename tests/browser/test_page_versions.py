@@ -159,7 +159,10 @@ def test_a_comparison_is_stacked_on_a_phone(phone: Page, ask) -> None:
     phone.keyboard.press("Escape")
     compare(phone, "concat", "post_fusion")
     expect(phone.locator(".keep")).to_have_count(2)
-    one, other = (side.bounding_box() for side in phone.locator(".side").all())
+    # at one moment: the page may still be scrolling
+    one, other = phone.locator(".side").evaluate_all(
+        "sides => sides.map((side) => side.getBoundingClientRect().toJSON())"
+    )
     assert one["x"] == other["x"]
     assert one["y"] + one["height"] <= other["y"]
     wide, across = phone.evaluate("[document.documentElement.scrollWidth, innerWidth]")
