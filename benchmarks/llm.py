@@ -31,7 +31,7 @@ from benchmarks.peak import held_bytes
 
 _GIB = 1 << 30
 _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
-_PROMPT_WORDS, WRITTEN, BATCH_WRITTEN, _REPEATS = 400, 64, 32, 3
+PROMPT_WORDS, WRITTEN, BATCH_WRITTEN, REPEATS = 400, 64, 32, 3
 BATCHES = (1, 4, 16, 32)
 _PEOPLE = (1, 4)
 _READERS = (1, 8)
@@ -153,9 +153,9 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
     at_end(loaded.close)
     load_seconds = perf_counter() - since
     weights = getattr(loaded, "weight_bytes", 0) or path.stat().st_size
-    read = [_seconds(loaded, _prompt(n), 1) for n in range(_REPEATS)]
-    again = [_seconds(loaded, _prompt(_REPEATS - 1), 1) for _ in range(_REPEATS)]
-    written = median(_writing_speed(loaded, _prompt(_REPEATS - 1)) for _ in range(_REPEATS))
+    read = [_seconds(loaded, _prompt(n), 1) for n in range(REPEATS)]
+    again = [_seconds(loaded, _prompt(REPEATS - 1), 1) for _ in range(REPEATS)]
+    written = median(_writing_speed(loaded, _prompt(REPEATS - 1)) for _ in range(REPEATS))
     return Cost(
         model=loaded.name,
         backend=backend,
@@ -176,7 +176,7 @@ def measure(model: str, backend: Backend, quantisation: Quantisation, settings: 
 
 def _prompt(seed: int) -> Messages:
     # What differs stands first, so that no prompt finds another's beginning in a cache.
-    return (Message("user", f"Text {seed}. " + _WORDS * (_PROMPT_WORDS // 16) + "Tell a story about it."),)
+    return (Message("user", f"Text {seed}. " + _WORDS * (PROMPT_WORDS // 16) + "Tell a story about it."),)
 
 
 def _seconds(model: LLM, prompt: Messages, tokens: int) -> float:

