@@ -229,7 +229,8 @@ def reading(where: Path | str) -> Iterator[None]:
         if not error.classname:
             raise
         kind = str(error.classname).rpartition(".")[2]
-        _LOG.warning("reading %s failed: %s", where, error)
+        if kind != "IndexNotFoundException":  # there is none yet at the first start, and the sentence says all of it
+            _LOG.warning("reading %s failed: %s", where, error)
         raise LibraryError(_sentence(kind, where)) from error
 
 
