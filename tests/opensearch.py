@@ -192,7 +192,9 @@ class StandIn:
         else:
             raise RefusedError(400, "parsing_exception")
         scored = sorted(scored, key=lambda one: (-one[2], self.documents[one[0]][one[1]]["id"]))[: body["size"]]
-        return self._hits(self._sources(scored, {"id", "title", "source", "contents", "page"}))
+        hidden = set(body["_source"]["excludes"])
+        names_of = {one for name, key, _ in scored for one in self.documents[name][key]}
+        return self._hits(self._sources(scored, names_of - hidden))
 
     def _sources(self, scored: list[tuple[str, str, float]], fields: set[str]) -> list[dict[str, Any]]:
         return [

@@ -90,6 +90,13 @@ class TestBringing:
             == "porter_stem"
         )
 
+    def test_a_passage_comes_back_as_it_went_with_its_heading_and_page(self, cluster: Cluster) -> None:
+        passage = Passage("care-1", "Manual", "Rinse the tank.", source="m.pdf", page=3, heading="Care > Cleaning")
+        index = brought(cluster.index("manual"), [passage])
+        vectors = brought(cluster.index("manual", WORDS), [passage])
+        found = [*Words(cluster, [index]).search("cleaning", 1), *Meaning(cluster, [vectors], WORDS).search("tank", 1)]
+        assert [replace(one, score=0.0) for one in found] == [passage, passage]
+
     def test_vectors_are_of_one_encoder_and_stand_apart(self, cluster: Cluster, there: StandIn) -> None:
         index = brought(cluster.index("kitchen", WORDS), PASSAGES)
         assert index.name.startswith("sequitur.kitchen.")

@@ -53,7 +53,7 @@ ANALYSIS = {
     },
 }
 _STORED = {"id": {"type": "keyword", "ignore_above": 8191}, "hash": {"type": "keyword"}} | {
-    name: {"type": "keyword", "index": False, "doc_values": False} for name in ("title", "source")
+    name: {"type": "keyword", "index": False, "doc_values": False} for name in ("title", "heading", "source")
 }
 _PAGE = {"page": {"type": "integer", "index": False}}
 
