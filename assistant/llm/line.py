@@ -6,87 +6,47 @@ seat to its end, so that what is begun is finished before more is begun.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count
-from threading import Condition, Event
+from collections.abc import Hashable, Iterator, Sequence
+from threading import Event
 
+from assistant.llm.queue import FairQueue, Ticket
 from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM
 from assistant.types import Choice, Completion, Messages, Options
 
-_POLL = 0.05
 
-
-@dataclass(eq=False, slots=True)
-class _Ticket:
-    person: str
-    stop: Event
-    since: int
-
-
-class Line:
-    """Hands out `seats`, round robin over people. Safe to use from several threads.
+class Line(FairQueue):
+    """Hands out seats round robin over people.
 
     Next is whoever holds the fewest seats and, of equals, whoever has waited longest; a person's second turn has waited
     since their first was given its seat.
     """
 
-    def __init__(self, seats: int) -> None:
-        self._free = seats
-        self._held: Counter[str] = Counter()
-        self._waiting: list[_Ticket] = []
-        self._moments = count()
-        self._changed = Condition()
-
-    def enter(self, person: str, stop: Event) -> bool:
-        """Wait for a seat; False if `stop` was set first, and then no seat is held."""
-        with self._changed:
-            ticket = _Ticket(person, stop, next(self._moments))
-            self._waiting.append(ticket)
-            try:
-                while not stop.is_set():
-                    if self._free and self._order()[0] is ticket:
-                        self._seat(person)
-                        return True
-                    self._changed.wait(_POLL)
-                return False
-            finally:
-                self._waiting.remove(ticket)
-                self._changed.notify_all()
-
-    def leave(self, person: str) -> None:
-        """Give one of the person's seats back."""
-        with self._changed:
-            self._free += 1
-            self._held[person] -= 1
-            self._held += Counter()  # drops those who hold none
-            self._changed.notify_all()
-
     def ahead(self, stop: Event) -> int | None:
         """How many other people are before the turn that `stop` ends; None where it doesn't wait."""
         with self._changed:
-            before = set[str]()
+            before = set[Hashable]()
             for ticket in self._order() if self._waiting else ():
                 if ticket.stop is stop:
-                    return len(before - {ticket.person})
-                before.add(ticket.person)
+                    return len(before - {ticket.owner})
+                before.add(ticket.owner)
             return None
 
-    def _seat(self, person: str) -> None:
-        self._free -= 1
-        self._held[person] += 1
+    def _next(self) -> Ticket:
+        return self._order()[0]
+
+    def _seat(self, owner: Hashable) -> None:
+        super()._seat(owner)
         for other in self._waiting:
-            if other.person == person:
+            if other.owner == owner:
                 other.since = next(self._moments)
 
-    def _order(self) -> list[_Ticket]:
+    def _order(self) -> list[Ticket]:
         """Those who wait, next first."""
-        held, keys = self._held.copy(), dict[_Ticket, tuple[int, int]]()
+        held, keys = self._held.copy(), dict[Ticket, tuple[int, int]]()
         for ticket in self._waiting:  # a person's own stand as they came
-            keys[ticket] = held[ticket.person], ticket.since
-            held[ticket.person] += 1
+            keys[ticket] = held[ticket.owner], ticket.since
+            held[ticket.owner] += 1
         return sorted(keys, key=keys.__getitem__)
 
 
