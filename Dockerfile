@@ -4,8 +4,6 @@ RUN python -m venv /opt/sequitur
 ENV PATH=/opt/sequitur/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
 COPY requirements.txt requirements-opensearch.txt requirements-postgres.txt hatch_build.py pyproject.toml README.md LICENSE ./
-# The processor's torch: the other one brings gigabytes of CUDA, which vLLM has in a container of its own.
-RUN pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
 # What the package needs comes before its code, so that a change of the code builds in seconds.
 RUN sed '/^# What the tests and checks need/,$d' requirements.txt > needed.txt \
     && pip install -r needed.txt -r requirements-opensearch.txt -r requirements-postgres.txt

@@ -17,7 +17,7 @@ from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from threading import Event, Thread
 from typing import Annotated, Any, cast
 from urllib.parse import quote, urlsplit
@@ -80,7 +80,7 @@ class Target:
     """A served page, and clients of it."""
 
     page: Served
-    uploads: str = "/tmp/gradio"  # noqa: S108 - only named in forged events
+    uploads: str = str(Path(gettempdir()) / "gradio")  # only named in forged events
 
     def client(self, address: str = "127.0.0.1") -> httpx.Client:
         """A stranger at an address of this computer."""
