@@ -7,7 +7,6 @@ alone are one. `settings` say where libraries are, in every function here.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +19,7 @@ FILE = "collections.json"
 # Before the name of a collection, in messages and where a library is chosen; and what stands for no collection.
 MARK, ALL = "@", "all"
 MOST = 100
-_NAME = re.compile(r"[^\W_][\w-]{0,39}")
-_MENTION = re.compile(r"@(\S+)(?:\s+|$)")
+NAME_CHARS = 40
 
 Collections = Mapping[str, tuple[str, ...]]
 
@@ -43,8 +41,10 @@ def make(user: str, name: str, settings: Settings) -> None:
     Raises:
         LibraryError: it can't be named so, there is one of this name, or there are too many.
     """
-    if not _NAME.fullmatch(name) or name.casefold() == ALL:
-        raise LibraryError(f"A collection can't be named '{name[:50]}'; use up to 40 letters, digits, - and _.")
+    if not _may_be(name):
+        raise LibraryError(
+            f"A collection can't be named '{name[:50]}'; use up to {NAME_CHARS} letters, digits, - and _."
+        )
     with _locked(user, settings):
         kept = _kept(_file(user, settings))
         if _same(name, kept):
@@ -104,14 +104,20 @@ def mentioned(utterance: str, user: str, settings: Settings) -> tuple[str, str]:
     Raises:
         LibraryError: it begins with the name of no collection, or nothing follows.
     """
-    match = _MENTION.match(utterance.lstrip())
-    if match is None:
+    first, rest = [*utterance.split(maxsplit=1), "", ""][:2]
+    if not first.startswith(MARK) or first == MARK:
         return "", utterance
-    name, rest = match[1].rstrip(",:"), utterance.lstrip()[match.end() :]
+    name = first.removeprefix(MARK).rstrip(",:")
     library = MARK + (ALL if name.casefold() == ALL else _named(name, collections(user, settings)))
-    if not rest.strip():
+    if not rest:
         raise LibraryError(f"Write a question behind {library}.")
     return library, rest
+
+
+def _may_be(name: str) -> bool:
+    """Whether a collection may have this name, which has to be one word of a message."""
+    plain = name.replace("-", "").replace("_", "")
+    return len(name) <= NAME_CHARS and name[:1].isalnum() and plain.isalnum() and name.casefold() != ALL
 
 
 def _named(name: str, there: Collections) -> str:
