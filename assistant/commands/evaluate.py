@@ -53,6 +53,7 @@ from assistant.evaluation import relevance as estimating
 from assistant.evaluation import rewriting as rewording
 from assistant.evaluation import scenarios as living
 from assistant.evaluation import scores
+from assistant.evaluation import sentences as single
 from assistant.evaluation import suitability as suiting
 from assistant.evaluation import support as supporting
 from assistant.evaluation.chat import Chat
@@ -62,7 +63,7 @@ from assistant.evaluation.weighing import Experiment as Weighed
 from assistant.evaluation.weighing import Weighing
 from assistant.evaluation.weighing import prepare as weighed
 from assistant.experiment.conditions import model_of
-from assistant.experiment.datasets import Gold, read_corpus, read_qrels
+from assistant.experiment.datasets import Gold, read_corpus, read_qrels, read_queries
 from assistant.experiment.gather import side_by_side
 from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Out, Questions, Sample, Shown, Split
 from assistant.experiment.report import markdown
@@ -80,7 +81,7 @@ from assistant.library.corpus import corpus_folder
 from assistant.library.shelves import open_library
 from assistant.library.vectors import dense_retriever
 from assistant.parts import load_embedder, load_encoder
-from assistant.protocols import Parts, Retriever, SupportJudge, silent
+from assistant.protocols import Estimator, Parts, Retriever, SupportJudge, silent
 from assistant.retrieve import retrievers
 from assistant.settings import RetrieveSettings, Settings
 from assistant.steps.intent import library_answers
@@ -305,6 +306,45 @@ def suitability(
 
 
 @command
+def quoting(*, corpus: Corpus, questions: Questions, some: Sample, to: Written) -> None:
+    """Does the sentence that would be quoted answer? AUC of what says so, and what passes `turn.quote_threshold`.
+
+    The questions are some that their gold passages answer, and some that they leave open (no answers).
+    """
+    to.check()
+    knobs, asked = to.knobs(), list(some.asked(questions).values())
+    passages = read_corpus(corpus, {one for question in asked for one in question.gold}).wanted
+    with bar("Questions") as progress:
+        rows = single.quoting(
+            asked, passages, _relevance(knobs), Support(SUPPORT), lambda n: progress(n, len(asked))
+        )  # fmt: skip
+    to.finish(single.quoted(rows, knobs.turn.quote_threshold, some.seed), rows)
+
+
+@command
+def own_passages(
+    *,
+    scenarios: Annotated[
+        list[Path], Option(help="JSONL of {id, kind, documents, ask, expect, ...}; may be given again.")
+    ],
+    unrelated: Annotated[Path, Option(help="Questions that none of the documents answers: JSONL of {id, question}.")],
+    to: Written,
+) -> None:
+    """What does reading a person's own passages sentence by sentence change? Confidence in documents that answer."""
+    to.check()
+    knobs = to.knobs()
+    every = [one for file in scenarios for one in living.read_scenarios(file).values()]
+    rows = single.own_passages(every, read_queries(unrelated), _relevance(knobs))
+    found = single.read_closely(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
+    to.finish(found, rows)
+
+
+def _relevance(knobs: Settings) -> Estimator:
+    """The estimator that comes with Sequitur, as turns ask it."""
+    return estimators.load_calibrated(SHIPPED, None, partial(load_llm, knobs, silent), knobs, silent)
+
+
+@command
 def intents(
     *,
     messages: Annotated[Path, Option(help="JSONL of {text, intent, split}.")],
@@ -323,7 +363,7 @@ def intents(
 
 
 def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
-    estimator = estimators.load_calibrated(SHIPPED, None, partial(load_llm, knobs, silent), knobs, silent)
+    estimator = _relevance(knobs)
     retriever = open_library(library, knobs)
     return [library_answers(text, retriever, estimator, knobs.relevance, Event()) for text in texts]
 

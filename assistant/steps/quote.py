@@ -9,12 +9,12 @@ language model (docs/results/support.md). What is quoted needs no other check: i
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant.judges.addresses import together
-from assistant.protocols import Parts
+from assistant.protocols import Estimator, Parts, SupportJudge
 from assistant.steps import cite
 from assistant.steps.answer import is_from_passages
 from assistant.strategies.shared.strategy import is_unanswered
@@ -24,6 +24,20 @@ from assistant.types import Answer, Claim, Passage, Turn
 _LOG = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Quotable:
+    """A sentence of a passage: how likely it answers, as the estimator and the judge of support see it alone."""
+
+    passage: Passage
+    relevance: float
+    support: float | None = None
+
+    @property
+    def likely(self) -> float:
+        """What both say together, in (0, 1)."""
+        return together(self.relevance, *([] if self.support is None else [self.support]))
+
+
 def is_due(turn: Turn, parts: Parts) -> bool:
     """Whether a chat turn was to be answered from its passages, and there is no answer yet that stands."""
     return is_unanswered(turn) and turn.choices.form == "chat" and is_from_passages(turn, parts)
@@ -31,39 +45,45 @@ def is_due(turn: Turn, parts: Parts) -> bool:
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds a quotation as the `answer`, where one sentence is likelier than `turn.quote_threshold` to be one."""
-    sentence = _best(turn, parts, stop)
-    if not sentence or stop.is_set():
+    best = _best(turn, parts, stop)
+    if best is None or best.likely < parts.settings.turn.quote_threshold or stop.is_set():
         yield turn
         return
-    asked = replace(turn, answer=Answer(sentence), sentences=(), citations=())
+    asked = replace(turn, answer=Answer(best.passage.text), sentences=(), citations=())
     *_, quoted = cite.citations(asked, parts, stop)
     yield quoted.with_event("quoted") if quoted.citations and not stop.is_set() else turn
 
 
-def _best(turn: Turn, parts: Parts, stop: Event) -> str:
-    """The sentence that the estimator finds most relevant; "" where it isn't likely to answer, or nobody can tell."""
-    if parts.estimator is None or stop.is_set():
-        return ""
+def best_sentence(
+    question: str, passages: Sequence[Passage], estimator: Estimator, judge: SupportJudge | None, stop: Event
+) -> Quotable | None:
+    """The sentence that the estimator finds most relevant; None where there is none, or `stop` was set.
+
+    Raises:
+        SequiturError: a judge can't be used; one that fails may raise anything.
+    """
     found = [
         replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span))
-        for passage in turn.shown
+        for passage in passages
         for n, span in enumerate(sentences(passage.text))
     ]
+    estimates = estimator.estimate(question, found, stop)
+    best = max(zip(estimates, found, strict=True), key=lambda one: one[0].score, default=None)
+    if best is None or stop.is_set():
+        return None
+    relevance, sentence = best
+    if judge is None:
+        return Quotable(sentence, relevance.confidence)
+    [verdict] = judge.judge([Claim(sentence.text, (sentence,), question)], stop)
+    return Quotable(sentence, relevance.confidence, verdict.probability)
+
+
+def _best(turn: Turn, parts: Parts, stop: Event) -> Quotable | None:
+    if parts.estimator is None or stop.is_set():
+        return None
     try:
-        estimates = parts.estimator(parts.llm).estimate(turn.question, found, stop)
-        best = max(zip(estimates, found, strict=True), key=lambda one: one[0].score, default=None)
-        if best is None or stop.is_set():
-            return ""
-        likely = together(best[0].confidence, *_read(turn.question, best[1], parts, stop))
+        judge = parts.support(parts.llm) if parts.support else None
+        return best_sentence(turn.question, turn.shown, parts.estimator(parts.llm), judge, stop)
     except Exception:  # noqa: BLE001 - a model may fail in any way, and the turn goes on without this one
         _LOG.exception("no sentence could be looked for")
-        return ""
-    return best[1].text if likely >= parts.settings.turn.quote_threshold else ""
-
-
-def _read(question: str, sentence: Passage, parts: Parts, stop: Event) -> list[float]:
-    """What the judge of support says of the sentence as a reply, with nothing beside it; nothing without a judge."""
-    if parts.support is None:
-        return []
-    [verdict] = parts.support(parts.llm).judge([Claim(sentence.text, (sentence,), question)], stop)
-    return [verdict.probability]
+        return None

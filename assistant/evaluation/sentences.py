@@ -1,0 +1,140 @@
+"""What single sentences are good for: quoting the one that answers, and ranking a person's own passages by theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import PurePath
+from statistics import median
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from assistant.errors import DataError
+from assistant.evaluation.scenarios import Scenario
+from assistant.experiment.datasets import Question
+from assistant.experiment.measures import answer_recall, auc, counted
+from assistant.experiment.runs import Row
+from assistant.experiment.task import Summary
+from assistant.judges.relevance.estimate import READ_CLOSELY, estimates, set_confidence
+from assistant.protocols import Estimator, SupportJudge
+from assistant.steps.quote import best_sentence
+from assistant.text.chunks import Block, chunk
+from assistant.types import Claim, Passage
+
+# What a sentence is told to answer by, and the name of it in the summary.
+BY = {"relevance": "the estimator", "support": "the judge, the sentence alone", "likely": "both (as a turn does)",
+      "passage": "the judge, the whole passage"}  # fmt: skip
+
+
+def quoting(
+    questions: Sequence[Question], passages: Mapping[str, Passage], estimator: Estimator, judge: SupportJudge,
+    told: Callable[[int], None],
+) -> list[Row]:  # fmt: skip
+    """For each question the sentence of its gold passages that would be quoted, what says so, and whether it answers.
+
+    `right` is None where the passages answer and the sentence lacks the answer: it may be the right one in other words.
+    """
+    rows = []
+    for n, question in enumerate(questions, 1):
+        gold = [passages[one] for one in question.gold if one in passages]
+        best = best_sentence(question.text, gold, estimator, judge, Event())
+        if best is not None:
+            whole = next(one for one in gold if best.passage.id.startswith(f"{one.id} "))
+            [read] = judge.judge([Claim(best.passage.text, (whole,), question.text)], Event())
+            holds = bool(answer_recall(best.passage.text, question.answers)) if question.answers else False
+            rows.append({
+                "id": question.id, "answerable": bool(question.answers), "right": holds if holds or not question.answers
+                else None, "relevance": best.relevance, "support": best.support, "likely": best.likely,
+                "passage": read.probability,
+            })  # fmt: skip
+        told(n)
+    return rows
+
+
+def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
+    """AUC of each way to tell, and what passes the threshold, of the sentences that answer and of those that can't.
+
+    Raises:
+        DataError: all questions can be answered, or none.
+    """
+    some = [row for row in rows if row["right"] is not None]
+    right = np.array([row["right"] for row in some], dtype=bool)
+    if not right.any() or right.all():
+        raise DataError("Quoting is measured on questions that their passages answer, and on others beside them.")
+    answerable = [row for row in rows if row["answerable"]]
+    passing = [row["likely"] >= threshold for row in some]
+    return {
+        "questions": len(rows),
+        "the sentence has the answer, of questions that are answered": counted(
+            [row["right"] is True for row in answerable]
+        ),
+        "auc": {name: asdict(auc(np.array([row[key] for row in some]), right, seed)) for key, name in BY.items()},
+        "threshold": threshold,
+        "right that pass": counted([one for one, is_right in zip(passing, right, strict=True) if is_right]),
+        "wrong that pass": counted([one for one, is_right in zip(passing, right, strict=True) if not is_right]),
+    }
+
+
+def own_passages(scenarios: Sequence[Scenario], others: Mapping[str, str], estimator: Estimator) -> list[Row]:
+    """The confidence in each scenario's documents for its question, and in all of them for `others`, by their ids.
+
+    `whole` reads passages as a whole, `closely` each one's sentences as well, as turns read a person's own.
+    """
+    documents = {one.name: list(_passages(one.name, one.text)) for scenario in scenarios for one in scenario.documents}
+    asked: list[tuple[str, str, str, list[Passage]]] = [
+        (one.id, one.ask, one.expect, [passage for document in one.documents for passage in documents[document.name]])
+        for one in scenarios
+        if one.documents
+    ]
+    every = [passage for passages in documents.values() for passage in passages]
+    asked += [(name, text, "unrelated", every) for name, text in others.items()]
+    return [
+        {"id": name, "expect": expect, "whole": _confidence(text, passages, estimator, own=False),
+         "closely": _confidence(text, passages, estimator, own=True)}
+        for name, text, expect, passages in asked
+    ]  # fmt: skip
+
+
+def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) -> Summary:
+    """How both ways tell documents that answer from others; `threshold` and `talk` are those of `relevance`.
+
+    Raises:
+        DataError: no document answers, or there are no questions on other things.
+    """
+    found: dict[str, Any] = {}
+    for way in ("whole", "closely"):
+        of = {
+            kind: [row[way] for row in rows if row["expect"] == kind] for kind in ("answer", "no_answer", "unrelated")
+        }
+        if not of["answer"] or not of["unrelated"]:
+            raise DataError("Give scenarios with documents that answer, and questions on other things beside them.")
+        found[way] = {
+            "answered": len(of["answer"]), "unrelated": len(of["unrelated"]),
+            "median, answered": median(of["answer"]), "median, unrelated": median(of["unrelated"]),
+            "highest, unrelated": max(of["unrelated"]),
+            "answered under relevance.threshold": sum(one < threshold for one in of["answer"]),
+            "answered from relevance.small_talk_threshold on": sum(one >= talk for one in of["answer"]),
+            "auc, answered against unrelated": _auc(of["answer"], of["unrelated"], seed),
+            **({"auc, answered against those that look so": _auc(of["answer"], of["no_answer"], seed)}
+               if of["no_answer"] else {}),
+        }  # fmt: skip
+    return found
+
+
+def _auc(right: Sequence[float], wrong: Sequence[float], seed: int) -> dict[str, float]:
+    labels = np.array([True] * len(right) + [False] * len(wrong))
+    return asdict(auc(np.array([*right, *wrong]), labels, seed))
+
+
+def _confidence(question: str, passages: Sequence[Passage], estimator: Estimator, *, own: bool) -> float:
+    every = [replace(one, own=own) for one in passages]
+    some = (every[start : start + READ_CLOSELY] for start in range(0, len(every), READ_CLOSELY))
+    return max(set_confidence(estimates(question, one, estimator, Event())) for one in some)
+
+
+def _passages(name: str, text: str) -> Iterator[Passage]:
+    title = PurePath(name).stem
+    for n, block in enumerate(chunk([Block(text, title)])):
+        yield Passage(f"{name}-{n}", title, block.text)
