@@ -11,7 +11,7 @@ from assistant.store.users import ME
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
 from assistant.web.live import live, place
-from assistant.web.tab import QUIET, Tab, Updates, on, user_of
+from assistant.web.tab import Tab, Updates, on, on_open
 from assistant.web.view import View
 
 _LOG = logging.getLogger(__name__)
@@ -34,11 +34,10 @@ class AccountPanel:
         """Listen, and show the form when the page opens."""
         on(self._piece, "remove", self.remove, [self._piece], self._view.pieces.notice)
 
-        def show(request: gr.Request) -> Updates:
-            return {self._piece: render.render("account", word=confirmation(user_of(request)), gone=False)}
+        def show(user: str) -> Updates:
+            return {self._piece: render.render("account", word=confirmation(user), gone=False)}
 
-        show.__annotations__ = {"request": gr.Request}
-        page.load(show, None, [self._piece], **QUIET)
+        on_open(page, self._piece, show, self._view.pieces.notice)
 
     def remove(self, tab: Tab) -> Updates:
         """Delete all that is the user's own, once the user has typed so; what is being written for them stops first.

@@ -12,7 +12,7 @@ from assistant.settings import Settings
 from assistant.web import render
 from assistant.web.library import Documents
 from assistant.web.live import live, place
-from assistant.web.tab import QUIET, Tab, Updates, on, told, user_of
+from assistant.web.tab import Tab, Updates, on, on_open
 from assistant.web.view import View
 
 
@@ -42,12 +42,7 @@ class Collected:
         """Listen; the menus follow the list of documents."""
         notice = self._view.pieces.notice
 
-        def show(request: gr.Request) -> Updates:
-            return told(lambda: self.show(user_of(request)), notice)
-
-        show.__annotations__ = {"request": gr.Request}
-        page.load(show, None, [self._piece, notice], **QUIET)
-        self._view.pieces.documents.change(show, None, [self._piece, notice], **QUIET)
+        on_open(page, self._piece, self.show, notice, after=self._view.pieces.documents)
         for event, act in (
             ("find", self.find),
             ("make", self.make),

@@ -25,7 +25,7 @@ from assistant.web import render
 from assistant.web.bodies import MEGABYTE
 from assistant.web.folder import Followed
 from assistant.web.live import place
-from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_stream, told, user_of
+from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_open, on_stream, user_of
 from assistant.web.view import View
 
 # Seconds between looks at how far documents are that are being read.
@@ -151,18 +151,14 @@ class Library:
         on_stream(pieces.documents, "paste", self.paste, [pieces.documents], pieces.notice)
         on_stream(pieces.documents, "fetch", self.fetch, [pieces.documents], pieces.notice)
 
-        def show(request: gr.Request) -> Updates:
-            return told(lambda: self.show(user_of(request)), pieces.notice)
-
         async def bring(files: list[tuple[str, str]] | None, request: gr.Request) -> AsyncIterator[Updates]:
             user, given, called = user_of(request), [Path(path) for path, _ in files or ()], [n for _, n in files or ()]
             work = self.shown(user, lambda: self.bring(user, given, silent, called))
             async for updates in guarded_stream(work, pieces.notice):
                 yield {self._upload: None, **updates}
 
-        show.__annotations__ = {"request": gr.Request}
         bring.__annotations__ = {"files": list, "request": gr.Request}
-        page.load(show, None, [pieces.documents, pieces.notice], **QUIET)
+        on_open(page, pieces.documents, self.show, pieces.notice)
         self._upload.upload(bring, self._upload, [self._upload, pieces.documents, pieces.notice], **QUIET)
 
     def show(self, user: str, problems: Sequence[str] = ()) -> Updates:

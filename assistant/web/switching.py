@@ -15,7 +15,7 @@ from assistant.llm.known import KnownModel
 from assistant.llm.models import Change, Models, Running
 from assistant.web import render
 from assistant.web.live import live, place
-from assistant.web.tab import QUIET, Tab, Updates, on_stream, told, user_of
+from assistant.web.tab import Tab, Updates, on_open, on_stream
 from assistant.web.view import View
 
 PAUSE = 0.3  # seconds between looks at a model that is being loaded
@@ -104,11 +104,7 @@ class SwitchPiece(ABC):
         for event in self._events:
             on_stream(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
-        def show(request: gr.Request) -> Updates:
-            return told(lambda: self._at_first(user_of(request)), self._view.pieces.notice)
-
-        show.__annotations__ = {"request": gr.Request}
-        page.load(show, None, [self._piece, self._view.pieces.notice], **QUIET)
+        on_open(page, self._piece, self._at_first, self._view.pieces.notice)
 
     async def see(self, tab: Tab) -> AsyncIterator[Updates]:
         """Show the piece, and what is being fetched or loaded to its end."""

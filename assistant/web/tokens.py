@@ -7,7 +7,7 @@ import gradio as gr
 from assistant.store.tokens import AccessTokens
 from assistant.web import render
 from assistant.web.live import live, place
-from assistant.web.tab import QUIET, Tab, Updates, on, told, user_of
+from assistant.web.tab import Tab, Updates, on, on_open
 from assistant.web.view import View
 
 
@@ -29,11 +29,7 @@ class TokenPanel:
         for event in ("make", "revoke"):
             on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
-        def show(request: gr.Request) -> Updates:
-            return told(lambda: self._shown(user_of(request)), self._view.pieces.notice)
-
-        show.__annotations__ = {"request": gr.Request}
-        page.load(show, None, [self._piece, self._view.pieces.notice], **QUIET)
+        on_open(page, self._piece, self._shown, self._view.pieces.notice)
 
     def make(self, tab: Tab) -> Updates:
         """A new token, shown this once."""

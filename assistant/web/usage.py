@@ -9,7 +9,7 @@ import gradio as gr
 from assistant.store.usage import Usage
 from assistant.web import render
 from assistant.web.live import live, place
-from assistant.web.tab import QUIET, Updates, told, user_of
+from assistant.web.tab import Updates, on_open
 from assistant.web.view import View
 
 DAYS = 30
@@ -30,12 +30,7 @@ class UsagePanel:
 
     def wire(self, page: gr.Blocks) -> None:
         """Show the table when the page opens, to whom it may be shown."""
-
-        def show(request: gr.Request) -> Updates:
-            return told(lambda: self.shown(user_of(request)), self._view.pieces.notice)
-
-        show.__annotations__ = {"request": gr.Request}
-        page.load(show, None, [self._piece, self._view.pieces.notice], **QUIET)
+        on_open(page, self._piece, self.shown, self._view.pieces.notice)
 
     def shown(self, user: str) -> Updates:
         """The table, or nothing."""

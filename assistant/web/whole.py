@@ -16,7 +16,7 @@ from assistant.web import render
 from assistant.web.chat import Talk
 from assistant.web.library import Documents
 from assistant.web.live import live, place
-from assistant.web.tab import QUIET, Tab, Updates, on, on_stream, told, user_of
+from assistant.web.tab import Tab, Updates, on, on_open, on_stream
 from assistant.web.view import View
 from assistant.whole.documents import named_work, own_library, read_documents
 from assistant.whole.plan import check
@@ -41,12 +41,7 @@ class WholeWork:
         """Listen; the form follows the list of documents."""
         notice = self._view.pieces.notice
 
-        def show(request: gr.Request) -> Updates:
-            return told(lambda: self.show(user_of(request)), notice)
-
-        show.__annotations__ = {"request": gr.Request}
-        page.load(show, None, [self._piece, notice], **QUIET)
-        self._view.pieces.documents.change(show, None, [self._piece, notice], **QUIET)
+        on_open(page, self._piece, self.show, notice, after=self._view.pieces.documents)
         on(self._piece, "plan", self.plan, [self._piece], notice)
         on_stream(self._piece, "work", self.work, [*self._talk.shown, self._piece], notice)
 
