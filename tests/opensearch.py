@@ -13,6 +13,7 @@ import re
 import ssl
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock, Thread
@@ -77,7 +78,8 @@ class StandIn:
                 self.send_header("Content-Type", f"{kind}; charset=UTF-8")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(data)
+                with suppress(BrokenPipeError, ConnectionResetError):  # who asked has given up
+                    self.wfile.write(data)
 
             do_GET = do_PUT = do_POST = do_DELETE = answer  # noqa: N815
 
