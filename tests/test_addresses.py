@@ -10,13 +10,13 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.judges.addresses import ANY, Addresses
+from assistant.judges.addresses import ANY, Addresses, nearest
 from assistant.protocols import Parts
 from assistant.steps import cite
 from assistant.steps.own import unbacked
 from assistant.types import Answer, Choice, Choices, Claim, Messages, Passage, Turn, TurnEvent, Verdict
 from assistant.wording.replies import FIXED
-from tests.scripted import ScriptedLLM
+from tests.scripted import ScriptedLLM, WordEmbedder
 
 QUESTION = "Which drink holds no lactose?"
 REPLY = "Oat drink holds no lactose."
@@ -137,24 +137,19 @@ def test_it_is_shown_the_question_the_source_and_its_reply_without_numbers(parts
     parts = choosing(parts, 0.9)
     settled(parts, "Oat drink holds no lactose [2].")
     assert shown(parts).splitlines() == [
-        "Text: Lactose: Lactose is the sugar in milk. Oat drink holds no lactose.",
+        "Text: Lactose: Oat drink holds no lactose.",
         f"Question: {QUESTION}",
         f"Reply: {REPLY}",
         "yes or no",
     ]
 
 
-def test_of_a_long_source_it_is_shown_what_stands_around_the_quotation(parts: Parts) -> None:
+def test_for_each_sentence_of_the_reply_it_is_shown_the_one_nearest_to_it(parts: Parts) -> None:
     many = [f"Sentence number {n} has ten words and tells of rain." for n in range(60)]
-    many[30] = REPLY
+    many[30], many[34] = REPLY, "Goats eat grass in spring."
     parts = choosing(parts, 0.9)
-    settled(parts, passages=(Passage("long", "", " ".join(many)),))
-    text = shown(parts).splitlines()[0]
-    assert REPLY in text
-    assert 60 < len(text.split()) <= 82
-    assert "number 29" in text
-    assert "number 31" in text
-    assert "number 0 " not in text
+    settled(parts, f"{many[34]} {REPLY}", passages=(Passage("long", "", " ".join(many)),))
+    assert shown(parts).splitlines()[0] == f"Text: {REPLY} {many[34]}"
 
 
 def test_it_is_shown_three_sources_at_most_in_the_order_of_the_passages(parts: Parts) -> None:
@@ -171,11 +166,12 @@ def test_it_is_shown_three_sources_at_most_in_the_order_of_the_passages(parts: P
 
 def test_as_a_judge_it_reads_a_claim_as_a_reply_to_its_question() -> None:
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.6, 0.5)])
-    oats, milk = Passage("o", "Oats", "They hold none."), Passage("m", "", "It holds some.")
+    oats, milk = Passage("o", "Oats", "Camels graze. Oats hold none."), Passage("m", "", "It holds some.")
     claims = [Claim("Oats.", (oats, milk), QUESTION), Claim("Milk holds some.", (milk,))]
-    assert Addresses(llm, None, 0.6).judge(claims, Event()) == [Verdict(0.6, "supported"), Verdict(0.5, "not")]
+    judge = Addresses(llm, None, WordEmbedder(), 0.6)
+    assert judge.judge(claims, Event()) == [Verdict(0.6, "supported"), Verdict(0.5, "not")]
     first, second = (messages[-1].content for messages in llm.asked)
-    assert first.startswith(f"Text: Oats: They hold none. It holds some.\nQuestion: {QUESTION}\nReply: Oats.")
+    assert first.startswith(f"Text: Oats: Oats hold none.\nQuestion: {QUESTION}\nReply: Oats.")
     assert f"Question: {ANY}\nReply: Milk holds some." in second
 
 
@@ -188,11 +184,16 @@ def test_the_mean_of_the_log_odds_of_both_judges_counts() -> None:
 
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.8, 0.8, 0.99)])
     claims = [Claim("Oats.", (Passage("o", "", "Oats."),), QUESTION)] * 3
-    found = Addresses(llm, Fixed(), 0.6).judge(claims, Event())
+    found = Addresses(llm, Fixed(), WordEmbedder(), 0.6).judge(claims, Event())
     assert [one.probability for one in found] == pytest.approx([0.8, 0.5, 0.5])
     assert [one.state for one in found] == ["supported", "not", "not"]
 
 
 def test_of_no_claims_nobody_is_asked() -> None:
     llm = ScriptedLLM()
-    assert (Addresses(llm, None, 0.6).judge([], Event()), llm.asked) == ([], [])
+    assert (Addresses(llm, None, WordEmbedder(), 0.6).judge([], Event()), llm.asked) == ([], [])
+
+
+def test_evidence_without_a_sentence_is_shown_as_it_is() -> None:
+    claim = Claim("Oats.", (Passage("o", "Oats", " "),), QUESTION)
+    assert nearest(claim, WordEmbedder()) == claim

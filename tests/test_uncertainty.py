@@ -74,19 +74,20 @@ def test_the_model_is_asked_on_top_of_what_it_has_read(parts) -> None:
 
 
 def test_a_short_answer_is_looked_at_beside_the_passages_that_say_it(parts) -> None:
-    lakes = Passage("1", "Lakes", "Lake Garda is the largest lake of Italy. Lake Como is deeper.")
+    lakes = Passage("1", "Lakes", "Boats are for hire. Lake Como is the largest lake. Fish live there.")
     towns = Passage("2", "Towns", "Riva lies on the lake.")
     answer = replace(asked("Lake Como."), passages=(towns, lakes), question="What is the largest lake?")
     llm = ScriptedLLM(choices=[{"yes": 0.2, "no": 0.8}, {"yes": 0.2, "no": 0.8}])
     alone = replace(parts, llm=llm, support=None)
     assert confidences([answer], "addresses", alone, Event()) == [pytest.approx(0.2)]
     told = llm.asked[0][-1].content
-    assert "Lake Como is deeper." in told
+    assert "Lake Como is the largest lake." in told
+    assert "Boats" not in told
     assert "Riva" not in told
     assert "Question: What is the largest lake?\nReply: Lake Como." in told
-    # one that no passage says is looked at beside them all
+    # one that no passage says is looked at beside what is nearest in any
     assert confidences([replace(answer, completion=Completion("Oslo"))], "addresses", alone, Event())
-    assert "Riva" in llm.asked[1][-1].content
+    assert "Lake Como is the largest lake." in llm.asked[1][-1].content
 
 
 def test_what_a_threshold_does() -> None:

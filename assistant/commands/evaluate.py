@@ -274,7 +274,8 @@ def _support(name: str, knobs: Settings) -> SupportJudge:
     if name == BY_LLM:
         return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
     if name == ADDRESSES:
-        return Addresses(load_llm(knobs, silent), Support(SUPPORT), knobs.turn.addresses_threshold)
+        turn, embedder = knobs.turn, load_embedder(knobs, silent)
+        return Addresses(load_llm(knobs, silent), Support(SUPPORT), embedder, turn.addresses_threshold)
     return Support(SUPPORT if name == SHIPPED else Path(name))
 
 

@@ -2,8 +2,9 @@
 
 A sentence can stand in a passage word for word and still answer another question, and a small model says "yes" where
 its passage says "no". The language model sees neither while it writes, but mostly does when it is shown its own reply
-beside the text and asked. The judge of support reads the same, and errs on other pairs: the mean of their log-odds
-tells right replies from wrong ones better than either (docs/results/support.md).
+beside the text and asked. It is shown the sentences of the text that are nearest to its reply, since it overlooks
+less where less is said. The judge of support reads all of it, and errs on other pairs: the mean of their log-odds tells
+right replies from wrong ones better than either (docs/results/support.md).
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from math import exp, log
 from threading import Event
 
 from assistant.prompting.render import render
-from assistant.protocols import LLM, Parts, SupportJudge
+from assistant.protocols import LLM, Embedder, Parts, SupportJudge
 from assistant.text.overlap import echoes
-from assistant.text.sentences import around, quote
+from assistant.text.sentences import around, quote, sentences
 from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
 
 # Words of each cited passage that are shown around what was quoted from it, and passages at most.
@@ -33,8 +34,8 @@ class Addresses:
     A claim is a reply to its question, and its passages are the text. It knows no "partly".
     """
 
-    def __init__(self, llm: LLM, judge: SupportJudge | None, threshold: float) -> None:
-        self._llm, self._judge, self._threshold = llm, judge, threshold
+    def __init__(self, llm: LLM, judge: SupportJudge | None, embedder: Embedder, threshold: float) -> None:
+        self._llm, self._judge, self._embedder, self._threshold = llm, judge, embedder, threshold
 
     @property
     def threshold(self) -> float:
@@ -43,7 +44,7 @@ class Addresses:
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
         """One verdict a claim, "supported" from the threshold on."""
-        found = probabilities(claims, self._llm, stop)
+        found = probabilities([nearest(claim, self._embedder) for claim in claims], self._llm, stop)
         if self._judge:
             read = self._judge.judge(claims, stop)
             found = [together(seen, verdict.probability) for seen, verdict in zip(found, read, strict=True)]
@@ -61,7 +62,7 @@ def addressed(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
     if echoes(turn.question, reply):
         return False
     judge = parts.support(parts.llm) if parts.support else None
-    look = Addresses(parts.llm, judge, parts.settings.turn.addresses_threshold)
+    look = Addresses(parts.llm, judge, parts.embedder, parts.settings.turn.addresses_threshold)
     [verdict] = look.judge([Claim(reply, evidence(turn.citations, turn.passages), turn.question)], stop)
     return verdict.state == "supported"
 
@@ -88,6 +89,21 @@ def probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]
         for claim in claims
     ]
     return [choice.probabilities["yes"] for choice in llm.choose(prompts, ("yes", "no"), stop)] if prompts else []
+
+
+def nearest(claim: Claim, embedder: Embedder) -> Claim:
+    """The claim beside what is nearest to it alone: for each of its sentences one of the evidence's, by cosine."""
+    texts = [[quote(passage.text, span) for span in sentences(passage.text)] for passage in claim.evidence]
+    places = [(n, text) for n, some in enumerate(texts) for text in some]
+    said = [f"{claim.question} {quote(claim.sentence, span)}".strip() for span in sentences(claim.sentence)]
+    if not places or not said:
+        return claim
+    vectors = embedder.encode([*said, *(text for _, text in places)])
+    near = sorted(set((vectors[: len(said)] @ vectors[len(said) :].T).argmax(axis=1).tolist()))
+    kept: dict[int, list[str]] = {}
+    for n, text in (places[at] for at in near):
+        kept.setdefault(n, []).append(text)
+    return replace(claim, evidence=tuple(replace(claim.evidence[n], text=" ".join(some)) for n, some in kept.items()))
 
 
 def evidence(citations: Sequence[Citation], passages: Sequence[Passage]) -> tuple[Passage, ...]:

@@ -121,7 +121,7 @@ def _addresses(asked: Sequence[Asked], parts: Parts, stop: Event) -> list[float]
         Claim(answer, backing(answer, one.passages), one.question) for answer, one in zip(answers, asked, strict=True)
     ]
     judge = parts.support(parts.llm) if parts.support else None
-    return [one.probability for one in Addresses(parts.llm, judge, 0.0).judge(claims, stop)]
+    return [one.probability for one in Addresses(parts.llm, judge, parts.embedder, 0.0).judge(claims, stop)]
 
 
 _WAYS: Mapping[Way, Callable[[Sequence[Asked], Parts, Event], list[float]]] = {
