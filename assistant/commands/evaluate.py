@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import asdict, replace
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -97,23 +96,9 @@ Estimates = Annotated[
 ]
 
 
-class GoldPlace(StrEnum):
-    """Where the gold passage is put."""
-
-    NONE = "none"
-    INSERT = "insert"
-    FIRST = "first"
-    LAST = "last"
-
-
 def command(run: Callable[..., None]) -> Callable[..., None]:
     """A command of this group, with the options of all its parts."""
     return app.command()(spread(run))
-
-
-@app.callback()
-def _group() -> None:
-    """Measure answers, rankings and rewriting on real data."""
 
 
 # --- answers and rankings ----------------------------------------------------------------------------------------
@@ -135,20 +120,14 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     more: Annotated[list[str] | None, Argument(metavar="STRATEGY", help="More strategies.")] = None,
     retriever: Searched = None,
     varied: answering.Varied,
-    gold: Annotated[
-        list[GoldPlace] | None,
-        Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
-    ] = None,
     jobs: Jobs = 1,
     usual: Usual,
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
     knobs = usual.knobs(retriever=retriever)
-    places: list[Gold] = [place.value for place in gold or [GoldPlace.NONE]]
-    settings = answering.settings_of(varied.k, places, varied.samples, varied.shots)
     experiment = replace(
-        experiment, strategies=names, settings=settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
+        experiment, strategies=names, settings=varied.settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
     )
     task = answering.Answers(experiment, answering.prepare(experiment), model_of(knobs))
     usual.perform(task, into, lambda: _asking(knobs, experiment.corpus), jobs)
@@ -174,14 +153,14 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     retriever: Searched = None,
     loop: OneLoop = "question",
     k: Shown = 5,
-    gold: Annotated[GoldPlace, Option("--gold", help="Where the gold passage is put.")] = GoldPlace.NONE,
+    gold: Annotated[Gold, Option(help="Where the gold passage is put.")] = "none",
     some: Sample,
     usual: Usual,
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
-    one, knobs = answering.settings_of([k], [gold.value], [1]), usual.knobs(retriever=retriever)
+    knobs = usual.knobs(retriever=retriever)
     experiment = answering.Experiment(
-        corpus, questions, (), one, loop, retriever=_how(knobs), limit=some.limit, seed=some.seed, skip=some.skip
+        corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_how(knobs), **asdict(some)
     )
     task = Ways(experiment, answering.prepare(experiment), model_of(knobs))
     usual.perform(task, into, lambda: _asking(knobs, corpus))
@@ -261,7 +240,6 @@ def support(
     to: Judged,
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
-    to.check()
     rows = some.of(supporting.read_pairs(pairs, split))
     asked = _support(judge, to.knobs())
     with bar("Pairs") as progress:
@@ -292,7 +270,6 @@ def suitability(
     to: Judged,
 ) -> None:
     """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
-    to.check()
     rows = some.of(suiting.read_pairs(pairs, corpus or ()))
     if judge == BY_LLM:
         with bar("Language model") as progress:
@@ -311,7 +288,6 @@ def quoting(*, corpus: Corpus, questions: Questions, some: Sample, to: Written) 
 
     The questions are some that their gold passages answer, and some that they leave open (no answers).
     """
-    to.check()
     knobs, asked = to.knobs(), list(some.asked(questions).values())
     passages = read_corpus(corpus, {one for question in asked for one in question.gold}).wanted
     with bar("Questions") as progress:
@@ -331,7 +307,6 @@ def own_passages(
     to: Written,
 ) -> None:
     """What does reading a person's own passages sentence by sentence change? Confidence in documents that answer."""
-    to.check()
     knobs = to.knobs()
     every = [one for file in scenarios for one in living.read_scenarios(file).values()]
     rows = single.own_passages(every, read_queries(unrelated), _relevance(knobs))
@@ -355,7 +330,6 @@ def intents(
     to: Written,
 ) -> None:
     """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
-    to.check()
     knobs, rows = to.knobs(), asking.read_messages(messages, split)
     looked_up = partial(_answered, library, knobs) if library else None
     found, each = asking.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
@@ -568,7 +542,6 @@ def ptkb(
 
     The baseline is the mean of a fact's cosines to the utterance and to the whole history.
     """
-    to.check()
     everyone = knowing.read_topics(topics)
     labelled, labels = knowing.judged(everyone, qrels)
     known = {turn.id for turn in knowing.judged(everyone, seen)[0]} if seen else set[str]()
@@ -586,7 +559,6 @@ def memory(
     to: Written,
 ) -> None:
     """Measure what is offered for remembering, against the personas of the speakers."""
-    to.check()
     everyone, embedder = remembering.read_speakers(dialogues), embedder_of(to.knobs())
     with bar("Dialogues") as progress:
         summary, rows = remembering.measure(some.drawn(everyone), everyone, embedder, some.seed, progress)

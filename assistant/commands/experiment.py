@@ -65,12 +65,8 @@ class Written(Basic):
 
     into: Annotated[Path | None, Option("--out", help="A folder for rows and results.", show_default=False)] = None
 
-    def check(self) -> None:
-        """Refuse the folder of a run, whose rows may have taken hours.
-
-        Raises:
-            DataError: it is one.
-        """
+    def __post_init__(self) -> None:
+        # the rows of a run may have taken hours
         if self.into and (self.into / ASKED).exists():
             raise DataError(f"{self.into} holds a run, whose rows would be lost; choose another folder for --out.")
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from functools import partial
 from itertools import product
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pandas import DataFrame
 from typer import Option
@@ -60,15 +61,21 @@ _READING = (
     " read are not read again."
 )
 Key = tuple[str, int, str, int, int, str]
+# `Gold`, as options take it.
+Place = StrEnum("Place", ["none", "insert", "first", "last"])
 
 
 @dataclass(frozen=True)
 class Varied:
-    """The options whose combinations are a run's settings, beside where the gold passage is put."""
+    """The options whose combinations, in the order given, are a run's settings; the first of each are the main one."""
 
     k: Annotated[tuple[int, ...], Option("--k", min=1, help="Passages shown; may be repeated.", show_default="5")] = (
         5,
     )
+    gold: Annotated[
+        tuple[Place, ...],
+        Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
+    ] = (Place("none"),)
     samples: Annotated[
         tuple[int, ...],
         Option("--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.", show_default="1"),
@@ -83,6 +90,12 @@ class Varied:
             show_default="0",
         ),
     ] = (0,)
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """All of them."""
+        places = [cast("Gold", str(place)) for place in self.gold]
+        return tuple(Setting(*values) for values in product(self.k, places, self.samples, self.shots))
 
 
 @dataclass(frozen=True)
@@ -124,13 +137,6 @@ class Material:
     corpus: Corpus
     left_out: dict[str, int] = field(default_factory=dict)
     demonstrations: tuple[Question, ...] = ()
-
-
-def settings_of(
-    ks: Sequence[int], placements: Sequence[Gold], samples: Sequence[int], shots: Sequence[int] = (0,)
-) -> tuple[Setting, ...]:
-    """All combinations, in the order given; the first of each together are the main one."""
-    return tuple(Setting(*values) for values in product(ks, placements, samples, shots))
 
 
 def prepare(experiment: Experiment) -> Material:
