@@ -5,13 +5,10 @@ What an evaluation asks for by its options stands with the evaluation; here its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
-from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Annotated
 
@@ -31,10 +28,9 @@ from assistant.commands.common import (
 from assistant.commands.experiment import (
     Judged,
     Nothing,
-    Usual,
+    Running,
     Written,
     embedder_of,
-    filled,
     indexed,
     show,
     spread,
@@ -64,7 +60,7 @@ from assistant.evaluation.weighing import prepare as weighed
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Gold, read_corpus, read_qrels, read_queries
 from assistant.experiment.gather import side_by_side
-from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Out, Questions, Sample, Shown, Split
+from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, Shown, Split
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import rows_of
 from assistant.judges.addresses import Addresses
@@ -105,10 +101,9 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
 
 
 @command
-def answers(  # noqa: PLR0913 - the experiment's knobs
+def answers(
     *,
     experiment: answering.Experiment,
-    into: Out,
     strategy: Annotated[
         list[str],
         Option(
@@ -121,7 +116,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     retriever: Searched = None,
     varied: answering.Varied,
     jobs: Jobs = 1,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
@@ -130,7 +125,7 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
         experiment, strategies=names, settings=varied.settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
     )
     task = answering.Answers(experiment, answering.prepare(experiment), model_of(knobs))
-    usual.perform(task, into, lambda: _asking(knobs, experiment.corpus), jobs)
+    usual.perform(task, lambda: _asking(knobs, experiment.corpus), jobs)
 
 
 @command
@@ -149,13 +144,12 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
     questions: Questions,
-    into: Out,
     retriever: Searched = None,
     loop: OneLoop = "question",
     k: Shown = 5,
     gold: Annotated[Gold, Option(help="Where the gold passage is put.")] = "none",
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
     knobs = usual.knobs(retriever=retriever)
@@ -163,20 +157,19 @@ def uncertainty(  # noqa: PLR0913 - the experiment's knobs
         corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_how(knobs), **asdict(some)
     )
     task = Ways(experiment, answering.prepare(experiment), model_of(knobs))
-    usual.perform(task, into, lambda: _asking(knobs, corpus))
+    usual.perform(task, lambda: _asking(knobs, corpus))
 
 
 @command
 def ranking(
     *,
     experiment: finding.Experiment,
-    into: Out,
     retriever: Searched = None,
     stop_words: Annotated[
         bool, Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
     jobs: Jobs = 1,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
     knobs = usual.knobs(retriever=retriever)
@@ -189,19 +182,18 @@ def ranking(
         loaded = cache(lambda: side_by_side(with_models(knobs, found), jobs))
         return Finder(knobs, found, loaded, experiment.rounds, experiment.iterations)
 
-    usual.perform(task, into, finder, jobs)
+    usual.perform(task, finder, jobs)
 
 
 @command
 def rewriting(
     *,
     dialogues: Annotated[Path, Option(help="CANARD's dialogues or iKAT's topics, a .jsonl[.gz] file.")],
-    into: Out,
     corpus: Annotated[Path | None, Option(help="Passages to search with the rewrites.", show_default=False)] = None,
     qrels: Annotated[Path | None, Option(help="Which passage belongs to a follow-up.", show_default=False)] = None,
     jobs: Jobs = 1,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Compare our rewrites to people's by ROUGE-1, BLEU and exact match, and by what they find."""
     if (corpus is None) != (qrels is None):
@@ -216,7 +208,7 @@ def rewriting(
     missing = sum(not one.human for one in every)
     task = rewording.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
     given = partial(with_models, knobs, retriever or Nothing())
-    usual.perform(task, into, lambda: side_by_side(given(), jobs), jobs)
+    usual.perform(task, lambda: side_by_side(given(), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------
@@ -357,13 +349,7 @@ def relevance(
         Method | None,
         Option(help="Calibrate each half on the other; all of it is written as calibration.json to --out."),
     ] = None,
-    into: Annotated[
-        Path | None,
-        Option(
-            "--out", help="The folder for rows and results; a run that is there goes on.", show_default="data folder"
-        ),
-    ] = None,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Measure a relevance estimator: R@1 to R@20, F1 of 'unanswerable', calibration error."""
     if calibration and calibrate:
@@ -376,22 +362,18 @@ def relevance(
         judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, judge.name) if calibration else None
     task = estimating.Estimates(experiment, material, judge.name, model_of(knobs), curve, calibrate)
-    # without --out a run goes on when the same is asked again
-    digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
-    folder = into or knobs.data_dir / "runs" / f"relevance-{digest[:16]}"
-    usual.perform(task, folder, lambda: (judge, indexed(experiment.corpus, knobs)))
+    usual.perform(task, lambda: (judge, indexed(experiment.corpus, knobs)))
 
 
 @command
 def re_rag(
     *,
     experiment: Weighed,
-    into: Out,
     estimator: Estimates = SHIPPED,
     calibration: Annotated[
         Path | None, Option(help="A calibration to apply.", show_default="the one beside the model")
     ] = None,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
     knobs = by_words_only(usual.knobs())
@@ -403,7 +385,7 @@ def re_rag(
     with bar("Estimator") as progress:
         judge = estimators.load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
     task = Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
-    usual.perform(task, into, lambda: Parts(knobs, llm, embedder, retriever))
+    usual.perform(task, lambda: Parts(knobs, llm, embedder, retriever))
 
 
 # --- turns as people have them -----------------------------------------------------------------------------------
@@ -413,7 +395,6 @@ def re_rag(
 def groundedness(  # noqa: PLR0913 - the experiment's knobs
     *,
     questions: Questions,
-    into: Out,
     corpus: Annotated[
         Path | None, Option(help="Passages to answer from: a .jsonl[.gz] file.", show_default="the library")
     ] = None,
@@ -427,7 +408,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
         Path | None, Option(help="What a person found: compare the check with it.", show_default=False)
     ] = None,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
     asked, found = some.asked(questions), grounding.read_labels(labels) if labels else []
@@ -439,7 +420,7 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
     task = grounding.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)
-    usual.perform(task, into, lambda: with_models(knobs, _searched(knobs, corpus)))
+    usual.perform(task, lambda: with_models(knobs, _searched(knobs, corpus)))
 
 
 def _searched(knobs: Settings, corpus: Path | None) -> Retriever:
@@ -451,19 +432,18 @@ def chat(
     *,
     corpus: Corpus,
     questions: Questions,
-    into: Out,
     beside: Annotated[
         Path | None,
         Option(help="The folder of another run on the same questions, to compare with.", show_default=False),
     ] = None,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
     asked, knobs = some.asked(questions), by_words_only(usual.knobs())
     choices = _checked(usual_choices(knobs))
     task = Chat(corpus, questions, asked, choices, knobs, some.seed, rows_of(beside) if beside else None)
-    usual.perform(task, into, lambda: with_models(knobs, indexed(corpus, knobs)))
+    usual.perform(task, lambda: with_models(knobs, indexed(corpus, knobs)))
 
 
 @command
@@ -473,15 +453,14 @@ def scenarios(
         Path,
         Option("--scenarios", help="A .jsonl[.gz] file of {id, kind, facts, history, documents, ask, expect, …}."),
     ],
-    into: Out,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
     every, knobs = living.read_scenarios(file), usual.knobs()
     chosen = {one: every[one] for one in some.of(list(every))}
-    task = living.Scenarios(file, chosen, _checked(usual_choices(knobs)), model_of(knobs), into)
-    usual.perform(task, into, lambda: ready(knobs))
+    task = living.Scenarios(file, chosen, _checked(usual_choices(knobs)), model_of(knobs), Path())
+    usual.perform(replace(task, folder=usual.folder(task)), lambda: ready(knobs))
 
 
 @command
@@ -489,19 +468,13 @@ def personal(
     *,
     pairs: Annotated[Path, Option(help="A .jsonl[.gz] file of {facts, question, must, history, split}.")],
     split: Split = "",
-    into: Annotated[
-        Path | None, Option("--out", help="A folder that keeps every rewrite; a run that is there goes on.")
-    ] = None,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """How often does the rewritten question say what the facts tell ("my country": Germany)? The share, by kind."""
     chosen, knobs = some.of(personally.read_pairs(pairs, split)), usual.knobs()
     task = personally.Personal(pairs, {pair.id: pair for pair in chosen}, model_of(knobs))
-    with TemporaryDirectory() as passing:
-        run = filled(task, into or Path(passing), lambda: _without_passages(knobs))
-    summary = task.summarise(run.rows)
-    show(summary, f"{task.table(summary)}\n\n{task.details(summary, run)}", as_json=usual.as_json)
+    usual.perform(task, lambda: _without_passages(knobs))
 
 
 def _without_passages(knobs: Settings) -> Parts:

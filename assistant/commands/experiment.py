@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
+from hashlib import sha256
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -18,9 +19,9 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk, writing
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import remarked
-from assistant.experiment.options import AsJson
+from assistant.experiment.options import AsJson, Kept
 from assistant.experiment.report import markdown
-from assistant.experiment.runs import ASKED, ROWS, Row, Run
+from assistant.experiment.runs import ASKED, ROWS, Row
 from assistant.experiment.task import Item, Summary, Task, With
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
@@ -54,9 +55,22 @@ class Usual(Basic):
         """See `Basic`."""
         return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
 
-    def perform(self, task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> None:
+
+@dataclass(frozen=True)
+class Running(Usual):
+    """The options of a measurement whose rows are kept, so that a run goes on where it was."""
+
+    into: Kept = None
+
+    def folder(self, task: Task[Item, With]) -> Path:
+        """The run's; the same one where the same is asked again."""
+        digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
+        name = f"{type(task).__module__.rpartition('.')[2]}-{digest[:16]}"
+        return self.into or self.knobs().data_dir / "runs" / name
+
+    def perform(self, task: Task[Item, With], load: Callable[[], With], jobs: int = 1) -> None:
         """See `perform`."""
-        perform(task, into, load, as_json=self.as_json, jobs=jobs)
+        perform(task, self.folder(task), load, as_json=self.as_json, jobs=jobs)
 
 
 @dataclass(frozen=True)
@@ -126,19 +140,13 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def filled(task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> Run[Any]:
-    """The run with all of its rows; those that the folder lacks are made with what `load` gives, only then."""
+def perform(task: Task[Item, With], into: Path, load: Callable[[], With], *, as_json: bool, jobs: int = 1) -> None:
+    """Make the rows that the folder lacks, with what `load` gives only then; write and tell what all of them say."""
     run = task.open(into)
     if not task.is_done(run):
         given = load()
         with bar(task.title) as progress:
             task.fill(run, given, progress, jobs)
-    return run
-
-
-def perform(task: Task[Item, With], into: Path, load: Callable[[], With], *, as_json: bool, jobs: int = 1) -> None:
-    """Make the rows that the folder lacks, then write and tell what all of them say."""
-    run = filled(task, into, load, jobs)
     summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
     tell(summary, task.write(run, summary, command_line()), run.folder, as_json)
 
