@@ -69,8 +69,14 @@ class Running(Usual):
         return self.into or self.knobs().data_dir / "runs" / name
 
     def perform(self, task: Task[Item, With], load: Callable[[], With], jobs: int = 1) -> None:
-        """See `perform`."""
-        perform(task, self.folder(task), load, as_json=self.as_json, jobs=jobs)
+        """Make the rows that are missing, with what `load` gives only then; write and tell what all of them say."""
+        run = task.open(self.folder(task))
+        if not task.is_done(run):
+            given = load()
+            with bar(task.title) as progress:
+                task.fill(run, given, progress, jobs)
+        summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
+        tell(summary, task.write(run, summary, command_line()), run.folder, self.as_json)
 
 
 @dataclass(frozen=True)
@@ -138,17 +144,6 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         if get_origin(plain) is tuple:
             hint, default = Annotated[list[get_args(plain)[0]] | None, *said], None  # type: ignore[misc]
         yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-
-
-def perform(task: Task[Item, With], into: Path, load: Callable[[], With], *, as_json: bool, jobs: int = 1) -> None:
-    """Make the rows that the folder lacks, with what `load` gives only then; write and tell what all of them say."""
-    run = task.open(into)
-    if not task.is_done(run):
-        given = load()
-        with bar(task.title) as progress:
-            task.fill(run, given, progress, jobs)
-    summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
-    tell(summary, task.write(run, summary, command_line()), run.folder, as_json)
 
 
 def show(summary: Mapping[str, Any], tables: str, as_json: bool) -> None:

@@ -12,14 +12,14 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assistant.evaluation.tables import FOLDER, ROOT, Entry, Registry, derive
-from assistant.experiment.datasets import records, sample
+from assistant.evaluation.tables import FOLDER, ROOT, Registry, derive
+from assistant.experiment.datasets import Strict, records, sample
 from assistant.experiment.task import Summary
 
 LIST, IDS = FOLDER / "looked_at.toml", FOLDER / "looked_at.json"
 
 
-class Drawn(Entry):
+class Drawn(Strict):
     """A sample of a file's records, as evaluations draw it; all of them where there is no limit."""
 
     file: str
@@ -29,21 +29,21 @@ class Drawn(Entry):
     limit: int | None = None
 
 
-class Looked(Entry):
+class Looked(Strict):
     """A set of questions, and the samples of it that were looked at."""
 
     name: str
     samples: tuple[Drawn, ...]
 
 
-class Unlisted(Entry):
+class Unlisted(Strict):
     """What was looked at and can't be told by ids."""
 
     what: str
     why: str
 
 
-class List(Entry):
+class List(Strict):
     """All that was looked at."""
 
     sets: tuple[Looked, ...]

@@ -26,14 +26,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from assistant.errors import DataError, SettingsError
-from assistant.experiment.datasets import records
+from assistant.experiment.datasets import Strict, records
 from assistant.experiment.report import grid, markdown
 from assistant.experiment.runs import Row
 
-E = TypeVar("E", bound="Entry")
+L = TypeVar("L", bound=Strict)
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("docs/results")
 REGISTRY = FOLDER / "tables.toml"
@@ -44,13 +44,7 @@ TEXTS = frozenset((
 ))  # fmt: skip
 
 
-class Entry(BaseModel):
-    """What stands in a list of this folder, and nothing else."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Data(Entry):
+class Data(Strict):
     """A file of data that no checkout has: what it is and where it comes from."""
 
     what: str
@@ -59,7 +53,7 @@ class Data(Entry):
     made: str = ""
 
 
-class Derived(Entry):
+class Derived(Strict):
     """Lines of a file: the `last` so many, or those whose text under `by` has a SHA-256 that three divides.
 
     The title is that of the first gold passage, in the corpus `titles`.
@@ -71,22 +65,22 @@ class Derived(Entry):
     last: int = 0
 
 
-class Command(Entry):
+class Command(Strict):
     """One row of a table: what is measured, and the command, where {data} and {work} are folders."""
 
     label: str
     command: str
 
 
-class Each(Entry):
+class Each(Strict):
     """A line for each of what a summary has under `of`: columns of it, and of what is `beside` it ({}: its name)."""
 
     of: str
     columns: dict[str, str]
-    beside: dict[str, str] = {}
+    beside: dict[str, str] = Field(default_factory=dict)
 
 
-class Table(Entry):
+class Table(Strict):
     """A table: the `page` that speaks of it, the code and files that it measures, and what its columns are.
 
     A column is a place in the command's summary ("loops.question.R@1"). `environment` are settings for its commands.
@@ -99,18 +93,18 @@ class Table(Entry):
     each: Each | None = None
     runs: tuple[Command, ...] = Field(min_length=1)
     data: tuple[str, ...] = ()
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(default_factory=dict)
     seed: int = 0
     model: str = ""
     note: str = ""
 
 
-class Registry(Entry):
+class Registry(Strict):
     """All tables, and the data that they are made of."""
 
     tables: dict[str, Table]
-    data: dict[str, Data] = {}
-    derived: dict[str, Derived] = {}
+    data: dict[str, Data] = Field(default_factory=dict)
+    derived: dict[str, Derived] = Field(default_factory=dict)
 
     def table(self, name: str) -> Table:
         """The table of this name.
@@ -142,7 +136,7 @@ def read_registry(root: Path = ROOT) -> Registry:
     return read_list(root / REGISTRY, Registry)
 
 
-def read_list(path: Path, kind: type[E]) -> E:
+def read_list(path: Path, kind: type[L]) -> L:
     """A list of a checkout, which is of this kind.
 
     Raises:
