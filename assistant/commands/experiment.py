@@ -19,7 +19,8 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk, writing
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import remarked
-from assistant.experiment.options import AsJson, Kept
+from assistant.experiment.datasets import Question
+from assistant.experiment.options import AsJson, Kept, Sample
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import ASKED, ROWS, Row
 from assistant.experiment.task import Item, Summary, Task, With
@@ -146,7 +147,7 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def show(summary: Mapping[str, Any], tables: str, as_json: bool) -> None:
+def show(summary: Any, tables: str, as_json: bool) -> None:
     """Print what was measured, for programs or for people."""
     if as_json:
         out.print_json(json.dumps(summary))
@@ -201,6 +202,18 @@ def tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) ->
             talk.print(f"{start}: {what} ({count}).", highlight=False)
     show(summary, tables, as_json)
     talk.print(f"Rows, summary and report are in {where}.", highlight=False, soft_wrap=True)
+
+
+def answered(file: Path, some: Sample, kept_apart: int) -> list[Question]:
+    """A sample of a file's questions, those with answers.
+
+    Raises:
+        DataError: there are no more than are to be kept apart.
+    """
+    chosen = [question for question in some.asked(file).values() if question.answers]
+    if len(chosen) <= kept_apart:
+        raise DataError(f"Of {len(chosen)} questions with answers, {kept_apart} can't be kept apart; lower --dev.")
+    return chosen
 
 
 class Nothing:
