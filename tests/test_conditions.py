@@ -8,8 +8,8 @@ import typer
 from typer.testing import CliRunner
 
 from assistant.commands.common import by_words_only
-from assistant.commands.evaluate import re_rag
-from assistant.commands.evaluate import relevance as measure_relevance
+from assistant.commands.evaluate import evaluate_re_rag as re_rag
+from assistant.commands.evaluate import evaluate_relevance as measure_relevance
 from assistant.commands.train_blend import blend
 from assistant.commands.train_joint import joint
 from assistant.commands.train_relevance import relevance as train_relevance

@@ -26,7 +26,7 @@ def written(folder: Path, *rows: dict[str, object]) -> Path:
 
 
 def test_intents_of_a_split_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate.intents(messages=written(tmp_path, MESSAGE, {**MESSAGE, "split": "dev"}), as_json=True)
+    evaluate.evaluate_intents(messages=written(tmp_path, MESSAGE, {**MESSAGE, "split": "dev"}), as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert (told["messages"], told["questions"], told["accuracy"]) == (1, 1, 1.0)
 
@@ -35,9 +35,9 @@ def test_intents_of_a_split_are_measured(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_message_that_lacks_something_is_named(tmp_path: Path, key: str) -> None:
     lacking = {name: value for name, value in MESSAGE.items() if name != key}
     with pytest.raises(DataError, match=f"rows.jsonl, line 2, is not a labelled message: '{key}': Field required"):
-        evaluate.intents(messages=written(tmp_path, MESSAGE, lacking))
+        evaluate.evaluate_intents(messages=written(tmp_path, MESSAGE, lacking))
 
 
 def test_a_split_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no lines of the split 'tset' in .*; give dev, test, or empty for both"):
-        evaluate.intents(messages=written(tmp_path, MESSAGE), split="tset")
+        evaluate.evaluate_intents(messages=written(tmp_path, MESSAGE), split="tset")

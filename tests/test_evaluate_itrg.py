@@ -12,7 +12,7 @@ import pytest
 
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import ranking
-from assistant.evaluation.answers import Experiment, claim, prepare, settings_of
+from assistant.evaluation.answers import Experiment, Varied, claim, prepare
 from assistant.evaluation.methods import Method, method
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import Finder, check_loops
@@ -134,7 +134,7 @@ def test_a_thought_is_kept_apart_from_its_answer(files, parts: Parts, tmp_path: 
 def test_shots_are_questions_from_outside_the_sample(files, parts: Parts, tmp_path: Path) -> None:  # noqa: F811
     llm = Writer(lambda prompt: "A paragraph." if "Write the" in prompt else "Lima")
     parts = replace(parts, llm=llm, retriever=FixedRetriever(passages("France", "Peru")))
-    varied = settings_of([2], ["none"], [1], [0, 2])
+    varied = Varied(k=(2,), shots=(0, 2)).settings
     experiment = asked(files, "closed_book", "itrg_refresh/document", limit=2, settings=varied)
     summary, run, _ = ran(experiment, parts, tmp_path / "out")
     material = prepare(experiment)

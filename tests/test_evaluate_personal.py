@@ -78,11 +78,15 @@ def test_the_command_prints_the_share(
     monkeypatch.setattr(evaluate, "embedder_of", lambda *_: WORDS)
     monkeypatch.setattr(evaluate, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
     path = written(tmp_path, {**LIVES, "split": "dev"}, {**LIVES, "split": "test"})
-    evaluate.personal(pairs=path, split="test", as_json=True)
+    data = {"data_dir": tmp_path / "data"}
+    evaluate.evaluate_personal(pairs=path, split="test", as_json=True, **data)
     told = json.loads(capsys.readouterr().out)
     assert (told["accuracy"], told["n"]) == (1.0, 1)
-    evaluate.personal(pairs=path)
-    assert "How large is Norway?" in " ".join(capsys.readouterr().out.split())
+    evaluate.evaluate_personal(pairs=path, **data)
+    assert "accuracy 1.000" in capsys.readouterr().out
+    # the run of the one pair goes on with the other; its report has every rewrite
+    [folder] = (tmp_path / "data" / "runs").iterdir()
+    assert "How large is Norway?" in (folder / "report.md").read_text()
 
 
 @pytest.mark.parametrize(

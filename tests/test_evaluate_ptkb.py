@@ -148,8 +148,8 @@ def test_qrels_of_other_topics_are_refused(file: Path, tmp_path: Path, line: str
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     app = typer.Typer()
-    app.command()(evaluate.ptkb)
-    app.command()(evaluate.memory)
+    app.command("ptkb")(evaluate.evaluate_ptkb)
+    app.command("memory")(evaluate.evaluate_memory)
 
     def run(embedder: Embedder, *arguments: str) -> dict[str, Any]:
         monkeypatch.setattr(evaluate, "embedder_of", lambda settings: embedder)

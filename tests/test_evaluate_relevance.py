@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.evaluate import relevance as command
+from assistant.commands.evaluate import evaluate_relevance as command
 from assistant.errors import DataError, ModelError, UtteranceError
 from assistant.evaluation.relevance import Estimates, Experiment, prepare
 from assistant.experiment.report import markdown as table

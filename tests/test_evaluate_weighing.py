@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.evaluate import re_rag as command
+from assistant.commands.evaluate import evaluate_re_rag as command
 from assistant.errors import DataError
 from assistant.evaluation.weighing import METHODS, Experiment, Weighing, prepare
 from assistant.experiment.datasets import Question

@@ -308,6 +308,6 @@ def test_the_command_end_to_end(corpus, tiny_cross_encoder, tmp_path, monkeypatc
     [cache] = (tmp_path / "data" / "likelihoods").iterdir()
     # four scored, and one of them answered
     assert len((cache / "rows.jsonl").read_text().splitlines()) == 5
-    assert "best so far" in run("--dev", 1, "--epochs", 2, "--batch", 2).stdout
+    assert "| epochs | number | loss |" in run("--dev", 1, "--epochs", 2, "--batch", 2).stdout
     with pytest.raises(DataError, match="lower --dev"):
         run("--dev", 4)

@@ -234,5 +234,5 @@ def test_what_was_looked_at_is_told_by_ids(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the data isn't here")
 def test_the_ids_that_are_kept_are_those_of_the_samples() -> None:
-    found = looked_at.ids_of(looked_at.read_list(), tables.read_registry(), SHARED)
+    found = looked_at.ids_of(tables.read_list(ROOT / looked_at.LIST, List), tables.read_registry(), SHARED)
     assert found == json.loads((ROOT / looked_at.IDS).read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.experiment import perform, spread
+from assistant.commands.experiment import Running, spread
 from assistant.errors import DataError
 from assistant.experiment.options import Limit, Sample
 from assistant.experiment.runs import Row, Run
@@ -38,7 +38,7 @@ class Doubling(Task[int, int]):
 
 
 def test_what_is_missing_is_made_and_all_is_summed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    perform(Doubling({"1": 1, "2": 2}), tmp_path / "out", lambda: 2, as_json=True)
+    Running(as_json=True, into=tmp_path / "out").perform(Doubling({"1": 1, "2": 2}), lambda: 2)
     told = capsys.readouterr()
     assert json.loads(told.out)["total"] == 6
     assert "Left out: zeros (3)." in told.err
@@ -50,12 +50,21 @@ def test_what_is_missing_is_made_and_all_is_summed_up(tmp_path: Path, capsys: py
 
 
 def test_a_run_goes_on_and_loads_nothing_where_no_row_is_missing(tmp_path: Path) -> None:
-    perform(Doubling({"1": 1}), tmp_path, lambda: 2, as_json=False)
-    perform(Doubling({"1": 1}), tmp_path, lambda: pytest.fail("loaded for nothing"), as_json=False)
-    perform(Doubling({"1": 1, "2": 2}), tmp_path, lambda: 5, as_json=False)
+    usual = Running(into=tmp_path)
+    usual.perform(Doubling({"1": 1}), lambda: 2)
+    usual.perform(Doubling({"1": 1}), lambda: pytest.fail("loaded for nothing"))
+    usual.perform(Doubling({"1": 1, "2": 2}), lambda: 5)
     assert [json.loads(line)["product"] for line in (tmp_path / "rows.jsonl").read_text().splitlines()] == [2, 10]
     with pytest.raises(DataError, match="another what"):
-        perform(Doubling({"1": 1}, "letters"), tmp_path, lambda: 2, as_json=False)
+        usual.perform(Doubling({"1": 1}, "letters"), lambda: 2)
+
+
+def test_the_same_asked_again_without_a_folder_goes_on(tmp_path: Path) -> None:
+    usual = Running(data_dir=tmp_path)
+    usual.perform(Doubling({"1": 1}), lambda: 2)
+    usual.perform(Doubling({"1": 1}), lambda: pytest.fail("loaded for nothing"))
+    usual.perform(Doubling({"1": 1}, "letters"), lambda: 2)
+    assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
 def test_the_options_of_a_group_are_the_commands_own() -> None:

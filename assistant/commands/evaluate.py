@@ -5,14 +5,10 @@ What an evaluation asks for by its options stands with the evaluation; here its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import asdict, replace
 from functools import cache, partial
-from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Annotated
 
@@ -32,40 +28,39 @@ from assistant.commands.common import (
 from assistant.commands.experiment import (
     Judged,
     Nothing,
-    Usual,
+    Running,
     Written,
     embedder_of,
-    filled,
     indexed,
     show,
     spread,
     with_models,
 )
 from assistant.errors import DataError
-from assistant.evaluation import answers as answering
-from assistant.evaluation import groundedness as grounding
-from assistant.evaluation import intents as asking
-from assistant.evaluation import memory as remembering
-from assistant.evaluation import personal as personally
-from assistant.evaluation import ptkb as knowing
-from assistant.evaluation import ranking as finding
-from assistant.evaluation import relevance as estimating
-from assistant.evaluation import rewriting as rewording
-from assistant.evaluation import scenarios as living
-from assistant.evaluation import scores
-from assistant.evaluation import sentences as single
-from assistant.evaluation import suitability as suiting
-from assistant.evaluation import support as supporting
-from assistant.evaluation.chat import Chat
+from assistant.evaluation import (
+    answers,
+    chat,
+    groundedness,
+    intents,
+    memory,
+    personal,
+    ptkb,
+    ranking,
+    relevance,
+    rewriting,
+    scenarios,
+    scores,
+    sentences,
+    suitability,
+    support,
+    uncertainty,
+    weighing,
+)
 from assistant.evaluation.searching import Finder
-from assistant.evaluation.uncertainty import Ways
-from assistant.evaluation.weighing import Experiment as Weighed
-from assistant.evaluation.weighing import Weighing
-from assistant.evaluation.weighing import prepare as weighed
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Gold, read_corpus, read_qrels, read_queries
 from assistant.experiment.gather import side_by_side
-from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Out, Questions, Sample, Shown, Split
+from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, Shown, Split
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import rows_of
 from assistant.judges.addresses import Addresses
@@ -97,33 +92,18 @@ Estimates = Annotated[
 ]
 
 
-class GoldPlace(StrEnum):
-    """Where the gold passage is put."""
-
-    NONE = "none"
-    INSERT = "insert"
-    FIRST = "first"
-    LAST = "last"
-
-
 def command(run: Callable[..., None]) -> Callable[..., None]:
-    """A command of this group, with the options of all its parts."""
-    return app.command()(spread(run))
-
-
-@app.callback()
-def _group() -> None:
-    """Measure answers, rankings and rewriting on real data."""
+    """A command of this group, with the options of all its parts; `evaluate_x` is called x."""
+    return app.command(run.__name__.removeprefix("evaluate_").replace("_", "-"))(spread(run))
 
 
 # --- answers and rankings ----------------------------------------------------------------------------------------
 
 
 @command
-def answers(  # noqa: PLR0913 - the experiment's knobs
+def evaluate_answers(
     *,
-    experiment: answering.Experiment,
-    into: Out,
+    experiment: answers.Experiment,
     strategy: Annotated[
         list[str],
         Option(
@@ -134,28 +114,22 @@ def answers(  # noqa: PLR0913 - the experiment's knobs
     ],
     more: Annotated[list[str] | None, Argument(metavar="STRATEGY", help="More strategies.")] = None,
     retriever: Searched = None,
-    varied: answering.Varied,
-    gold: Annotated[
-        list[GoldPlace] | None,
-        Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
-    ] = None,
+    varied: answers.Varied,
     jobs: Jobs = 1,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
     knobs = usual.knobs(retriever=retriever)
-    places: list[Gold] = [place.value for place in gold or [GoldPlace.NONE]]
-    settings = answering.settings_of(varied.k, places, varied.samples, varied.shots)
     experiment = replace(
-        experiment, strategies=names, settings=settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
+        experiment, strategies=names, settings=varied.settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
     )
-    task = answering.Answers(experiment, answering.prepare(experiment), model_of(knobs))
-    usual.perform(task, into, lambda: _asking(knobs, experiment.corpus), jobs)
+    task = answers.Answers(experiment, answers.prepare(experiment), model_of(knobs))
+    usual.perform(task, lambda: _asking(knobs, experiment.corpus), jobs)
 
 
 @command
-def pool(
+def evaluate_pool(
     files: Annotated[list[Path], Argument(metavar="SCORES", help="The scores.csv of runs on other questions.")],
     seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
     as_json: AsJson = False,
@@ -166,63 +140,60 @@ def pool(
 
 
 @command
-def uncertainty(  # noqa: PLR0913 - the experiment's knobs
+def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
     questions: Questions,
-    into: Out,
     retriever: Searched = None,
     loop: OneLoop = "question",
     k: Shown = 5,
-    gold: Annotated[GoldPlace, Option("--gold", help="Where the gold passage is put.")] = GoldPlace.NONE,
+    gold: Annotated[Gold, Option(help="Where the gold passage is put.")] = "none",
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
-    one, knobs = answering.settings_of([k], [gold.value], [1]), usual.knobs(retriever=retriever)
-    experiment = answering.Experiment(
-        corpus, questions, (), one, loop, retriever=_how(knobs), limit=some.limit, seed=some.seed, skip=some.skip
+    knobs = usual.knobs(retriever=retriever)
+    experiment = answers.Experiment(
+        corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_how(knobs), **asdict(some)
     )
-    task = Ways(experiment, answering.prepare(experiment), model_of(knobs))
-    usual.perform(task, into, lambda: _asking(knobs, corpus))
+    task = uncertainty.Ways(experiment, answers.prepare(experiment), model_of(knobs))
+    usual.perform(task, lambda: _asking(knobs, corpus))
 
 
 @command
-def ranking(
+def evaluate_ranking(
     *,
-    experiment: finding.Experiment,
-    into: Out,
+    experiment: ranking.Experiment,
     retriever: Searched = None,
     stop_words: Annotated[
         bool, Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
     jobs: Jobs = 1,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
     knobs = usual.knobs(retriever=retriever)
     experiment = replace(experiment, retriever=_how(knobs) + (", without stop words" if stop_words else ""))
-    task = finding.Ranking(experiment, finding.prepare(experiment), model_of(knobs))
+    task = ranking.Ranking(experiment, ranking.prepare(experiment), model_of(knobs))
 
     def finder() -> Finder:
         found = _retriever(knobs, experiment.corpus)
-        found = finding.WithoutStopWords(found) if stop_words else found
+        found = ranking.WithoutStopWords(found) if stop_words else found
         loaded = cache(lambda: side_by_side(with_models(knobs, found), jobs))
         return Finder(knobs, found, loaded, experiment.rounds, experiment.iterations)
 
-    usual.perform(task, into, finder, jobs)
+    usual.perform(task, finder, jobs)
 
 
 @command
-def rewriting(
+def evaluate_rewriting(
     *,
     dialogues: Annotated[Path, Option(help="CANARD's dialogues or iKAT's topics, a .jsonl[.gz] file.")],
-    into: Out,
     corpus: Annotated[Path | None, Option(help="Passages to search with the rewrites.", show_default=False)] = None,
     qrels: Annotated[Path | None, Option(help="Which passage belongs to a follow-up.", show_default=False)] = None,
     jobs: Jobs = 1,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Compare our rewrites to people's by ROUGE-1, BLEU and exact match, and by what they find."""
     if (corpus is None) != (qrels is None):
@@ -230,21 +201,21 @@ def rewriting(
     judged = read_qrels(qrels) if qrels else None
     if corpus:
         read_corpus(corpus, set())
-    every = rewording.read_follow_ups(dialogues)
-    chosen = rewording.choose(every, some.limit, some.seed, judged, some.skip)
+    every = rewriting.read_follow_ups(dialogues)
+    chosen = rewriting.choose(every, some.limit, some.seed, judged, some.skip)
     knobs = usual.knobs()
     retriever = _retriever(knobs, corpus) if corpus else None
     missing = sum(not one.human for one in every)
-    task = rewording.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
+    task = rewriting.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
     given = partial(with_models, knobs, retriever or Nothing())
-    usual.perform(task, into, lambda: side_by_side(given(), jobs), jobs)
+    usual.perform(task, lambda: side_by_side(given(), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------
 
 
 @command
-def support(
+def evaluate_support(
     *,
     pairs: Annotated[
         Path, Option(help="A .jsonl[.gz] file of {question, claim, title, evidence, label}, the first optional.")
@@ -261,12 +232,11 @@ def support(
     to: Judged,
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
-    to.check()
-    rows = some.of(supporting.read_pairs(pairs, split))
+    rows = some.of(support.read_pairs(pairs, split))
     asked = _support(judge, to.knobs())
     with bar("Pairs") as progress:
-        judged = supporting.by_judge(asked)
-        found, each = supporting.measure(rows, judged, asked.threshold, lambda n: progress(n, len(rows)))
+        judged = support.by_judge(asked)
+        found, each = support.measure(rows, judged, asked.threshold, lambda n: progress(n, len(rows)))
     to.finish({"judge": judge, **found}, each)
 
 
@@ -280,7 +250,7 @@ def _support(name: str, knobs: Settings) -> SupportJudge:
 
 
 @command
-def suitability(
+def evaluate_suitability(
     *,
     pairs: Annotated[Path, Option(help="Pairs: a .jsonl[.gz] file of {fact, text, clash}.")],
     judge: Annotated[
@@ -293,50 +263,48 @@ def suitability(
     to: Judged,
 ) -> None:
     """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
-    to.check()
-    rows = some.of(suiting.read_pairs(pairs, corpus or ()))
+    rows = some.of(suitability.read_pairs(pairs, corpus or ()))
     if judge == BY_LLM:
         with bar("Language model") as progress:
-            asked, threshold = suiting.by_llm(load_llm(to.knobs(), progress)), EVEN
+            asked, threshold = suitability.by_llm(load_llm(to.knobs(), progress)), EVEN
     else:
         trained = judge_of(Path(judge), embedder_of(to.knobs()))
-        asked, threshold = suiting.by_judge(trained), trained.threshold
-    found, each = suiting.measure(rows, asked, threshold)
+        asked, threshold = suitability.by_judge(trained), trained.threshold
+    found, each = suitability.measure(rows, asked, threshold)
     # a folder of somebody's machine says nothing to others
     to.finish({"judge": SHIPPED if judge == str(SUITABILITY) else judge, **found}, each)
 
 
 @command
-def quoting(*, corpus: Corpus, questions: Questions, some: Sample, to: Written) -> None:
+def evaluate_quoting(*, corpus: Corpus, questions: Questions, some: Sample, to: Written) -> None:
     """Does the sentence that would be quoted answer? AUC of what says so, and what passes `turn.quote_threshold`.
 
     The questions are some that their gold passages answer, and some that they leave open (no answers).
     """
-    to.check()
     knobs, asked = to.knobs(), list(some.asked(questions).values())
     passages = read_corpus(corpus, {one for question in asked for one in question.gold}).wanted
     with bar("Questions") as progress:
-        rows = single.quoting(
+        rows = sentences.quoting(
             asked, passages, _relevance(knobs), Support(SUPPORT), lambda n: progress(n, len(asked))
         )  # fmt: skip
-    to.finish(single.quoted(rows, knobs.turn.quote_threshold, some.seed), rows)
+    to.finish(sentences.quoted(rows, knobs.turn.quote_threshold, some.seed), rows)
 
 
 @command
-def own_passages(
+def evaluate_own_passages(
     *,
-    scenarios: Annotated[
-        list[Path], Option(help="JSONL of {id, kind, documents, ask, expect, ...}; may be given again.")
+    files: Annotated[
+        list[Path],
+        Option("--scenarios", help="JSONL of {id, kind, documents, ask, expect, ...}; may be given again."),
     ],
     unrelated: Annotated[Path, Option(help="Questions that none of the documents answers: JSONL of {id, question}.")],
     to: Written,
 ) -> None:
     """What does reading a person's own passages sentence by sentence change? Confidence in documents that answer."""
-    to.check()
     knobs = to.knobs()
-    every = [one for file in scenarios for one in living.read_scenarios(file).values()]
-    rows = single.own_passages(every, read_queries(unrelated), _relevance(knobs))
-    found = single.read_closely(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
+    every = [one for file in files for one in scenarios.read_scenarios(file).values()]
+    rows = sentences.own_passages(every, read_queries(unrelated), _relevance(knobs))
+    found = sentences.read_closely(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
     to.finish(found, rows)
 
 
@@ -346,7 +314,7 @@ def _relevance(knobs: Settings) -> Estimator:
 
 
 @command
-def intents(
+def evaluate_intents(
     *,
     messages: Annotated[Path, Option(help="JSONL of {text, intent, split}.")],
     split: Annotated[str, Option(help="dev, test, or empty for both.")] = "test",
@@ -356,10 +324,9 @@ def intents(
     to: Written,
 ) -> None:
     """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
-    to.check()
-    knobs, rows = to.knobs(), asking.read_messages(messages, split)
+    knobs, rows = to.knobs(), intents.read_messages(messages, split)
     looked_up = partial(_answered, library, knobs) if library else None
-    found, each = asking.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
+    found, each = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
     to.finish({"split": split, **found}, each)
 
 
@@ -373,9 +340,9 @@ def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]
 
 
 @command
-def relevance(
+def evaluate_relevance(
     *,
-    experiment: estimating.Experiment,
+    experiment: relevance.Experiment,
     estimator: Estimates = SHIPPED,
     calibration: Annotated[
         Path | None, Option(help="A calibration to apply, made by --calibrate.", show_default=False)
@@ -384,63 +351,52 @@ def relevance(
         Method | None,
         Option(help="Calibrate each half on the other; all of it is written as calibration.json to --out."),
     ] = None,
-    into: Annotated[
-        Path | None,
-        Option(
-            "--out", help="The folder for rows and results; a run that is there goes on.", show_default="data folder"
-        ),
-    ] = None,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Measure a relevance estimator: R@1 to R@20, F1 of 'unanswerable', calibration error."""
     if calibration and calibrate:
         raise BadParameter("give --calibration or --calibrate, not both")
     if calibration:
         Calibration.load(calibration)
-    material = estimating.prepare(experiment)
+    material = relevance.prepare(experiment)
     knobs = by_words_only(usual.knobs())
     with bar("Estimator") as progress:
         judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, judge.name) if calibration else None
-    task = estimating.Estimates(experiment, material, judge.name, model_of(knobs), curve, calibrate)
-    # without --out a run goes on when the same is asked again
-    digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
-    folder = into or knobs.data_dir / "runs" / f"relevance-{digest[:16]}"
-    usual.perform(task, folder, lambda: (judge, indexed(experiment.corpus, knobs)))
+    task = relevance.Estimates(experiment, material, judge.name, model_of(knobs), curve, calibrate)
+    usual.perform(task, lambda: (judge, indexed(experiment.corpus, knobs)))
 
 
 @command
-def re_rag(
+def evaluate_re_rag(
     *,
-    experiment: Weighed,
-    into: Out,
+    experiment: weighing.Experiment,
     estimator: Estimates = SHIPPED,
     calibration: Annotated[
         Path | None, Option(help="A calibration to apply.", show_default="the one beside the model")
     ] = None,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
     knobs = by_words_only(usual.knobs())
     experiment = replace(experiment, uncertainty=told(knobs.turn))
-    chosen = weighed(experiment)
+    chosen = weighing.prepare(experiment)
     retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
     with bar("Language model") as progress:
         llm = load_llm(knobs, progress)
     with bar("Estimator") as progress:
         judge = estimators.load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
-    task = Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
-    usual.perform(task, into, lambda: Parts(knobs, llm, embedder, retriever))
+    task = weighing.Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
+    usual.perform(task, lambda: Parts(knobs, llm, embedder, retriever))
 
 
 # --- turns as people have them -----------------------------------------------------------------------------------
 
 
 @command
-def groundedness(  # noqa: PLR0913 - the experiment's knobs
+def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
     *,
     questions: Questions,
-    into: Out,
     corpus: Annotated[
         Path | None, Option(help="Passages to answer from: a .jsonl[.gz] file.", show_default="the library")
     ] = None,
@@ -454,10 +410,10 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
         Path | None, Option(help="What a person found: compare the check with it.", show_default=False)
     ] = None,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
-    asked, found = some.asked(questions), grounding.read_labels(labels) if labels else []
+    asked, found = some.asked(questions), groundedness.read_labels(labels) if labels else []
     knobs = by_words_only(usual.knobs(library=library))
     loop, below = loop or knobs.turn.loop, knobs.relevance.if_unanswerable_for("factoid")
     strategy, searched = strategy or knobs.turn.strategy, str(corpus) if corpus else knobs.library
@@ -465,8 +421,8 @@ def groundedness(  # noqa: PLR0913 - the experiment's knobs
     choices = _checked(Choices(strategy, loop, k, searched, loops=loops, below=below))
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
-    task = grounding.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)
-    usual.perform(task, into, lambda: with_models(knobs, _searched(knobs, corpus)))
+    task = groundedness.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)
+    usual.perform(task, lambda: with_models(knobs, _searched(knobs, corpus)))
 
 
 def _searched(knobs: Settings, corpus: Path | None) -> Retriever:
@@ -474,61 +430,53 @@ def _searched(knobs: Settings, corpus: Path | None) -> Retriever:
 
 
 @command
-def chat(
+def evaluate_chat(
     *,
     corpus: Corpus,
     questions: Questions,
-    into: Out,
     beside: Annotated[
         Path | None,
         Option(help="The folder of another run on the same questions, to compare with.", show_default=False),
     ] = None,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
     asked, knobs = some.asked(questions), by_words_only(usual.knobs())
     choices = _checked(usual_choices(knobs))
-    task = Chat(corpus, questions, asked, choices, knobs, some.seed, rows_of(beside) if beside else None)
-    usual.perform(task, into, lambda: with_models(knobs, indexed(corpus, knobs)))
+    task = chat.Chat(corpus, questions, asked, choices, knobs, some.seed, rows_of(beside) if beside else None)
+    usual.perform(task, lambda: with_models(knobs, indexed(corpus, knobs)))
 
 
 @command
-def scenarios(
+def evaluate_scenarios(
     *,
     file: Annotated[
         Path,
         Option("--scenarios", help="A .jsonl[.gz] file of {id, kind, facts, history, documents, ask, expect, …}."),
     ],
-    into: Out,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
-    every, knobs = living.read_scenarios(file), usual.knobs()
+    every, knobs = scenarios.read_scenarios(file), usual.knobs()
     chosen = {one: every[one] for one in some.of(list(every))}
-    task = living.Scenarios(file, chosen, _checked(usual_choices(knobs)), model_of(knobs), into)
-    usual.perform(task, into, lambda: ready(knobs))
+    task = scenarios.Scenarios(file, chosen, _checked(usual_choices(knobs)), model_of(knobs), Path())
+    usual.perform(replace(task, folder=usual.folder(task)), lambda: ready(knobs))
 
 
 @command
-def personal(
+def evaluate_personal(
     *,
     pairs: Annotated[Path, Option(help="A .jsonl[.gz] file of {facts, question, must, history, split}.")],
     split: Split = "",
-    into: Annotated[
-        Path | None, Option("--out", help="A folder that keeps every rewrite; a run that is there goes on.")
-    ] = None,
     some: Sample,
-    usual: Usual,
+    usual: Running,
 ) -> None:
     """How often does the rewritten question say what the facts tell ("my country": Germany)? The share, by kind."""
-    chosen, knobs = some.of(personally.read_pairs(pairs, split)), usual.knobs()
-    task = personally.Personal(pairs, {pair.id: pair for pair in chosen}, model_of(knobs))
-    with TemporaryDirectory() as passing:
-        run = filled(task, into or Path(passing), lambda: _without_passages(knobs))
-    summary = task.summarise(run.rows)
-    show(summary, f"{task.table(summary)}\n\n{task.details(summary, run)}", as_json=usual.as_json)
+    chosen, knobs = some.of(personal.read_pairs(pairs, split)), usual.knobs()
+    task = personal.Personal(pairs, {pair.id: pair for pair in chosen}, model_of(knobs))
+    usual.perform(task, lambda: _without_passages(knobs))
 
 
 def _without_passages(knobs: Settings) -> Parts:
@@ -548,7 +496,7 @@ def _checked(choices: Choices) -> Choices:
 
 
 @command
-def ptkb(
+def evaluate_ptkb(
     *,
     topics: Annotated[Path, Option(help="Topics of TREC iKAT, the JSON file of any year.")],
     qrels: Annotated[
@@ -569,28 +517,26 @@ def ptkb(
 
     The baseline is the mean of a fact's cosines to the utterance and to the whole history.
     """
-    to.check()
-    everyone = knowing.read_topics(topics)
-    labelled, labels = knowing.judged(everyone, qrels)
-    known = {turn.id for turn in knowing.judged(everyone, seen)[0]} if seen else set[str]()
-    turns, knobs = knowing.taken(labelled, some), to.knobs()
+    everyone = ptkb.read_topics(topics)
+    labelled, labels = ptkb.judged(everyone, qrels)
+    known = {turn.id for turn in ptkb.judged(everyone, seen)[0]} if seen else set[str]()
+    turns, knobs = ptkb.taken(labelled, some), to.knobs()
     embedder = embedder_of(knobs)
-    summary, rows = knowing.measure(turns, labels, embedder, knobs.facts, some.seed, known)
+    summary, rows = ptkb.measure(turns, labels, embedder, knobs.facts, some.seed, known)
     to.finish({"embedder": embedder.name, **summary}, rows)
 
 
 @command
-def memory(
+def evaluate_memory(
     *,
     dialogues: Annotated[Path, Option(help="Dialogues with personas, a .jsonl[.gz] file.")],
     some: Sample,
     to: Written,
 ) -> None:
     """Measure what is offered for remembering, against the personas of the speakers."""
-    to.check()
-    everyone, embedder = remembering.read_speakers(dialogues), embedder_of(to.knobs())
+    everyone, embedder = memory.read_speakers(dialogues), embedder_of(to.knobs())
     with bar("Dialogues") as progress:
-        summary, rows = remembering.measure(some.drawn(everyone), everyone, embedder, some.seed, progress)
+        summary, rows = memory.measure(some.drawn(everyone), everyone, embedder, some.seed, progress)
     to.finish({"embedder": embedder.name, **summary}, rows)
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
+from hashlib import sha256
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -18,9 +19,10 @@ from assistant.commands.bars import bar
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk, writing
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import remarked
-from assistant.experiment.options import AsJson
+from assistant.experiment.datasets import Question
+from assistant.experiment.options import AsJson, Kept, Sample
 from assistant.experiment.report import markdown
-from assistant.experiment.runs import ASKED, ROWS, Row, Run
+from assistant.experiment.runs import ASKED, ROWS, Row
 from assistant.experiment.task import Item, Summary, Task, With
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
@@ -54,9 +56,28 @@ class Usual(Basic):
         """See `Basic`."""
         return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
 
-    def perform(self, task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> None:
-        """See `perform`."""
-        perform(task, into, load, as_json=self.as_json, jobs=jobs)
+
+@dataclass(frozen=True)
+class Running(Usual):
+    """The options of a measurement whose rows are kept, so that a run goes on where it was."""
+
+    into: Kept = None
+
+    def folder(self, task: Task[Item, With]) -> Path:
+        """The run's; the same one where the same is asked again."""
+        digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
+        name = f"{type(task).__module__.rpartition('.')[2]}-{digest[:16]}"
+        return self.into or self.knobs().data_dir / "runs" / name
+
+    def perform(self, task: Task[Item, With], load: Callable[[], With], jobs: int = 1) -> None:
+        """Make the rows that are missing, with what `load` gives only then; write and tell what all of them say."""
+        run = task.open(self.folder(task))
+        if not task.is_done(run):
+            given = load()
+            with bar(task.title) as progress:
+                task.fill(run, given, progress, jobs)
+        summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
+        tell(summary, task.write(run, summary, command_line()), run.folder, self.as_json)
 
 
 @dataclass(frozen=True)
@@ -65,12 +86,8 @@ class Written(Basic):
 
     into: Annotated[Path | None, Option("--out", help="A folder for rows and results.", show_default=False)] = None
 
-    def check(self) -> None:
-        """Refuse the folder of a run, whose rows may have taken hours.
-
-        Raises:
-            DataError: it is one.
-        """
+    def __post_init__(self) -> None:
+        # the rows of a run may have taken hours
         if self.into and (self.into / ASKED).exists():
             raise DataError(f"{self.into} holds a run, whose rows would be lost; choose another folder for --out.")
 
@@ -130,24 +147,7 @@ def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
         yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def filled(task: Task[Item, With], into: Path, load: Callable[[], With], jobs: int = 1) -> Run[Any]:
-    """The run with all of its rows; those that the folder lacks are made with what `load` gives, only then."""
-    run = task.open(into)
-    if not task.is_done(run):
-        given = load()
-        with bar(task.title) as progress:
-            task.fill(run, given, progress, jobs)
-    return run
-
-
-def perform(task: Task[Item, With], into: Path, load: Callable[[], With], *, as_json: bool, jobs: int = 1) -> None:
-    """Make the rows that the folder lacks, then write and tell what all of them say."""
-    run = filled(task, into, load, jobs)
-    summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
-    tell(summary, task.write(run, summary, command_line()), run.folder, as_json)
-
-
-def show(summary: Mapping[str, Any], tables: str, as_json: bool) -> None:
+def show(summary: Any, tables: str, as_json: bool) -> None:
     """Print what was measured, for programs or for people."""
     if as_json:
         out.print_json(json.dumps(summary))
@@ -202,6 +202,18 @@ def tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) ->
             talk.print(f"{start}: {what} ({count}).", highlight=False)
     show(summary, tables, as_json)
     talk.print(f"Rows, summary and report are in {where}.", highlight=False, soft_wrap=True)
+
+
+def answered(file: Path, some: Sample, kept_apart: int) -> list[Question]:
+    """A sample of a file's questions, those with answers.
+
+    Raises:
+        DataError: there are no more than are to be kept apart.
+    """
+    chosen = [question for question in some.asked(file).values() if question.answers]
+    if len(chosen) <= kept_apart:
+        raise DataError(f"Of {len(chosen)} questions with answers, {kept_apart} can't be kept apart; lower --dev.")
+    return chosen
 
 
 class Nothing:

@@ -20,7 +20,7 @@ from assistant.errors import DataError
 from assistant.evaluation import looked_at, tables
 from assistant.evaluation.moved import moved
 from assistant.evaluation.tables import Made, Registry, Table
-from assistant.experiment.datasets import fingerprint
+from assistant.experiment.datasets import fingerprint, records
 from assistant.experiment.runs import ASKED, ROWS, Row
 from assistant.settings import PREFIX
 
@@ -56,7 +56,7 @@ def reproduce(  # noqa: PLR0913 - one parameter an option
     """Make tables of docs/results anew, from raw files to Markdown, and keep their rows; or list them."""
     registry = tables.read_registry(checkout)
     if looked:
-        found = looked_at.ids_of(looked_at.read_list(checkout), registry, data or Path())
+        found = looked_at.ids_of(tables.read_list(checkout / looked_at.LIST, looked_at.List), registry, data or Path())
         out.print(str(looked_at.write(found, checkout)), highlight=False, markup=False, soft_wrap=True)
         return
     chosen = {name: registry.table(name) for name in names or registry.tables}
@@ -161,13 +161,15 @@ class Maker:
             talk.print(f"{name}: {run.label}", highlight=False, markup=False)
             into = folder / str(n)
             summary = self._run(run.command, into, folder, table.environment)
-            rows += [{"run": run.label, **row} for row in _rows(into)]
-            models |= _model(into)
-            told = {"label": run.label, "command": run.command, "summary": _shared(summary)}
+            rows += [{"run": run.label, **row} for _, row in records(into / ROWS)]
+            if (into / ASKED).exists():
+                models |= {json.loads((into / ASKED).read_text(encoding="utf-8")).get("model", "")} - {""}
+            # with which files it was made, and what was left out, says nothing to others
+            shared = {key: found for key, found in summary.items() if key not in {"run", "left_out"}}
+            told = {"label": run.label, "command": run.command, "summary": shared}
             runs.append({**told, "plots": self._plots(into, name, n)})
-        today, digests = _today(), {one: fingerprint(self.data / one) for one in table.data}
-        model = ", ".join(sorted(models))
-        return Made(name, commit, code, today, model, table.seed, digests, runs), rows
+        digests = {one: fingerprint(self.data / one) for one in table.data}
+        return Made(name, commit, code, _today(), ", ".join(sorted(models)), table.seed, digests, runs), rows
 
     def _run(self, command: str, into: Path, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
         """What a command of this program tells as JSON.
@@ -205,18 +207,3 @@ class Maker:
 
 def _today() -> str:
     return datetime.now(UTC).date().isoformat()
-
-
-def _rows(into: Path) -> list[Row]:
-    path = into / ROWS
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-
-def _model(into: Path) -> set[str]:
-    path = into / ASKED
-    return {json.loads(path.read_text(encoding="utf-8")).get("model", "")} - {""} if path.exists() else set()
-
-
-def _shared(summary: dict[str, Any]) -> dict[str, Any]:
-    """The summary without what says nothing to others: with which files it was made, and what was left out."""
-    return {name: found for name, found in summary.items() if name not in {"run", "left_out"}}

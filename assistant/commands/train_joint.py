@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from assistant.commands.bars import bar
-from assistant.commands.common import DataDir, SettingsFile, by_words_only, out, settings_of, talk
-from assistant.commands.experiment import indexed
-from assistant.errors import DataError
-from assistant.experiment.datasets import read_corpus, read_questions, sample
-from assistant.experiment.options import AsJson, Corpus, Limit, Questions, Seed, Skip
+from assistant.commands.common import by_words_only, talk
+from assistant.commands.experiment import Basic, answered, indexed, show, spread
+from assistant.experiment.datasets import read_corpus
+from assistant.experiment.options import Corpus, Questions, Sample
+from assistant.experiment.report import markdown
 
 
+@spread
 def joint(  # noqa: PLR0913 - the training's knobs
     *,
     corpus: Corpus,
@@ -35,19 +34,13 @@ def joint(  # noqa: PLR0913 - the training's knobs
     alpha1: Annotated[float, typer.Option(min=0, help="Weight of L_re.")] = 1.0,
     alpha2: Annotated[float, typer.Option(min=0, help="Weight of L_tok.")] = 1.0,
     length: Annotated[int, typer.Option(min=16, help="Tokens read of question and passage together.")] = 384,
-    limit: Limit = None,
-    seed: Seed = 0,
-    skip: Skip = 0,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    some: Sample,
+    usual: Basic,
 ) -> None:
     """Train the paper's two T5s together, from questions and answers alone."""
-    chosen = [one for one in sample(read_questions(questions), limit, seed, skip) if one.answers]
-    if len(chosen) <= dev:
-        raise DataError(f"Of {len(chosen)} questions with answers, {dev} can't be kept apart; lower --dev.")
+    chosen = answered(questions, some, dev)
     read_corpus(corpus, set())
-    knobs = by_words_only(settings_of(settings, data_dir))
+    knobs = by_words_only(usual.knobs())
     retriever = indexed(corpus, knobs)
 
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
@@ -62,17 +55,19 @@ def joint(  # noqa: PLR0913 - the training's knobs
     with bar("Models") as progress:
         reader, writer = (str(Catalogue.load().resolve(name, knobs, progress)) for name in (estimator, generator))
     plan = JointPlan(
-        reader, writer, epochs=epochs, batch=batch, rate=rate, alpha1=alpha1, alpha2=alpha2, length=length, seed=seed
+        reader,
+        writer,
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+        alpha1=alpha1,
+        alpha2=alpha2,
+        length=length,
+        seed=some.seed,
     )
     asked = [Asked(one.text, one.answers, tuple(retriever.search(one.text, contexts))) for one in chosen]
     trainer = JointTrainer(into, plan, asked[dev:], asked[:dev])
     with bar("Questions") as progress:
-        history = trainer.run(progress)
-    if as_json:
-        out.print_json(json.dumps([asdict(epoch) for epoch in history]))
-    else:
-        table = Table("epoch", "loss", "EM of dev", "best so far", box=None)
-        for epoch in history:
-            table.add_row(str(epoch.number), f"{epoch.loss:.4f}", f"{epoch.em:.3f}", "yes" if epoch.best else "")
-        out.print(table)
+        history = [asdict(epoch) for epoch in trainer.run(progress)]
+    show(history, markdown({"epochs": history}), usual.as_json)
     talk.print(f"The best models are {into / ESTIMATOR} and {into / GENERATOR}.", soft_wrap=True)

@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import out, talk
+from assistant.commands.common import talk, writing
+from assistant.commands.experiment import show
 from assistant.errors import DataError
+from assistant.experiment.options import AsJson
 from assistant.experiment.report import markdown
 
 
@@ -22,7 +24,7 @@ def quality(
         bool, typer.Option("--unseen", help="Also measure every source by a model that never saw it; takes minutes.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Decides the interval.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train the classifier of passage quality: reliable, unreliable or junk."""
     from assistant.evaluation import quality as measured  # noqa: PLC0415 - scikit-learn
@@ -40,17 +42,8 @@ def quality(
             summary["unseen"] = measured.unseen(examples, progress)
     tables = markdown(summary)
     beside = into.with_suffix(".md")
-    _write(into.with_suffix(".json"), json.dumps(summary, indent=2) + "\n")
-    _write(beside, tables + "\n")
-    if as_json:
-        typer.echo(json.dumps(summary))
-    else:
-        out.print(tables, highlight=False, markup=False, soft_wrap=True)
+    with writing(beside):
+        into.with_suffix(".json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        beside.write_text(tables + "\n", encoding="utf-8")
+    show(summary, tables, as_json)
     talk.print(f"The model is in {into}, its report in {beside}.", highlight=False, markup=False, soft_wrap=True)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"The report can't be written to {path} ({error.strerror}); choose another.") from error

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
-from assistant.experiment.options import AsJson, Seed
+from assistant.commands.common import talk
+from assistant.commands.experiment import Basic, embedder_of, show, spread
+from assistant.experiment.options import Seed
+from assistant.experiment.report import markdown
 from assistant.judges.suitability.knowledge import SHIPPED
 from assistant.judges.support.trained import SHIPPED as SUPPORT
 
 
+@spread
 def reader(  # noqa: PLR0913 - the training's knobs
     *,
     into: Annotated[Path, typer.Option("--out", help="The folder for the model; a training that is there goes on.")],
@@ -35,27 +37,19 @@ def reader(  # noqa: PLR0913 - the training's knobs
     batch: Annotated[int, typer.Option(min=1, help="Pairs of a step.")] = 32,
     rate: Annotated[float, typer.Option(min=0, help="AdamW's highest learning rate.")] = 1e-4,
     seed: Seed = 0,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Basic,
 ) -> None:
     """Train the reader of the suitability judge, and weigh it with the tags; pack it with `train pack`."""
     from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
     from assistant.judges.suitability.reader import LENGTH  # noqa: PLC0415
-    from assistant.parts import load_embedder  # noqa: PLC0415
     from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
     from assistant.training.suitability.reader import train  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
     more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
-    with bar("Encoder") as progress:
-        embedder = load_embedder(settings_of(settings, data_dir), progress)
+    embedder = embedder_of(usual.knobs())
     plan = Plan(str(base), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150)
     with bar("Steps") as progress:
         summary = train(into, plan, tables, embedder, progress, more)
-    if as_json:
-        out.print_json(json.dumps(summary))
-        return
-    for stage in summary["stages"]:
-        out.print(f"step {stage['step']}: loss {stage['loss']:.4f}, AUC of dev {stage['auc']:.4f}", highlight=False)
+    show(summary, markdown(summary), usual.as_json)
     talk.print(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", soft_wrap=True)

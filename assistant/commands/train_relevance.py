@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.table import Table
 
 from assistant.commands.bars import bar
-from assistant.commands.common import (
-    Backend,
-    DataDir,
-    Model,
-    SettingsFile,
-    by_words_only,
-    load_llm,
-    out,
-    settings_of,
-    talk,
-)
-from assistant.commands.experiment import indexed
-from assistant.errors import DataError
+from assistant.commands.common import by_words_only, load_llm, talk
+from assistant.commands.experiment import Usual, answered, indexed, show, spread
 from assistant.experiment.conditions import model_of
-from assistant.experiment.datasets import Question, fingerprint, read_corpus, read_questions, sample
-from assistant.experiment.options import AsJson, Limit, Seed, Skip
+from assistant.experiment.datasets import Question, fingerprint, read_corpus
+from assistant.experiment.options import Sample
+from assistant.experiment.report import markdown
 from assistant.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,6 +24,7 @@ if TYPE_CHECKING:
 Likelihoods = Literal["llm", "words"]
 
 
+@spread
 def relevance(  # noqa: PLR0913 - the training's knobs
     *,
     corpus: Annotated[
@@ -66,24 +55,18 @@ def relevance(  # noqa: PLR0913 - the training's knobs
         bool, typer.Option("--frozen/--unfrozen", help="Leave the word embeddings of the base as they are.")
     ] = True,
     length: Annotated[int, typer.Option(min=16, help="Tokens read of question and passage together.")] = 256,
-    limit: Limit = None,
-    seed: Seed = 0,
-    skip: Skip = 0,
-    model: Model = None,
-    backend: Backend = None,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    some: Sample,
+    usual: Usual,
 ) -> None:
     """Train a relevance estimator; the language model's likelihoods of the answers are computed once and kept."""
     if len(corpus) != len(questions):
         raise typer.BadParameter("give one --questions for each --corpus")
-    chosen = [_chosen(file, limit, seed, skip, dev) for file in questions]
+    chosen = [answered(file, some, dev) for file in questions]
     for file in corpus:
         read_corpus(file, set())
-    knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
+    knobs = by_words_only(usual.knobs())
     measured = _by_words if likelihoods == "words" else _by_llm
-    examples = [measured(some, file, contexts, knobs, dev) for some, file in zip(chosen, corpus, strict=True)]
+    examples = [measured(asked, file, contexts, knobs, dev) for asked, file in zip(chosen, corpus, strict=True)]
 
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
     from assistant.training.loop import MODEL  # noqa: PLC0415
@@ -92,22 +75,15 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     with bar("Encoder") as progress:
         folder = Catalogue.load().resolve(base, knobs, progress)
     plan = Plan(
-        str(folder), epochs=epochs, batch=batch, rate=rate, length=length, seed=seed, warm_up=warm_up, frozen=frozen,
-        most=steps,
+        str(folder), epochs=epochs, batch=batch, rate=rate, length=length, seed=some.seed, warm_up=warm_up,
+        frozen=frozen, most=steps,
     )  # fmt: skip
     trainer = Trainer(
-        into, plan, [one for some in examples for one in some[dev:]], [one for some in examples for one in some[:dev]]
+        into, plan, [one for of in examples for one in of[dev:]], [one for of in examples for one in of[:dev]]
     )
     with bar("Steps") as progress:
-        history = trainer.run(progress)
-    if as_json:
-        out.print_json(json.dumps([asdict(epoch) for epoch in history]))
-    else:
-        table = Table("epoch", "loss", "L_gen of dev", "EM of dev", "best so far", box=None)
-        for epoch in history:
-            em = "" if epoch.em is None else f"{epoch.em:.3f}"
-            table.add_row(str(epoch.number), f"{epoch.loss:.4f}", f"{epoch.dev:.4f}", em, "yes" if epoch.best else "")
-        out.print(table)
+        history = [asdict(epoch) for epoch in trainer.run(progress)]
+    show(history, markdown({"epochs": history}), usual.as_json)
     talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
 
 
@@ -121,13 +97,6 @@ def pack(
 
     size = packed.pack(model, into)
     talk.print(f"The packed model is {into}, {size / 1e6:.1f} MB.", soft_wrap=True)
-
-
-def _chosen(path: Path, limit: int | None, seed: int, skip: int, dev: int) -> list[Question]:
-    chosen = [question for question in sample(read_questions(path), limit, seed, skip) if question.answers]
-    if len(chosen) <= dev:
-        raise DataError(f"Of {len(chosen)} questions with answers, {dev} can't be kept apart; lower --dev.")
-    return chosen
 
 
 def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, _dev: int) -> list[Example]:

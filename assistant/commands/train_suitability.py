@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from assistant.commands.bars import bar
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
-from assistant.experiment.options import AsJson, Seed
+from assistant.commands.common import talk
+from assistant.commands.experiment import Basic, embedder_of, show, spread
+from assistant.experiment.options import Seed
+from assistant.experiment.report import markdown
 
 
+@spread
 def suitability(
     *,
     into: Annotated[Path, typer.Option("--out", help="The folder for what was learned.")],
     seed: Seed = 0,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Basic,
 ) -> None:
     """Teach the suitability judge the tables that come with Sequitur, for the embedder that is set; about a minute."""
-    from assistant.parts import load_embedder  # noqa: PLC0415
     from assistant.training.suitability.train import train  # noqa: PLC0415 - scikit-learn
 
-    with bar("Encoder") as progress:
-        embedder = load_embedder(settings_of(settings, data_dir), progress)
-    summary = train(into, embedder, seed)
-    if as_json:
-        out.print_json(json.dumps(summary))
-        return
-    table = Table("groups of facts", "pairs", "AUC", "precision", "recall", "false alarms", box=None)
-    for name, row in summary["test"].items():
-        shares = (f"{row[key]:.3f}" for key in ("auc", "precision", "recall", "false_alarms"))
-        table.add_row(name, str(row["pairs"]), *shares)
-    out.print(table)
+    summary = train(into, embedder_of(usual.knobs()), seed)
+    show(summary, markdown({"groups of facts": summary["test"]}), usual.as_json)
     talk.print(f"The judge is in {into}; measure it with `evaluate suitability --judge {into}`.")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from assistant.commands.bars import bar
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
-from assistant.experiment.options import AsJson, Seed
+from assistant.commands.common import talk
+from assistant.commands.experiment import Basic, show, spread
+from assistant.experiment.options import Seed
+from assistant.experiment.report import markdown
 
 
+@spread
 def support(  # noqa: PLR0913 - the training's knobs
     *,
     data: Annotated[
@@ -35,9 +36,7 @@ def support(  # noqa: PLR0913 - the training's knobs
         ),
     ] = None,
     seed: Seed = 0,
-    as_json: AsJson = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Basic,
 ) -> None:
     """Train the support judge on pairs made from question sets, by a recipe; pack it with `train pack`."""
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
@@ -46,18 +45,10 @@ def support(  # noqa: PLR0913 - the training's knobs
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
     with bar("Encoder") as progress:
-        folder = Catalogue.load().resolve(base, settings_of(settings, data_dir), progress)
+        folder = Catalogue.load().resolve(base, usual.knobs(), progress)
     plan = Plan(str(folder), batch=batch, rate=rate, length=length, seed=seed, dropout=0.0, save_every=200)
     with bar("Steps") as progress:
         summary = train(into, plan, data, pairs, progress, hand)
     misses = hold_out(into, data, seed)
-    if as_json:
-        out.print_json(json.dumps({**summary, "near_misses": str(misses)}))
-        return
-    table = Table("step", "loss", "AUC of dev", "best so far", box=None)
-    for stage in summary["stages"]:
-        best = "yes" if stage["best"] else ""
-        table.add_row(str(stage["step"]), f"{stage['loss']:.4f}", f"{stage['auc']:.4f}", best)
-    out.print(table)
-    out.print(f"AUC of dev by the claims alone: {summary['auc of claims alone']:.3f}")
+    show({**summary, "near_misses": str(misses)}, markdown(summary), usual.as_json)
     talk.print(f"The best model is {into / MODEL}; measure it with `evaluate support --judge`, as on {misses}.")

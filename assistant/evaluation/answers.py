@@ -15,13 +15,14 @@ holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from functools import partial
 from itertools import product
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pandas import DataFrame
 from typer import Option
@@ -33,7 +34,7 @@ from assistant.evaluation.methods import method
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
 from assistant.evaluation.shots import demonstrating, draw
-from assistant.experiment.cache import REPLIES, Memo
+from assistant.experiment.cache import REPLIES, Memo, saved_by
 from assistant.experiment.conditions import llm_of, model_of
 from assistant.experiment.datasets import Corpus, Gold, Question, place_gold, read_corpus, read_questions, usable
 from assistant.experiment.gather import side_by_side
@@ -60,15 +61,21 @@ _READING = (
     " read are not read again."
 )
 Key = tuple[str, int, str, int, int, str]
+# `Gold`, as options take it.
+Place = StrEnum("Place", ["none", "insert", "first", "last"])
 
 
 @dataclass(frozen=True)
 class Varied:
-    """The options whose combinations are a run's settings, beside where the gold passage is put."""
+    """The options whose combinations, in the order given, are a run's settings; the first of each are the main one."""
 
     k: Annotated[tuple[int, ...], Option("--k", min=1, help="Passages shown; may be repeated.", show_default="5")] = (
         5,
     )
+    gold: Annotated[
+        tuple[Place, ...],
+        Option("--gold", help="Where the gold passage is put; may be repeated.", show_default="none"),
+    ] = (Place("none"),)
     samples: Annotated[
         tuple[int, ...],
         Option("--samples", min=1, help="Samples of each prompt, then a vote; may be repeated.", show_default="1"),
@@ -83,6 +90,12 @@ class Varied:
             show_default="0",
         ),
     ] = (0,)
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """All of them."""
+        places = [cast("Gold", str(place)) for place in self.gold]
+        return tuple(Setting(*values) for values in product(self.k, places, self.samples, self.shots))
 
 
 @dataclass(frozen=True)
@@ -124,13 +137,6 @@ class Material:
     corpus: Corpus
     left_out: dict[str, int] = field(default_factory=dict)
     demonstrations: tuple[Question, ...] = ()
-
-
-def settings_of(
-    ks: Sequence[int], placements: Sequence[Gold], samples: Sequence[int], shots: Sequence[int] = (0,)
-) -> tuple[Setting, ...]:
-    """All combinations, in the order given; the first of each together are the main one."""
-    return tuple(Setting(*values) for values in product(ks, placements, samples, shots))
 
 
 def prepare(experiment: Experiment) -> Material:
@@ -191,17 +197,10 @@ def _why_not(question: Question, corpus: Corpus, placed: bool) -> str:
 class Passages:
     """The passages that each question is asked with."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        corpus: Corpus,
-        parts: Parts,
-        stop: Event | None = None,
-        saved: Callable[[], float] = lambda: 0.0,
-    ) -> None:
+    def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts, stop: Event | None = None) -> None:
         self._experiment, self._corpus = experiment, corpus
         loops = {"loops": experiment.rounds, "iterations": experiment.iterations}
-        self._finder = Finder(parts.settings, parts.retriever, lambda: parts, stop=stop, saved=saved, **loops)
+        self._finder = Finder(parts.settings, parts.retriever, lambda: parts, stop=stop, **loops)
 
     def of(self, setting: Setting, question: Question, loop: str | None = None) -> tuple[Passage, ...]:
         """The top k with the gold passage where the setting wants it, the same at every call."""
@@ -268,24 +267,21 @@ class Answers(Task[Ask, Parts]):
         """Whether no row is missing; what the model knows has to be looked at in any case."""
         return not self._experiment.filter_known and super().is_done(run)
 
-    def fill(self, run: Run[Key], given: Parts, progress: Progress, jobs: int = 1) -> None:
+    def fill(self, run: Run[Key], given: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
         """Ask what the run's rows lack, `jobs` at a time: sooner done, but each takes longer in `seconds`."""
         given = side_by_side(given, jobs)
         # Runs with other settings of a turn may share replies; those in a run's own folder are told as the run is.
         shared = self._experiment.replies
-        memo = Memo(given.llm, shared or run.folder / REPLIES, (llm_of if shared else model_of)(given.settings))
-        self._memo, given = memo, replace(given, llm=memo)
-        self._passages = Passages(self._experiment, self.material.corpus, given, self._stop, lambda: memo.saved)
+        model = (llm_of if shared else model_of)(given.settings)
+        given = replace(given, llm=Memo(given.llm, shared or run.folder / REPLIES, model))
+        self._passages = Passages(self._experiment, self.material.corpus, given, self._stop)
         if self._experiment.filter_known:
             self._leave_known_out(run, given, progress)
-        run.fill(self._made(self.items.values(), given), len(self.items), progress, jobs, self._stop)
-
-    def _made(self, asks: Iterable[Ask], given: Parts) -> list[tuple[Key, Callable[[], Row]]]:
-        return [(ask.key, partial(self.row, ask, given)) for ask in asks]
+        super().fill(run, given, progress, jobs, stop or self._stop)
 
     def _leave_known_out(self, run: Run[Key], given: Parts, progress: Progress) -> None:
         asks = [Ask(CLOSED_BOOK, Setting(0), question) for question in self.material.questions]
-        run.fill(self._made(asks, given), len(asks), progress)
+        run.fill([(ask.key, partial(self.row, ask, given)) for ask in asks], len(asks), progress)
         rows = [run.rows[ask.key] for ask in asks]
         kept = [ask.question for ask, row in zip(asks, rows, strict=True) if not row["em"] or row["unanswerable"]]
         if not kept:
@@ -303,7 +299,7 @@ class Answers(Task[Ask, Parts]):
         asked = method(item.strategy, self._experiment.loop)
         loop, strategy = asked.loop, asked.strategy
         turn = Turn(text, question=text)
-        shown = self.material.demonstrations[: setting.shots]
+        kept, shown = given.llm, self.material.demonstrations[: setting.shots]
         given = replace(asked.with_settings(given), llm=Meter(Straight(demonstrating(given.llm, shown))))
         found = _strategy(strategy)
         step = in_full(sampled(found, setting.samples, self._experiment.seed) if setting.samples > 1 else found)
@@ -311,9 +307,9 @@ class Answers(Task[Ask, Parts]):
             if strategy not in WITHOUT_PASSAGES:
                 turn = self._passages.turn(setting, item.question, loop)
             turn = replace(turn, choices=Choices(strategy, loop, setting.k, form="factoid"))
-            saved = self._memo.saved
+            saved = saved_by(kept)
             *_, turn = timed("answer", step, turn, given, self._stop)
-            return charged(turn, "answer", self._memo.saved - saved), ""
+            return charged(turn, "answer", saved_by(kept) - saved), ""
         except UtteranceError as error:
             # a question too long for the model must not end the run each time it is resumed; it counts as wrong
             return replace(turn, answer=None, pool=()), str(error)

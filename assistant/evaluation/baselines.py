@@ -19,14 +19,12 @@ from assistant.types import Iteration, Query, Turn
 
 def closed_book(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`: the question alone (vanilla LM)."""
-    for snapshot in read("closed_book", turn, parts, stop):
-        yield _own(snapshot)
+    yield from map(_own, read("closed_book", turn, parts, stop))
 
 
 def chain_of_thought(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `reasoning` and `answer`: the question alone, thought about first, with one example of a thought."""
-    for snapshot in think("chain_of_thought", turn, parts, stop):
-        yield _own(snapshot)
+    yield from map(_own, think("chain_of_thought", turn, parts, stop))
 
 
 def retrieve_then_read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:

@@ -11,10 +11,12 @@ what a reply rests on: cited passages, or the model's own knowledge. One row:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+
+from pandas import DataFrame
 
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
@@ -32,38 +34,20 @@ from assistant.types import Choices, Turn
 _DECIDING = {"turn", "relevance", "retrieve", "facts"}
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A share of some rows: of which, and whether a row counts."""
-
-    name: str
-    of: Callable[[Row], bool]
-    counts: Callable[[Row], bool]
-
-
-def _answerable(row: Row) -> bool:
-    return not row["unanswerable"]
-
-
-def _unanswerable(row: Row) -> bool:
-    return bool(row["unanswerable"])
-
-
-MEASURES = (
-    Measure("gold answer in the reply", _answerable, lambda row: row["held"]),
-    Measure("gold answer in a reply that is cited", _answerable, lambda row: row["held"] and row["cited"]),
-    Measure("cited, without the gold answer", _answerable, lambda row: row["cited"] and not row["held"]),
-    Measure("from the model's own knowledge", _answerable, lambda row: row["own"]),
-    Measure("no answer", _answerable, lambda row: not row["cited"] and not row["own"]),
-    Measure("gold passage cited, of what is cited", lambda row: _answerable(row) and row["cited"],
-            lambda row: row["right_source"]),
-    Measure("the fallback was tried", _answerable, lambda row: row["fallback"]),
-    Measure("gold answer in the reply, where it was tried", lambda row: _answerable(row) and row["fallback"],
-            lambda row: row["held"] and row["cited"]),
-    Measure("a reply was set aside", _answerable, lambda row: row["set_aside"]),
-    Measure("a sentence was quoted", _answerable, lambda row: row["quoted"]),
-    Measure("unanswerable: cited all the same", _unanswerable, lambda row: row["cited"]),
-)  # fmt: skip
+# Shares by name: the rows that it is of, and those among them that count, as pandas' expressions.
+MEASURES = {
+    "gold answer in the reply": ("not unanswerable", "held"),
+    "gold answer in a reply that is cited": ("not unanswerable", "held and cited"),
+    "cited, without the gold answer": ("not unanswerable", "cited and not held"),
+    "from the model's own knowledge": ("not unanswerable", "own"),
+    "no answer": ("not unanswerable", "not cited and not own"),
+    "gold passage cited, of what is cited": ("not unanswerable and cited", "right_source"),
+    "the fallback was tried": ("not unanswerable", "fallback"),
+    "gold answer in the reply, where it was tried": ("not unanswerable and fallback", "held and cited"),
+    "a reply was set aside": ("not unanswerable", "set_aside"),
+    "a sentence was quoted": ("not unanswerable", "quoted"),
+    "unanswerable: cited all the same": ("unanswerable", "cited"),
+}
 
 
 @dataclass(frozen=True)
@@ -104,13 +88,22 @@ class Chat(Task[Question, Parts]):
         """
         if self.beside is not None and (lacking := [one for one in self.items if one not in self.beside]):
             raise DataError(f"The other run has no question '{lacking[0]}'; compare runs on the same sample.")
-        mine = [rows[one] for one in self.items]
-        theirs = [self.beside[one] for one in self.items] if self.beside is not None else []
-        return {
-            "questions": len(mine),
-            "measures": {one.name: _shared(one, mine, theirs, self.seed) for one in MEASURES if any(map(one.of, mine))},
-            **{name: median(row[name] for row in mine) for name in ("seconds", "prompt_tokens", "completion_tokens")},
+        mine, theirs = (DataFrame([of[one] for one in self.items]) for of in (rows, self.beside or rows))
+        shares = {
+            name: self._share(mine.query(of), theirs.query(of), counts)
+            for name, (of, counts) in MEASURES.items()
+            if len(mine.query(of))
         }
+        costs = {name: median(mine[name].tolist()) for name in ("seconds", "prompt_tokens", "completion_tokens")}
+        return {"questions": len(mine), "measures": shares, **costs}
+
+    def _share(self, mine: DataFrame, theirs: DataFrame, counts: str) -> Summary:
+        found: Summary = counted(mine.eval(counts).tolist())
+        both = mine.index.intersection(theirs.index)
+        if self.beside is not None and len(both):
+            ours, others = (side.loc[both].eval(counts).astype(float) for side in (mine, theirs))
+            found["difference"] = asdict(paired_difference(list(ours), list(others), self.seed))
+        return found
 
 
 def row_of(question: Question, turn: Turn) -> Row:
@@ -137,12 +130,3 @@ def row_of(question: Question, turn: Turn) -> Row:
         "completion_tokens": turn.tokens.completion,
         "seconds": round(turn.seconds, 3),
     }
-
-
-def _shared(measure: Measure, mine: Sequence[Row], theirs: Sequence[Row], seed: int) -> Summary:
-    found: Summary = counted([measure.counts(row) for row in mine if measure.of(row)])
-    both = [(a, b) for a, b in zip(mine, theirs, strict=False) if measure.of(a) and measure.of(b)]
-    if both:
-        ours, others = ([float(measure.counts(row)) for row in side] for side in zip(*both, strict=True))
-        found["difference"] = asdict(paired_difference(ours, others, seed))
-    return found

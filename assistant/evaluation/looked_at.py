@@ -7,27 +7,19 @@ ids of each set, which are written from the samples and the data.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from assistant.errors import DataError
 from assistant.evaluation.tables import FOLDER, ROOT, Registry, derive
-from assistant.experiment.datasets import records, sample
+from assistant.experiment.datasets import Strict, records, sample
 from assistant.experiment.task import Summary
 
 LIST, IDS = FOLDER / "looked_at.toml", FOLDER / "looked_at.json"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Drawn(_Strict):
+class Drawn(Strict):
     """A sample of a file's records, as evaluations draw it; all of them where there is no limit."""
 
     file: str
@@ -37,38 +29,25 @@ class Drawn(_Strict):
     limit: int | None = None
 
 
-class Looked(_Strict):
+class Looked(Strict):
     """A set of questions, and the samples of it that were looked at."""
 
     name: str
     samples: tuple[Drawn, ...]
 
 
-class Unlisted(_Strict):
+class Unlisted(Strict):
     """What was looked at and can't be told by ids."""
 
     what: str
     why: str
 
 
-class List(_Strict):
+class List(Strict):
     """All that was looked at."""
 
     sets: tuple[Looked, ...]
     unlisted: tuple[Unlisted, ...] = ()
-
-
-def read_list(root: Path = ROOT) -> List:
-    """The samples of a checkout.
-
-    Raises:
-        DataError: the file is missing or broken.
-    """
-    path = root / LIST
-    try:
-        return List.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise DataError(f"{path} can't be read: {error}.") from error
 
 
 def ids_of(looked: List, registry: Registry, data: Path) -> dict[str, list[str]]:
@@ -78,20 +57,13 @@ def ids_of(looked: List, registry: Registry, data: Path) -> dict[str, list[str]]
         DataError: a file is missing or broken.
     """
     with TemporaryDirectory() as passing:
-        derived = [one.file for of in looked.sets for one in of.samples if one.file in registry.derived]
-        derive(registry, derived, data, Path(passing))
-        return {
-            of.name: sorted({
-                id_
-                for one in of.samples
-                for id_ in _drawn(one, Path(passing) if one.file in registry.derived else data)
-            })
-            for of in looked.sets
-        }  # fmt: skip
+        derive(registry, [one.file for of in looked.sets for one in of.samples], data, Path(passing))
 
+        def drawn(one: Drawn) -> list[str]:
+            path = (Path(passing) if one.file in registry.derived else data) / one.file
+            return sample([str(record["id"]) for _, record in records(path)], one.limit, one.seed, one.skip)
 
-def _drawn(one: Drawn, folder: Path) -> list[str]:
-    return sample([str(record["id"]) for _, record in records(folder / one.file)], one.limit, one.seed, one.skip)
+        return {of.name: sorted({id_ for one in of.samples for id_ in drawn(one)}) for of in looked.sets}
 
 
 def write(found: dict[str, list[str]], root: Path = ROOT) -> Path:
@@ -106,9 +78,7 @@ def write(found: dict[str, list[str]], root: Path = ROOT) -> Path:
 def known(root: Path = ROOT) -> frozenset[str]:
     """All ids that were looked at; none where only the package is installed."""
     path = root / IDS
-    if not path.exists():
-        return frozenset()
-    sets: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    sets: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return frozenset(id_ for ids in sets.values() for id_ in ids)
 
 

@@ -26,13 +26,13 @@ from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from assistant import turn as flow
 from assistant.chat import Source
 from assistant.errors import DataError, FactError, SequiturError
 from assistant.evaluation.marks import Pattern, by_kind, has
-from assistant.experiment.datasets import read_some
+from assistant.experiment.datasets import Strict, read_some
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.library.index import add_documents
@@ -59,18 +59,14 @@ def _fact(text: str) -> str:
 Text = Annotated[str, Field(min_length=1)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Document(_Record):
+class Document(Strict):
     """A document of the user's own: its file name, whose ending says how it is read, and its text."""
 
     name: Text
     text: Text
 
 
-class Scenario(_Record):
+class Scenario(Strict):
     """One utterance with all that a turn knows beforehand, and the marks that its reply is judged by.
 
     `must` and `must_not` are regular expressions, searched for in the reply whatever the case. `expect` is "answer"
@@ -182,24 +178,18 @@ def _documents(scenario: Scenario, user: str, settings: Settings) -> Iterator[No
     """The scenario's documents as this user's own, for as long as the block lasts."""
     library = own_library(user)
     try:
-        if scenario.documents:
-            _add(scenario, library, settings)
+        with TemporaryDirectory() as folder:
+            paths = [Path(folder, Path(one.name).name) for one in scenario.documents]
+            for path, document in zip(paths, scenario.documents, strict=True):
+                path.write_text(document.text, encoding="utf-8")
+            for outcome in add_documents(library, paths, settings, uploaded=True) if paths else ():
+                if outcome.status == "skipped":
+                    why = f"the document {outcome.name} can't be used ({outcome.reason}); mend it."
+                    raise DataError(f"Scenario {scenario.id}: {why}")
         yield
     finally:
         if is_library(library_folder(library, settings)):
             remove_library(library, settings)
-
-
-def _add(scenario: Scenario, library: str, settings: Settings) -> None:
-    with TemporaryDirectory() as folder:
-        paths = [Path(folder, Path(one.name).name) for one in scenario.documents]
-        for path, document in zip(paths, scenario.documents, strict=True):
-            path.write_text(document.text, encoding="utf-8")
-        for outcome in add_documents(library, paths, settings, uploaded=True):
-            if outcome.status == "skipped":
-                raise DataError(
-                    f"Scenario {scenario.id}: the document {outcome.name} can't be used ({outcome.reason}); mend it."
-                )
 
 
 def verdict(scenario: Scenario, turn: Turn) -> list[str]:

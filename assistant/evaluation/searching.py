@@ -16,6 +16,7 @@ from threading import Condition, Event
 from cachetools import cached
 
 from assistant.evaluation.baselines import generate
+from assistant.experiment.cache import saved_by
 from assistant.experiment.conditions import always_drafting
 from assistant.flow.stage import step_named
 from assistant.flow.timing import charged, timed
@@ -39,7 +40,7 @@ class Finder:
     What a loop did for a question is kept, so that `draft` and `grg` run it once, side by side as well.
     `parts` gives what loops run with; it is not asked for it while only `question` is wanted, which needs no model.
     `loops` is the X of Generate-Retrieve-Generate, `iterations` the T of ITRG. `stop` ends loops before their time.
-    `saved` counts the seconds that kept replies have saved; those that a loop would have taken are added to its cost.
+    The seconds that kept replies of the model have saved a loop are added to its cost.
     """
 
     def __init__(
@@ -50,11 +51,10 @@ class Finder:
         loops: int = 1,
         iterations: int = ITERATIONS,
         stop: Event | None = None,
-        saved: Callable[[], float] = lambda: 0.0,
     ) -> None:
         knobs = settings.turn.model_copy(update={"itrg_rounds": iterations, "early_stop": False})
         self._settings = always_drafting(settings.model_copy(update={"turn": knobs}))
-        self._loops, self._stop, self._saved = loops, stop or Event(), saved
+        self._loops, self._stop = loops, stop or Event()
         # who asks for what another is about to have waits for it
         self._parts = cached({}, condition=Condition())(parts)
         self._run = cached({}, condition=Condition())(self._ran)
@@ -95,11 +95,11 @@ class Finder:
 
     def _ran(self, name: str, question: str, k: int) -> Turn:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
-        parts = self._parts()
-        parts = replace(parts, settings=self._settings, llm=Meter(Straight(parts.llm)))
-        before = self._saved()
+        llm = self._parts().llm
+        parts = replace(self._parts(), settings=self._settings, llm=Meter(Straight(llm)))
+        before = saved_by(llm)
         *_, turn = timed("passages", _step(name), turn, parts, self._stop)
-        return charged(turn, "passages", self._saved() - before)
+        return charged(turn, "passages", saved_by(llm) - before)
 
 
 def check_loops(names: Sequence[str]) -> None:

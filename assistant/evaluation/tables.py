@@ -20,19 +20,20 @@ import gzip
 import json
 import subprocess
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from assistant.errors import DataError, SettingsError
-from assistant.experiment.datasets import records
+from assistant.experiment.datasets import Strict, records
 from assistant.experiment.report import grid, markdown
 from assistant.experiment.runs import Row
 
+L = TypeVar("L", bound=Strict)
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("docs/results")
 REGISTRY = FOLDER / "tables.toml"
@@ -43,11 +44,7 @@ TEXTS = frozenset((
 ))  # fmt: skip
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Data(_Strict):
+class Data(Strict):
     """A file of data that no checkout has: what it is and where it comes from."""
 
     what: str
@@ -56,7 +53,7 @@ class Data(_Strict):
     made: str = ""
 
 
-class Derived(_Strict):
+class Derived(Strict):
     """Lines of a file: the `last` so many, or those whose text under `by` has a SHA-256 that three divides.
 
     The title is that of the first gold passage, in the corpus `titles`.
@@ -68,22 +65,22 @@ class Derived(_Strict):
     last: int = 0
 
 
-class Command(_Strict):
+class Command(Strict):
     """One row of a table: what is measured, and the command, where {data} and {work} are folders."""
 
     label: str
     command: str
 
 
-class Each(_Strict):
+class Each(Strict):
     """A line for each of what a summary has under `of`: columns of it, and of what is `beside` it ({}: its name)."""
 
     of: str
     columns: dict[str, str]
-    beside: dict[str, str] = {}
+    beside: dict[str, str] = Field(default_factory=dict)
 
 
-class Table(_Strict):
+class Table(Strict):
     """A table: the `page` that speaks of it, the code and files that it measures, and what its columns are.
 
     A column is a place in the command's summary ("loops.question.R@1"). `environment` are settings for its commands.
@@ -96,18 +93,18 @@ class Table(_Strict):
     each: Each | None = None
     runs: tuple[Command, ...] = Field(min_length=1)
     data: tuple[str, ...] = ()
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(default_factory=dict)
     seed: int = 0
     model: str = ""
     note: str = ""
 
 
-class Registry(_Strict):
+class Registry(Strict):
     """All tables, and the data that they are made of."""
 
     tables: dict[str, Table]
-    data: dict[str, Data] = {}
-    derived: dict[str, Derived] = {}
+    data: dict[str, Data] = Field(default_factory=dict)
+    derived: dict[str, Derived] = Field(default_factory=dict)
 
     def table(self, name: str) -> Table:
         """The table of this name.
@@ -135,15 +132,19 @@ class Made:
 
 
 def read_registry(root: Path = ROOT) -> Registry:
-    """The tables of a checkout.
+    """The tables of a checkout; see `read_list`."""
+    return read_list(root / REGISTRY, Registry)
+
+
+def read_list(path: Path, kind: type[L]) -> L:
+    """A list of a checkout, which is of this kind.
 
     Raises:
         SettingsError: what is installed has none.
         DataError: the file is broken.
     """
-    path = root / REGISTRY
     try:
-        return Registry.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return kind.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise SettingsError(
             "The tables come with Sequitur's source alone: run `python -m assistant reproduce` in a checkout of it."
@@ -197,12 +198,7 @@ def state(name: str, table: Table, root: Path = ROOT) -> tuple[bool, str]:
 
 def _git(root: Path, *words: str) -> str:
     try:
-        found = subprocess.run(
-            ["git", "-C", str(root), *words],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        found = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
     except OSError:
         return ""
     return found.stdout.strip() if found.returncode == 0 else ""
@@ -216,10 +212,7 @@ def rows_file(name: str, root: Path = ROOT) -> Path:
 def made_of(name: str, root: Path = ROOT) -> Made | None:
     """How a table's rows were made; None where none are kept."""
     path = rows_file(name, root)
-    if not path.exists():
-        return None
-    _, first = next(records(path))
-    return Made(**first)
+    return Made(**next(records(path))[1]) if path.exists() else None
 
 
 def kept_rows(name: str, root: Path = ROOT) -> list[Row]:
@@ -272,28 +265,28 @@ def rendered(made: Made, table: Table) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _lines(table: Table, label: str, summary: Mapping[str, Any]) -> Iterator[list[str]]:
+def _lines(table: Table, label: str, summary: Mapping[str, Any]) -> list[list[str]]:
     cells = [_cell(summary, place) for place in table.columns.values()]
     if not table.each:
-        yield [label, *cells]
-        return
-    for name, found in _at(summary, table.each.of).items():
-        own = [_cell(found, place) for place in table.each.columns.values()]
-        yield [
+        return [[label, *cells]]
+    own, beside = table.each.columns.values(), table.each.beside.values()
+    return [
+        [
             f"{label}: {name}",
             *cells,
-            *own,
-            *(_cell(summary, at.format(name)) for at in table.each.beside.values()),
+            *(_cell(of, at) for at in own),
+            *(_cell(summary, at.format(name)) for at in beside),
         ]
+        for name, of in _at(summary, table.each.of).items()
+    ]
 
 
 def _cell(summary: Any, place: str) -> str:
-    """What a summary has at "a.b.c", where a name may hold dots of its own; nothing where it lacks it."""
-    found = _at(summary, place)
-    return markdown({"": found}).strip()
+    return markdown({"": _at(summary, place)}).strip()
 
 
 def _at(found: Any, place: str) -> Any:
+    """What a summary has at "a.b.c", where a name may hold dots of its own; None where it lacks it."""
     if not place or not isinstance(found, Mapping):
         return found if not place else None
     for name in sorted(found, key=lambda one: -len(str(one))):
@@ -305,17 +298,12 @@ def _at(found: Any, place: str) -> Any:
 def derive(registry: Registry, names: Sequence[str], data: Path, into: Path) -> None:
     """Write those of the `names` that are derived from other files into a folder."""
     for name in (one for one in names if one in registry.derived):
-        rule = registry.derived[name]
-        titles = _titles(data / rule.titles) if rule.titles else {}
-        path = into / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        rule, path = registry.derived[name], into / name
+        titles = {str(one["id"]): str(one["title"]) for _, one in records(data / rule.titles)} if rule.titles else {}
         every = [record for _, record in records(data / rule.of)]
         lines = every[-rule.last :] if rule.last else [one for one in every if _belongs(one, rule, titles)]
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines), encoding="utf-8")
-
-
-def _titles(corpus: Path) -> dict[str, str]:
-    return {str(record["id"]): str(record["title"]) for _, record in records(corpus)}
 
 
 def _belongs(record: Mapping[str, Any], rule: Derived, titles: Mapping[str, str]) -> bool:

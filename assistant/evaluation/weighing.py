@@ -98,10 +98,10 @@ class Weighing(Task[Question, Parts]):
         estimator = f"{self.estimator.name} {self.estimator.calibration}".strip()
         return {**decided, "model": self.made_with, "estimator": estimator}
 
-    def fill(self, run: Run[Any], given: Parts, progress: Progress, jobs: int = 1) -> None:
+    def fill(self, run: Run[Any], given: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
         """Make the rows that are missing; the model's replies are kept beside them."""
         llm = Straight(Memo(given.llm, run.folder / REPLIES, self.made_with))
-        super().fill(run, replace(given, llm=llm), progress, jobs)
+        super().fill(run, replace(given, llm=llm), progress, jobs, stop)
 
     def row(self, item: Question, given: Parts) -> Row:
         """See `Task`."""

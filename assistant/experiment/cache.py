@@ -124,6 +124,11 @@ class Memo(Wrapper):
         return {key: (each, json.loads(reply)) for key, _, reply in rows}
 
 
+def saved_by(llm: LLM) -> float:
+    """The seconds that this thread did not have to wait, so far; none where the model's replies aren't kept."""
+    return llm.saved if isinstance(llm, Memo) else 0.0
+
+
 def _completion(reply: dict[str, Any]) -> Completion:
     return Completion(**{**reply, "logprobs": tuple(reply["logprobs"])})
 

@@ -36,8 +36,7 @@ def _told(settings: Settings, sections: Sequence[str]) -> str:
     unusual = [
         f"{name}.{key} = {value}"
         for name in sections
-        for key, value in _differing(settings, name).items()
-        if key not in _FREE.get(name, ())
+        for key, value in getattr(settings, name).model_dump(exclude_defaults=True, exclude=_FREE.get(name)).items()
     ]
     return ", ".join([_name(settings), *unusual])
 
@@ -48,12 +47,6 @@ def _name(settings: Settings) -> str:
     local = Path(model).expanduser()
     # a name of the catalogue stays one, even where a folder is called the same
     return name_of(local) if local.is_dir() and Catalogue.load().resolve(model, settings) == local else model
-
-
-def _differing(settings: Settings, name: str) -> dict[str, object]:
-    section = getattr(settings, name)
-    usual = type(section)().model_dump()
-    return {key: value for key, value in section.model_dump().items() if value != usual[key]}
 
 
 def always_drafting(settings: Settings) -> Settings:

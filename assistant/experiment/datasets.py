@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from assistant.errors import DataError
 from assistant.types import Passage
@@ -26,6 +26,12 @@ from assistant.types import Passage
 Gold = Literal["none", "insert", "first", "last"]
 T = TypeVar("T")
 M = TypeVar("M")
+
+
+class Strict(BaseModel):
+    """A record that holds nothing else than its fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,21 +127,16 @@ def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float
 
     said = [score >= threshold for score in scores]
     [[passed, alarms], [missed, hits]] = confusion_matrix(labels, said, labels=[False, True]).tolist()
-    recall, false_alarms = _part(hits, hits + missed), _part(alarms, alarms + passed)
-    both = recall is not None and false_alarms is not None
-    return {
-        "auc": float(roc_auc_score(labels, scores)) if both else None,
-        "balanced_accuracy": (recall + 1 - false_alarms) / 2
-        if recall is not None and false_alarms is not None
-        else None,
-        "precision": _part(hits, hits + alarms),
-        "recall": recall,
-        "false_alarms": false_alarms,
-    }
 
+    def part(some: int, others: int) -> float | None:
+        return some / (some + others) if some + others else None
 
-def _part(some: int, of: int) -> float | None:
-    return some / of if of else None
+    auc = balanced = None
+    recall, false_alarms = part(hits, missed), part(alarms, passed)
+    if recall is not None and false_alarms is not None:
+        auc, balanced = float(roc_auc_score(labels, scores)), (recall + 1 - false_alarms) / 2
+    apart = {"auc": auc, "balanced_accuracy": balanced}
+    return {**apart, "precision": part(hits, alarms), "recall": recall, "false_alarms": false_alarms}
 
 
 def unknown_scores(

@@ -23,6 +23,10 @@ Seed = Annotated[int, Option(help="Decides the sample, the places of gold passag
 Skip = Annotated[int, Option(min=0, help="Leave out so many of the sample first; keeps two samples apart.")]
 Jobs = Annotated[int, Option(min=1, help="Rows made side by side, in one batch of the model (llm.slots at most).")]
 Out = Annotated[Path, Option("--out", help="The folder for rows and results; a run that is there goes on.")]
+Kept = Annotated[
+    Path | None,
+    Option("--out", help="The folder for rows and results; a run that is there goes on.", show_default="data folder"),
+]
 Shown = Annotated[int, Option("--k", min=1, help="Passages shown.")]
 Rounds = Annotated[int, Option("--loops", min=1, max=5, help="The X of Generate-Retrieve-Generate.")]
 Iterations = Annotated[int, Option(min=1, max=5, help="The T of ITRG's loops; they never end early here.")]

@@ -73,15 +73,20 @@ class Run(Generic[T]):
 
     def _claim(self, asked: Row) -> None:
         """Say what was asked, once it is sure that no rows of something else are here."""
-        path = self.folder / ASKED
-        if not path.exists():
-            partial = path.with_name(f"{path.name}.partial")
-            partial.write_text(json.dumps(asked, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            partial.replace(path)
+        if not (self.folder / ASKED).exists():
+            self.write(f"{ASKED}.partial", json.dumps(asked, indent=2, ensure_ascii=False) + "\n").replace(
+                self.folder / ASKED
+            )
 
     def _compare(self, asked: Row) -> None:
         path = self.folder / ASKED
-        begun = _begun(path) if path.exists() else asked
+        try:
+            begun: Row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else asked
+        except ValueError as error:
+            raise DataError(
+                f"{path} is broken; remove it to go on, if the rows beside it were made as is asked now, or choose"
+                " another folder for --out."
+            ) from error
         differing = sorted(name for name in {*begun, *asked} if begun.get(name) != asked.get(name))
         if differing:
             raise DataError(
@@ -91,20 +96,17 @@ class Run(Generic[T]):
 
     def _read(self) -> Iterator[tuple[T, Row]]:
         """The rows so far by their keys; one that was cut off by a kill is made anew."""
-        if self._path.exists():
-            yield from (self._parsed(number, line) for number, line in enumerate(whole_lines(self._path), 1))
-
-    def _parsed(self, number: int, line: bytes) -> tuple[T, Row]:
-        try:
-            row: Row = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{self._path}, line {number}, is broken; remove that line and run again.") from error
-        try:
-            return self._key(row), row
-        except (KeyError, TypeError) as error:
-            raise DataError(
-                f"{self._path}, line {number}, is no row of such a run; choose another folder for --out."
-            ) from error
+        for number, line in enumerate(_whole_lines(self._path) if self._path.exists() else (), 1):
+            try:
+                row: Row = json.loads(line)
+            except ValueError as error:
+                raise DataError(f"{self._path}, line {number}, is broken; remove that line and run again.") from error
+            try:
+                yield self._key(row), row
+            except (KeyError, TypeError) as error:
+                raise DataError(
+                    f"{self._path}, line {number}, is no row of such a run; choose another folder for --out."
+                ) from error
 
 
 def rows_of(folder: Path) -> dict[str, Row]:
@@ -123,17 +125,6 @@ def rows_of(folder: Path) -> dict[str, Row]:
         raise DataError(f"{path} is broken or of another kind of run; give the --out of another run.") from error
 
 
-def _begun(path: Path) -> Row:
-    try:
-        begun: Row = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(
-            f"{path} is broken; remove it to go on, if the rows beside it were made as is asked now, or choose another"
-            " folder for --out."
-        ) from error
-    return begun
-
-
 def _side_by_side(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) -> Generator[Row]:
     """The rows in order, `jobs` of them being made at a time."""
     if jobs == 1:
@@ -149,7 +140,7 @@ def _side_by_side(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) ->
         pool.shutdown(cancel_futures=True)
 
 
-def whole_lines(path: Path) -> Iterator[bytes]:
+def _whole_lines(path: Path) -> Iterator[bytes]:
     """A file's lines. A last line that was cut off by a kill is taken away, so that the file can be added to."""
     kept = 0
     with path.open("rb+") as file:

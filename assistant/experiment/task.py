@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, Generic, TypeVar
 
 from assistant.experiment.datasets import fingerprint
@@ -81,10 +82,10 @@ class Task(ABC, Generic[Item, With]):
         """Whether no row is missing."""
         return all(key in run.rows for key in self.items)
 
-    def fill(self, run: Run[Any], given: With, progress: Progress, jobs: int = 1) -> None:
-        """Make the rows that are missing, `jobs` at a time."""
+    def fill(self, run: Run[Any], given: With, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
+        """Make the rows that are missing, `jobs` at a time; see `Run.fill`."""
         made = [(key, partial(self.row, item, given)) for key, item in self.items.items()]
-        run.fill(made, len(made), progress, jobs)
+        run.fill(made, len(made), progress, jobs, stop)
 
     def write(self, run: Run[Any], summary: Summary, command: str) -> str:
         """Write summary and report into the folder, and give what is told; `command` is how to repeat it."""
