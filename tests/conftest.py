@@ -12,6 +12,7 @@ import pytest
 
 from assistant.protocols import Parts
 from assistant.settings import FILE_VARIABLE, PREFIX, RelevanceSettings, Settings, TurnSettings, load
+from assistant.store import users
 from assistant.types import Passage
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 
@@ -36,6 +37,15 @@ def _no_settings_of_a_person(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         patched.setenv(FILE_VARIABLE, str(empty))
         patched.setenv("SEQUITUR_DATA_DIR", str(data))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def password_costs() -> Iterator[tuple[int, int]]:
+    """What it costs to hash a password: 0.2 s, and the tests hash hundreds, so that here it is next to nothing."""
+    real = users.COST, users.LANES
+    users.COST, users.LANES = 2**10, 1
+    yield real
+    users.COST, users.LANES = real
 
 
 @pytest.fixture

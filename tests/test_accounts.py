@@ -16,7 +16,6 @@ from assistant.errors import SettingsError
 from assistant.library.index import add_documents, list_documents
 from assistant.library.shelves import library_names, own_library
 from assistant.settings import Settings, WebSettings
-from assistant.store import users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
@@ -35,9 +34,7 @@ ALL = Account(1, 1, 1, login=True, choices=True, documents=False)
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(users, "COST", 2**10)
-    monkeypatch.setattr(users, "LANES", 1)
+def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path / "data")
 
 

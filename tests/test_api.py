@@ -19,7 +19,6 @@ from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL
 from assistant.commands.users import app as users_app
 from assistant.errors import SettingsError
-from assistant.store import users
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
@@ -64,11 +63,9 @@ class Site:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(users, "COST", 2**10)
-        site = Site(tmp_path_factory.mktemp("api"))
-        yield site
-        site.server.close()
+    site = Site(tmp_path_factory.mktemp("api"))
+    yield site
+    site.server.close()
 
 
 @pytest.fixture

@@ -6,24 +6,48 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from assistant.commands.common import talk
+from assistant.commands.serve import main
+
 ROOT = Path(__file__).parents[1]
 
 
-def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    values = {**os.environ, "SEQUITUR_DATA_DIR": str(folder), "COLUMNS": "300", **environment}
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    values = {**os.environ, "SEQUITUR_DATA_DIR": str(folder), "COLUMNS": "300"}
     command = [sys.executable, "app.py", *arguments]
     return subprocess.run(command, cwd=ROOT, env=values, capture_output=True, text=True, timeout=120, check=False)
 
 
 def told(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 2
-    assert "Traceback" not in done.stdout + done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    return done.stderr
+    return one_sentence(done.stderr + done.stdout)
+
+
+def one_sentence(said: str) -> str:
+    assert "Traceback" not in said
+    assert len(said.strip().splitlines()) == 1
+    return said
+
+
+@pytest.fixture
+def told_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What `app.py` says in this process, which has imported what takes a process of its own seconds."""
+
+    def run(folder: Path, *arguments: str) -> str:
+        monkeypatch.setenv("SEQUITUR_DATA_DIR", str(folder))
+        monkeypatch.setattr(sys, "argv", ["app.py", *arguments])
+        monkeypatch.setattr(talk, "width", 300)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        return one_sentence("".join(capsys.readouterr()))
+
+    return run
 
 
 def test_a_port_in_use(tmp_path: Path) -> None:
@@ -35,8 +59,10 @@ def test_a_port_in_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--share-lan",), ("--host", "0.0.0.0")])
-def test_other_computers_are_not_let_in_without_logins(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    assert "users add NAME" in told(run(tmp_path, *arguments, "--port", "0"))
+def test_other_computers_are_not_let_in_without_logins(
+    tmp_path: Path, told_here: Callable[..., str], arguments: tuple[str, ...]
+) -> None:
+    assert "users add NAME" in told_here(tmp_path, *arguments, "--port", "0")
 
 
 def test_a_setting_that_is_none(tmp_path: Path) -> None:
@@ -52,11 +78,11 @@ def test_a_port_that_is_none(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_damaged_database(tmp_path: Path) -> None:
+def test_a_damaged_database(tmp_path: Path, told_here: Callable[..., str]) -> None:
     (tmp_path / "sequitur.sqlite3").write_bytes(b"no database" * 1000)
-    assert "damaged" in told(run(tmp_path, "--port", "0"))
+    assert "damaged" in told_here(tmp_path, "--port", "0")
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path: Path, told_here: Callable[..., str]) -> None:
     (tmp_path / "file").write_text("")
-    assert "data_dir" in told(run(tmp_path / "file", "--port", "0"))
+    assert "data_dir" in told_here(tmp_path / "file", "--port", "0")

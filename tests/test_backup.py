@@ -23,7 +23,6 @@ from assistant.__main__ import main
 from assistant.library.index import add_documents
 from assistant.library.shelves import open_library, own_library
 from assistant.settings import FILE_VARIABLE, Settings
-from assistant.store import users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
@@ -52,9 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Ptkb(engine).add("ada", "I'm vegan.")
     conversations = Conversations(engine)
     conversations.save_turn("ada", conversations.new("ada").id, Turn(SAID, status="done"))
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(users, "COST", 2**10)
-        Logins(engine).add("ada", PASSWORD)
+    Logins(engine).add("ada", PASSWORD)
     AccessTokens(engine).make("ada", "for cron")
     engine.dispose()
     server = {"address": "http://127.0.0.1:1", "model": "m", "key": KEY, "context": None}

@@ -32,7 +32,6 @@ from tests.browser.fake import Loaded, Script, house
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
 
-HASH = hash_password("oats ann tea")
 SECRET = "my allergy to walnuts"
 ROOT = Path(__file__).parents[1]
 
@@ -100,7 +99,9 @@ def test_who_reads_the_figures(token: str, shown: str, logins: bool, client: str
     from starlette.applications import Starlette
     from starlette.testclient import TestClient
 
-    known = Logins(connect(f"sqlite:///{tmp_path / 'users.sqlite3'}"), {"ann": HASH} if logins else {})
+    known = Logins(
+        connect(f"sqlite:///{tmp_path / 'users.sqlite3'}"), {"ann": hash_password("oats ann tea")} if logins else {}
+    )
     app = Starlette(routes=[figures(Metrics(), WebSettings(metrics_token=token), known)])
     with TestClient(app, client=(client, 5000)) as asking:
         assert asking.get("/metrics", headers={"Authorization": shown} if shown else {}).status_code == status

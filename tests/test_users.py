@@ -20,14 +20,13 @@ from assistant.store.users import MOST_ADDRESSES, Logins, hash_password, verify
 PASSWORD = "correct horse"
 
 
-@pytest.fixture
-def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(users, "COST", 2**10)
-    monkeypatch.setattr(users, "LANES", 1)
-
-
-def test_hashes_are_salted_and_verify_only_their_password() -> None:
+def test_hashes_are_salted_and_verify_only_their_password(
+    password_costs: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, cost in zip(("COST", "LANES"), password_costs, strict=True):
+        monkeypatch.setattr(users, name, cost)
     one, two = hash_password(PASSWORD), hash_password(PASSWORD)
+    assert one.startswith("scrypt$16384$8$5$")
     assert one != two
     assert PASSWORD not in one
     assert verify(PASSWORD, one)
@@ -38,7 +37,6 @@ def test_hashes_are_salted_and_verify_only_their_password() -> None:
     assert not verify("\ud800", one)
 
 
-@pytest.mark.usefixtures("cheap")
 @pytest.mark.parametrize("name", ["", "x" * 65, "x" * 1_000_000, "\ud800", "e" + "\u0316\u0301" * 80_000])
 def test_names_that_nobody_can_have_take_no_time(engine: Engine, name: str) -> None:
     logins = Logins(engine)
@@ -50,7 +48,6 @@ def test_names_that_nobody_can_have_take_no_time(engine: Engine, name: str) -> N
     assert time.perf_counter() - began < 1
 
 
-@pytest.mark.usefixtures("cheap")
 def test_of_each_user_the_last_addresses_are_known(engine: Engine) -> None:
     logins = Logins(engine)
     logins.add("ada", PASSWORD)
@@ -64,7 +61,6 @@ def test_of_each_user_the_last_addresses_are_known(engine: Engine) -> None:
     assert logins.has_met("bob", "192.0.2.0")
 
 
-@pytest.mark.usefixtures("cheap")
 @pytest.mark.parametrize("password", ["password", "12345678", "qwertyuiop", "annannann", "a" * 100, "adalovelace1"])
 def test_passwords_that_are_easily_guessed_are_refused(engine: Engine, password: str) -> None:
     with pytest.raises(SettingsError, match=r"too weak \(.+\); take three or four words"):
@@ -75,7 +71,6 @@ def test_a_password_typed_on_another_keyboard_is_the_same() -> None:
     assert verify("cafe\u0301 au lait", hash_password("caf\u00e9 au lait"))
 
 
-@pytest.mark.usefixtures("cheap")
 def test_users_are_added_changed_checked_and_removed(engine: Engine) -> None:
     logins = Logins(engine)
     assert not logins.check("ada", PASSWORD)
@@ -92,7 +87,6 @@ def test_users_are_added_changed_checked_and_removed(engine: Engine) -> None:
         logins.remove("ada")
 
 
-@pytest.mark.usefixtures("cheap")
 def test_users_of_the_settings_may_log_in_too(engine: Engine) -> None:
     logins = Logins(engine, {"bob": hash_password(PASSWORD)})
     assert logins.check("bob", PASSWORD)
@@ -104,7 +98,6 @@ def test_users_of_the_settings_may_log_in_too(engine: Engine) -> None:
     assert logins.check("bob", PASSWORD)
 
 
-@pytest.mark.usefixtures("cheap")
 def test_removing_a_user_of_the_settings_leaves_no_older_password_behind(engine: Engine) -> None:
     Logins(engine).add("bob", "another word")
     with pytest.raises(SettingsError, match="stands in the settings"):
@@ -112,7 +105,6 @@ def test_removing_a_user_of_the_settings_leaves_no_older_password_behind(engine:
     assert Logins(engine).names() == []
 
 
-@pytest.mark.usefixtures("cheap")
 @pytest.mark.parametrize("typed", ["Ren\u00e9", "Rene\u0301"])
 def test_a_name_typed_on_another_keyboard_is_the_same(engine: Engine, typed: str) -> None:
     logins = Logins(engine, {"Zoe\u0308": hash_password(PASSWORD)})
@@ -134,7 +126,6 @@ def test_a_hash_in_the_settings_that_is_none_is_refused(engine: Engine, kept: st
         Logins(engine, {"bob": kept})
 
 
-@pytest.mark.usefixtures("cheap")
 @pytest.mark.parametrize("name", ["", "two words", "a\x00", "x" * 65, "\ud800", "a\u202eb"])
 def test_names_that_cant_be_told_apart_are_refused(engine: Engine, name: str) -> None:
     logins = Logins(engine)
@@ -149,7 +140,6 @@ def test_passwords_have_a_length(engine: Engine, password: str) -> None:
         Logins(engine).add("ada", password)
 
 
-@pytest.mark.usefixtures("cheap")
 def test_checks_may_run_side_by_side(engine: Engine) -> None:
     logins = Logins(engine)
     logins.add("ada", PASSWORD)
@@ -157,7 +147,6 @@ def test_checks_may_run_side_by_side(engine: Engine) -> None:
         assert all(pool.map(lambda _: logins.check("ada", PASSWORD), range(12)))
 
 
-@pytest.mark.usefixtures("cheap")
 def test_the_command_asks_twice_and_never_shows_the_password(tmp_path: Path) -> None:
     where = ["--data-dir", str(tmp_path)]
     typed = f"{PASSWORD}\nsomething else\n{PASSWORD}\n{PASSWORD}\n"

@@ -39,9 +39,7 @@ class Clock:
 
 
 @pytest.fixture
-def stored(monkeypatch: pytest.MonkeyPatch) -> Logins:
-    monkeypatch.setattr(users, "COST", 2**10)
-    monkeypatch.setattr(users, "LANES", 1)
+def stored() -> Logins:
     logins = Logins(connect("sqlite://"))
     logins.add("ada", PASSWORD)
     return logins

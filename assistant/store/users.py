@@ -21,6 +21,7 @@ from assistant.store.database import put
 from assistant.types import now
 
 COST, BLOCK, LANES = 2**14, 8, 5
+_KEY_BYTES = 32
 SHORTEST, LONGEST = 8, 1000
 LONGEST_NAME = 64
 DECOMPOSED = 4  # characters that a letter may have before it is composed
@@ -59,7 +60,8 @@ class Logins:
     def __init__(self, engine: Engine, configured: Mapping[str, str] | None = None) -> None:
         self.engine = engine
         self._configured = {kept_name(name): kept for name, kept in (configured or {}).items()}
-        self._nobody = hash_password(secrets.token_hex(16))
+        # of a name that nobody has, so that its check takes as long; it is of no password
+        self._nobody = _written(secrets.token_bytes(16), secrets.token_bytes(_KEY_BYTES))
         for name, kept in self._configured.items():
             _check_configured(name, kept)
 
@@ -142,8 +144,7 @@ class Logins:
 def hash_password(password: str) -> str:
     """`scrypt$N$r$p$salt$key` with a new random salt; salt and key in base64."""
     salt = secrets.token_bytes(16)
-    derived = _derive(password, salt, COST, BLOCK, LANES)
-    return "$".join(("scrypt", str(COST), str(BLOCK), str(LANES), _base64(salt), _base64(derived)))
+    return _written(salt, _derive(password, salt, COST, BLOCK, LANES))
 
 
 def verify(password: str, kept: str) -> bool:
@@ -196,9 +197,13 @@ def checked_password(password: str, name: str = "") -> str:
     return password
 
 
+def _written(salt: bytes, derived: bytes) -> str:
+    return "$".join(("scrypt", str(COST), str(BLOCK), str(LANES), _base64(salt), _base64(derived)))
+
+
 def _derive(password: str, salt: bytes, cost: int, block: int, lanes: int) -> bytes:
     secret = unicodedata.normalize("NFKC", password).encode()
-    return hashlib.scrypt(secret, salt=salt, n=cost, r=block, p=lanes, maxmem=2**28, dklen=32)
+    return hashlib.scrypt(secret, salt=salt, n=cost, r=block, p=lanes, maxmem=2**28, dklen=_KEY_BYTES)
 
 
 def _parse(kept: str) -> tuple[tuple[int, int, int], bytes, bytes]:
