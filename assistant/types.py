@@ -341,7 +341,8 @@ class Citation:
 
     `n` is the source's number in the answer, by first use. `start` and `end` are character offsets into the passage's
     text; `quote` is the text between them; `sentence` is the answer's sentence, and `support` in [0, 1] is the judge's
-    probability that the passage says it. If it says but a part, `partly` is set.
+    probability that the passage says it. If it says but a part, `partly` is set. It is `further` where the sentence
+    would have its support without it: another passage that says the same.
     """
 
     n: int
@@ -352,6 +353,7 @@ class Citation:
     quote: str
     support: float
     partly: bool = False
+    further: bool = False
 
 
 @dataclass(frozen=True, slots=True)

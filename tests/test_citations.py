@@ -15,6 +15,7 @@ from assistant import turn as flow
 from assistant.errors import ModelError
 from assistant.grounding.align import gather
 from assistant.grounding.claims import is_claim
+from assistant.judges.addresses import evidence
 from assistant.judges.packed import WEIGHTS
 from assistant.judges.support import trained
 from assistant.judges.support.llm import ByLLM
@@ -22,8 +23,10 @@ from assistant.parts import load_support
 from assistant.protocols import Parts, SupportJudge
 from assistant.settings import Settings, TurnSettings
 from assistant.steps import cite
+from assistant.store.export import document, escaped
 from assistant.types import Answer, Choices, Claim, Passage, Turn, TurnEvent, Verdict
 from assistant.web.reply import html
+from assistant.wording.views import as_json
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
 
 LENTILS = Passage("p1", "Lentils", "Lentils are rich in protein. A cup of cooked lentils holds 18 grams of protein.")
@@ -124,6 +127,51 @@ def test_what_only_two_passages_say_together_is_cited_with_both(parts: Parts) ->
 
 def test_where_one_passage_says_it_two_are_not_cited(parts: Parts) -> None:
     assert text_of(cited(parts, "Oat drink holds no lactose.")) == "Oat drink holds no lactose. [1]"
+
+
+PULSES = Passage("p3", "Pulses", "Beans, peas and lentils are rich in protein, and cheap.")
+COPY = replace(LENTILS, id="p4", title="Lentils, second edition")
+
+
+def test_a_sentence_that_two_passages_say_carries_both_each_with_its_own_place(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein.", passages=(LENTILS, LACTOSE, PULSES))
+    assert text_of(turn) == "Lentils are rich in protein. [1] [2]"
+    assert turn.sentences[0].citations == (1, 2)
+    assert {c.passage_id: c.quote for c in turn.citations} == {
+        "p1": "Lentils are rich in protein.",
+        "p3": PULSES.text,
+    }
+    assert [c.further for c in turn.citations] == [False, True]
+    assert str(html(turn)).count('class="chip') == 2
+    exported = document("Food", [turn])
+    assert all(escaped(one.quote) in exported for one in turn.citations)
+    assert [one["n"] for one in as_json(turn)["citations"]] == [1, 2]
+
+
+def test_no_sentence_carries_more_than_three(parts: Parts) -> None:
+    heads = ("Cooks know it:", "Peas, beans,", "On farms of the south", "Sold in cans,")
+    many = [Passage(f"m{n}", "", f"{head} lentils are rich in protein.") for n, head in enumerate(heads)]
+    turn = cited(parts, "Lentils are rich in protein.", passages=many)
+    assert turn.sentences[0].citations == (1, 2, 3)
+
+
+def test_a_copy_of_a_passage_is_no_second_source(parts: Parts) -> None:
+    turn = cited(parts, "Lentils are rich in protein.", passages=(LENTILS, COPY))
+    assert turn.sentences[0].citations == (1,)
+    turn = cited(parts, "Lentils are rich in protein.", passages=(LENTILS, COPY, PULSES))
+    assert [c.passage_id for c in turn.citations] == ["p1", "p3"]
+
+
+def test_a_passage_that_says_a_part_is_no_second_source(parts: Parts) -> None:
+    half = Passage("half", "Rich", "Rich in protein.")
+    turn = cited(parts, "Lentils are rich in protein and a cup holds 18 grams.", passages=(LENTILS, half))
+    assert [c.passage_id for c in turn.citations] == ["p1"]
+
+
+def test_the_second_look_reads_no_further_sources(parts: Parts) -> None:
+    passages = (LENTILS, PULSES)
+    turn = cited(parts, "Lentils are rich in protein.", passages=passages)
+    assert [one.id for one in evidence(turn.citations, passages)] == ["p1"]
 
 
 # --- what the judge is asked -------------------------------------------------------------------------------------

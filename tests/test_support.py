@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.text.overlap import contradiction, disagree, echoes
+from assistant.text.overlap import contradiction, disagree, echoes, repeats
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,22 @@ def test_numbers_in_words(sentence: str, evidence: str, missing: bool) -> None:
 )
 def test_a_reply_that_adds_no_word_is_an_echo(question: str, reply: str, echo: bool) -> None:
     assert echoes(question, reply) is echo
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("The house was built in 1905 by a baker.", "The house was built in 1905 by a baker.", True),
+        (
+            "The house was built in 1905 by a baker.",
+            "So: the house was built in 1905 by a baker. It is red.",
+            True,
+        ),
+        ("The house was built in 1905 by a baker.", "A baker built the house, in 1905.", False),
+        ("Too short.", "Too short.", True),
+        ("", "", False),
+        ("?", "The house.", False),
+    ],
+)
+def test_copies_and_excerpts_repeat_a_text(one: str, other: str, same: bool) -> None:
+    assert repeats(one, other) is repeats(other, one) is same

@@ -8,44 +8,58 @@ from threading import Event
 
 from assistant.grounding.align import READ, Evidence
 from assistant.protocols import SupportJudge
+from assistant.text.overlap import repeats
 from assistant.text.sentences import around, quote
-from assistant.types import Claim, Turn, Verdict
+from assistant.types import Claim, Passage, Turn, Verdict
 
 # Passages that the judge reads together, and words that it reads of each.
 _TOGETHER, _WORDS = 2, 80
+# How much less near than the nearest a passage may be to be read beside a sentence that has support already.
+NEAR = 0.5
 _ORDER = ("not", "partly", "supported")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a sentence was read beside, one passage or two, and what the judge said."""
+    """What a sentence was read beside, one passage or two, and what the judge said.
+
+    `further` are those of other passages that say it as well, each by itself.
+    """
 
     evidence: tuple[Evidence, ...]
     verdict: Verdict
+    further: tuple[Finding, ...] = ()
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """All that it rests on."""
+        return tuple(one.passage for found in (self, *self.further) for one in found.evidence)
 
 
 def judged(
     texts: Sequence[str], evidence: Sequence[Sequence[Evidence]], turn: Turn, judge: SupportJudge, stop: Event
 ) -> list[Finding | None]:
-    """The best that the judge says of each sentence; None for one that claims nothing.
+    """What the judge says of each sentence; None for one that claims nothing.
 
-    The nearest passage is read first, the next only for sentences that are not supported yet, and two together last.
+    The nearest passages are read first and at once, the next only for sentences that are not supported yet, and two
+    together last.
     """
     given = " ".join(turn.told_facts)
     beside = [_beside(found) for found in evidence]
     found: list[list[Finding]] = [[] for _ in texts]
     for place in range(READ + 1):
-        open_ = [n for n, some in enumerate(beside) if len(some) > place and not _is_supported(found[n])]
-        if not open_ or stop.is_set():
+        open_ = [n for n, rounds in enumerate(beside) if len(rounds) > place and not _supported(found[n])]
+        asked = [(n, some) for n in open_ for some in beside[n][place]]
+        if not asked or stop.is_set():
             break
-        claims = [_claim(texts[n], beside[n][place], turn.question, given) for n in open_]
-        for n, verdict in zip(open_, judge.judge(claims, stop), strict=True):
-            found[n].append(Finding(beside[n][place], verdict))
-    return [_best(one) if text else None for text, one in zip(texts, found, strict=True)]
+        verdicts = judge.judge([_claim(texts[n], some, turn.question, given) for n, some in asked], stop)
+        for (n, some), verdict in zip(asked, verdicts, strict=True):
+            found[n].append(Finding(some, verdict))
+    return [_settled(one) if text else None for text, one in zip(texts, found, strict=True)]
 
 
-def _is_supported(found: Sequence[Finding]) -> bool:
-    return any(one.verdict.state == "supported" for one in found)
+def _supported(found: Sequence[Finding]) -> list[Finding]:
+    return [one for one in found if one.verdict.state == "supported"]
 
 
 def _claim(text: str, beside: Sequence[Evidence], question: str, given: str) -> Claim:
@@ -59,10 +73,33 @@ def _claim(text: str, beside: Sequence[Evidence], question: str, given: str) -> 
     return Claim(text, shown, question, " ".join([given, *(passage.text for passage in passages)]))
 
 
-def _beside(evidence: Sequence[Evidence]) -> list[tuple[Evidence, ...]]:
-    """What a sentence is read beside, in order: each passage alone, and the first ones together."""
-    together = [tuple(evidence[:_TOGETHER])] if len(evidence) >= _TOGETHER else []
-    return [*((one,) for one in evidence), *together]
+def _beside(evidence: Sequence[Evidence]) -> list[list[tuple[Evidence, ...]]]:
+    """What a sentence is read beside, in rounds: first and near passages, each other one alone, the first together."""
+    if not evidence:
+        return []
+    enough = max(one.nearness for one in evidence) - NEAR
+    near = [one for n, one in enumerate(evidence) if n == 0 or one.nearness >= enough]
+    rounds: list[list[tuple[Evidence, ...]]] = [[(one,) for one in near]]
+    rounds += [[(one,)] for one in evidence if one not in near]
+    return [*rounds, [tuple(evidence[:_TOGETHER])]] if len(evidence) >= _TOGETHER else rounds
+
+
+def _settled(found: Sequence[Finding]) -> Finding:
+    """The finding that says most for a sentence, with the further ones that support it.
+
+    Of those that support it the first counts, which is the nearest; a passage that only repeats another is left out.
+    """
+    if not (supported := _supported(found)):
+        return _best(found)
+    distinct = list[Finding]()
+    for one in supported:
+        if not any(repeats(_text(one), _text(other)) for other in distinct):
+            distinct.append(one)
+    return replace(distinct[0], further=tuple(distinct[1:]))
+
+
+def _text(found: Finding) -> str:
+    return " ".join(one.passage.text for one in found.evidence)
 
 
 def _best(found: Sequence[Finding]) -> Finding:

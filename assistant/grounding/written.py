@@ -54,7 +54,6 @@ def _citations(finding: Finding, sentence: str, numbers: dict[str, int]) -> list
     """What a sentence is cited with; `numbers` grows by the passages that have none yet."""
     if finding.verdict.state == "not":
         return []
-    partly, support = finding.verdict.state == "partly", finding.verdict.probability
     return [
         Citation(
             n=numbers.setdefault(one.passage.id, len(numbers) + 1),
@@ -63,8 +62,10 @@ def _citations(finding: Finding, sentence: str, numbers: dict[str, int]) -> list
             end=one.span.end,
             sentence=sentence,
             quote=quote(one.passage.text, one.span),
-            support=support,
-            partly=partly,
+            support=found.verdict.probability,
+            partly=found.verdict.state == "partly",
+            further=place > 0,
         )
-        for one in finding.evidence
+        for place, found in enumerate((finding, *finding.further))
+        for one in found.evidence
     ]

@@ -107,8 +107,8 @@ def nearest(claim: Claim, embedder: Embedder) -> Claim:
 
 
 def evidence(citations: Sequence[Citation], passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The cited passages, each cut down to what it says around the first quotation from it."""
-    first = {one.passage_id: one for one in reversed(citations)}
+    """The cited passages, each cut down to what it says around the first quotation from it; no further sources."""
+    first = {one.passage_id: one for one in reversed(citations) if not one.further}
     shown = [passage for passage in passages if passage.id in first][:MOST]
     return tuple(_stretch(one, Span(first[one.id].start, first[one.id].end)) for one in shown)
 

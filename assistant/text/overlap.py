@@ -14,6 +14,8 @@ _SPAN = re.compile(r"(?<![\w.,-])(1\d|20)(\d\d)[-–/](\d\d)(?![\w-]|[.,]\d)")
 # A number may be rounded by this share, and counts up to this one need not be in the text.
 ROUNDING = 0.04
 COUNTED = 10
+# Words in a row that two texts may have in common, and the share of the shorter one's that makes it a repetition.
+_ROW, _REPEATED = 4, 0.6
 _SCALE = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _WORDED = {
     word: float(n)
@@ -40,6 +42,19 @@ def coverage(sentence: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     return {word[:5] for word in _WORD.findall(text.lower()) if word not in _COMMON}
+
+
+def repeats(one: str, other: str) -> bool:
+    """Whether one of two texts says most of the other word for word, as copies, versions and excerpts do."""
+    rows = [_rows(text) for text in (one, other)]
+    fewest = min(map(len, rows))
+    return fewest > 0 and len(rows[0] & rows[1]) >= _REPEATED * fewest
+
+
+def _rows(text: str) -> set[tuple[str, ...]]:
+    """All that stands in the text of so many words in a row; of a shorter text, all of it."""
+    said = _WORD.findall(text.lower())
+    return {tuple(said[n : n + _ROW]) for n in range(max(1, len(said) - _ROW + 1))} if said else set()
 
 
 def echoes(question: str, reply: str) -> bool:

@@ -30,7 +30,7 @@ class Line:
     @property
     def passages(self) -> tuple[Passage, ...]:
         """Those that it rests on."""
-        return tuple(one.passage for one in self.finding.evidence) if self.finding else ()
+        return self.finding.passages if self.finding else ()
 
 
 def quoted(text: str, passage: Passage, span: Span) -> Line:

@@ -274,6 +274,8 @@ def _answered(turn: Turn, said: str, script: Script, stop: Event) -> Iterator[Tu
         yield from _unknown(turn, script, stop)
     elif "in my pdf" in said:
         yield from _paged(turn)
+    elif "said twice" in said:
+        yield _said_twice(turn)
     elif "fall back" in said:
         yield from _voted(replace(turn, step="fallback", events=(TurnEvent("fell_back"),)), script, stop)
     elif turn.choices.strategy == "post_fusion":
@@ -326,6 +328,22 @@ def _paged(turn: Turn) -> Iterator[Turn]:
     )
     text = " ".join(f"{one.quote} [{one.n}]" for one in citations)
     yield replace(turn, step="answer", passages=passages, answer=Answer(text), citations=citations)
+
+
+def _said_twice(turn: Turn) -> Turn:
+    """A sentence that two passages say, each in its own words."""
+    said = "Legumes are good for you."
+    quotes = (
+        (0, "Combine legumes with grains over the day."),
+        (2, "Oats, legumes and fruit with skin are good sources."),
+    )
+    citations = tuple(
+        Citation(n, PASSAGES[at].id, start, start + len(text), said, text, 0.9, further=n > 1)
+        for n, (at, text) in enumerate(quotes, 1)
+        for start in [PASSAGES[at].text.index(text)]
+    )
+    sentences = (Sentence(said, "supported", 0.9, (1, 2)),)
+    return replace(turn, step="answer", answer=Answer(f"{said} [1] [2]"), citations=citations, sentences=sentences)
 
 
 def _unknown(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:

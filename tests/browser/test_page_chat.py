@@ -154,6 +154,13 @@ def test_two_citations_of_one_passage_lead_to_their_own_sentences(page: Page, as
     expect(page.locator("mark.current")).to_have_text("Lentils, beans, tofu and eggs are rich in protein.")
 
 
+def test_each_chip_of_a_sentence_opens_its_own_passage(page: Page, ask) -> None:
+    ask(page, "What is said twice?")
+    for place, quote in enumerate(("Combine legumes with grains over the day.", "Oats, legumes and fruit with skin")):
+        last(page).locator(".chip").nth(place).click()
+        expect(page.locator(".card.current mark.current")).to_contain_text(quote)
+
+
 def test_chips_of_old_turns_lead_to_their_own_sources(page: Page, ask) -> None:
     ask(page, DIET)
     ask(page, "Hello")
