@@ -344,7 +344,7 @@ class TurnSettings(Section):
         0.5, ge=0, le=1, description="the language model's probability of yes from which it counts as support"
     )
     addresses_threshold: float = Field(
-        0.7,
+        0.65,
         ge=0,
         le=1,
         description="probability that a reply answers the question as its sources tell, as the language model and the "
