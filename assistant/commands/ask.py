@@ -28,12 +28,13 @@ from assistant.commands.common import (
     ready,
     settings_of,
     talk,
+    usual_choices,
 )
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import IfUnanswerable, Settings
 from assistant.store.database import connect
-from assistant.types import Choices, Fact, Turn, new_id, now
+from assistant.types import Fact, Turn, new_id, now
 from assistant.wording.replies import reply
 from assistant.wording.views import as_json, events, headline, instead, passed_over, sources
 from ptkb.store import Ptkb, key, validated
@@ -71,7 +72,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Ask one question and print the answer with its sources."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
     question = flow.accepted(question, usual.turn.max_utterance_chars)
-    choices = _choices(usual, loop, loops, strategy, k, if_unanswerable)
+    choices = usual_choices(usual, loop=loop, loops=loops, strategy=strategy, k=k, below=if_unanswerable or "")
     known = _known(usual, fact or [], temporary)
     turn = Turn(question, known=known, choices=choices, temporary=temporary)
     turn = _answered(turn, ready(usual), quiet=as_data)
@@ -100,7 +101,8 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    choices, known = _choices(usual, loop, loops, strategy, k, if_unanswerable), _known(usual, fact or [], temporary)
+    choices = usual_choices(usual, loop=loop, loops=loops, strategy=strategy, k=k, below=if_unanswerable or "")
+    known = _known(usual, fact or [], temporary)
     loader = ready(usual)
     turns: list[Turn] = []
     if temporary:
@@ -116,29 +118,6 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
         if turn.status == "failed":
             talk.print(turn.error, style="red", markup=False)
         turns.append(turn)
-
-
-def _choices(
-    usual: Settings,
-    loop: str | None,
-    loops: int | None,
-    strategy: str | None,
-    k: int | None,
-    if_unanswerable: IfUnanswerable | None,
-) -> Choices:
-    """What was asked for, else the settings' choice; a loop or strategy that is none is told before anything loads."""
-    loop = loop or usual.turn.loop
-    choices = Choices(
-        strategy or usual.turn.strategy,
-        loop,
-        k or usual.retrieve.top_k_for(loop),
-        usual.library,
-        loops=loops or usual.turn.grg_rounds,
-        retriever=usual.retrieve.retriever,
-        below=if_unanswerable or "",
-    )
-    flow.check(choices)
-    return choices
 
 
 def _known(usual: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fact, ...]:

@@ -14,7 +14,6 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
-from assistant import turn as flow
 from assistant.commands.bars import bar
 from assistant.commands.common import (
     Rounds,
@@ -80,7 +79,6 @@ from assistant.protocols import Estimator, Parts, Retriever, SupportJudge, silen
 from assistant.retrieve import retrievers
 from assistant.settings import RetrieveSettings, Settings
 from assistant.steps.intent import library_answers
-from assistant.types import Choices
 
 app = Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
 
@@ -415,10 +413,8 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
     asked, found = some.asked(questions), groundedness.read_labels(labels) if labels else []
     knobs = by_words_only(usual.knobs(library=library))
-    loop, below = loop or knobs.turn.loop, knobs.relevance.if_unanswerable_for("factoid")
-    strategy, searched = strategy or knobs.turn.strategy, str(corpus) if corpus else knobs.library
-    k, loops = k or knobs.retrieve.top_k_for(loop), loops or knobs.turn.grg_rounds
-    choices = _checked(Choices(strategy, loop, k, searched, loops=loops, below=below))
+    below, searched = knobs.relevance.if_unanswerable_for("factoid"), str(corpus or "")
+    choices = usual_choices(knobs, loop=loop, loops=loops, strategy=strategy, k=k, library=searched, below=below)
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
     task = groundedness.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)
@@ -443,7 +439,7 @@ def evaluate_chat(
 ) -> None:
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
     asked, knobs = some.asked(questions), by_words_only(usual.knobs())
-    choices = _checked(usual_choices(knobs))
+    choices = usual_choices(knobs)
     task = chat.Chat(corpus, questions, asked, choices, knobs, some.seed, rows_of(beside) if beside else None)
     usual.perform(task, lambda: with_models(knobs, indexed(corpus, knobs)))
 
@@ -461,7 +457,7 @@ def evaluate_scenarios(
     """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
     every, knobs = scenarios.read_scenarios(file), usual.knobs()
     chosen = {one: every[one] for one in some.of(list(every))}
-    task = scenarios.Scenarios(file, chosen, _checked(usual_choices(knobs)), model_of(knobs), Path())
+    task = scenarios.Scenarios(file, chosen, usual_choices(knobs), model_of(knobs), Path())
     usual.perform(replace(task, folder=usual.folder(task)), lambda: ready(knobs))
 
 
@@ -484,12 +480,6 @@ def _without_passages(knobs: Settings) -> Parts:
     embedder = embedder_of(knobs)
     with bar("Language model") as progress:
         return Parts(knobs, load_llm(knobs, progress), embedder, Nothing())
-
-
-def _checked(choices: Choices) -> Choices:
-    """The choices, after a turn has been asked with them: what it can't do is told before anything is loaded."""
-    flow.check(choices)
-    return choices
 
 
 # --- facts -------------------------------------------------------------------------------------------------------

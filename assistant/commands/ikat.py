@@ -9,9 +9,18 @@ from typing import Annotated, Literal
 import typer
 from rich.markup import escape
 
-from assistant import turn as flow
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, Rounds, SettingsFile, by_words_only, out, settings_of
+from assistant.commands.common import (
+    Backend,
+    DataDir,
+    Model,
+    Rounds,
+    SettingsFile,
+    by_words_only,
+    out,
+    settings_of,
+    usual_choices,
+)
 from assistant.commands.experiment import indexed, with_models
 from assistant.errors import DataError, LibraryError
 from assistant.experiment.conditions import always_drafting, model_of
@@ -20,7 +29,6 @@ from assistant.ikat.validate import Problem
 from assistant.judges.quality import Classifier
 from assistant.protocols import Retriever
 from assistant.settings import Settings
-from assistant.types import Choices
 
 # How many problems of a kind are shown; the rest is counted.
 SHOWN = 10
@@ -66,16 +74,8 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     label.check(asked.year)
     knobs = always_drafting(settings_of(settings, data_dir, model=model, backend=backend))
     knobs = _judging(by_words_only(knobs), quality)
-    loop = loop or knobs.turn.loop
-    choices = Choices(
-        strategy=strategy or knobs.turn.strategy,
-        loop=loop,
-        k=k or knobs.retrieve.top_k_for(loop),
-        library=library or knobs.library,
-        loops=loops or knobs.turn.grg_rounds,
-        below=knobs.relevance.if_unanswerable_for("factoid"),
-    )
-    flow.check(choices)
+    below = knobs.relevance.if_unanswerable_for("factoid")
+    choices = usual_choices(knobs, loop=loop, loops=loops, strategy=strategy, k=k, library=library or "", below=below)
     if index and library:
         raise LibraryError("--library and --index both name what is searched; give one of them.")
     retriever = _searched(knobs, index, choices.library)

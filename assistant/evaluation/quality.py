@@ -26,7 +26,6 @@ from assistant.protocols import Progress
 
 # The longest texts of each band, in words.
 BANDS = {"short": 40, "medium": 100, "long": 10**9}
-_NAMED = {"short": "up to 40 words", "medium": "41 to 100 words", "long": "more than 100 words"}
 # A source with fewer texts says little about how well it is judged.
 FEWEST = 50
 
@@ -116,17 +115,12 @@ def _scores(found: DataFrame) -> Summary:
     true, said = list(found["is"]), list(found["said"])
     present = [label for label in LABELS if label in true]
     each = classification_report(true, said, labels=present, output_dict=True, zero_division=0)
-    names = {"precision": "precision", "recall": "recall", "f1": "f1-score"}
+    names = {"precision": "precision", "recall": "recall", "f1-score": "f1", "support": "texts"}
+    by_label = DataFrame({label: each[label] for label in present}).T.rename(columns=names).astype({"texts": int})
     return {
         "texts": len(found),
         "macro_f1": float(each["macro avg"]["f1-score"]),
-        "labels": {
-            label: {
-                **{name: float(each[label][key]) for name, key in names.items()},
-                "texts": int(each[label]["support"]),
-            }
-            for label in present
-        },
+        "labels": by_label.to_dict("index"),
         "confusion": confusion_matrix(true, said, labels=LABELS).tolist(),
     }
 

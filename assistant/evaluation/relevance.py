@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import inf
 from threading import Event
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pandas import DataFrame, Series, concat
 from sklearn.metrics import precision_recall_fscore_support
@@ -212,10 +212,10 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
 
 def _judged(questions: Sequence[Question], rows: Sequence[Row], curves: Sequence[Calibration | None]) -> DataFrame:
     """A line for each passage of each question, which is numbered from 0; places count from 0, inf is not found."""
-    lines: list[tuple[Any, ...]] = []
+    lines = []
     for n, (question, row, curve) in enumerate(zip(questions, rows, curves, strict=True)):
         raw = {one: Relevance.of_score(score) for one, score in row["scores"].items()}
-        judged = {one: curve.apply(estimate) if curve else estimate for one, estimate in raw.items()}
+        judged = {one: curve.apply(found) if curve else found for one, found in raw.items()}
         gold = set() if question.unanswerable else set(question.gold)
         found = [Passage(one, "", "") for one in row["passages"]]
         # where isotonic calibration makes two equal, the one that was found first comes first
@@ -224,9 +224,17 @@ def _judged(questions: Sequence[Question], rows: Sequence[Row], curves: Sequence
             for prior in (0.0, PRIOR)
         ]
         places = [{one: place for place, one in enumerate(order)} for order in (row["passages"], *orders)]
-        for one, estimate in raw.items():
-            of = (n, estimate.score, judged[one].confidence, one in gold, one in row["own"])
-            lines.append((*of, *(at.get(one, inf) for at in places)))
+        lines += [
+            (
+                n,
+                score.score,
+                judged[one].confidence,
+                one in gold,
+                one in row["own"],
+                *(at.get(one, inf) for at in places),
+            )
+            for one, score in raw.items()
+        ]
     return DataFrame(lines, columns=["question", "score", "confidence", "relevant", "own", *_PLACES])
 
 
@@ -258,11 +266,13 @@ def _rankings(experiment: Experiment, material: Material, found: DataFrame) -> S
     )
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
     before, after, turn = ({f"R@{n}": list((first[at] < n).astype(float)) for n in cutoffs} for at in _PLACES)
+    estimates = means(after, experiment.seed)
     return {
-        **_with_intervals(means(after, experiment.seed)),
+        **{name: one["value"] for name, one in estimates.items()},
         "bm25": {name: sum(values) / len(values) for name, values in before.items()},
         "turn": {name: sum(values) / len(values) for name, values in turn.items()},
         "differences": differences(after, before, experiment.seed),
+        "intervals": _intervals(estimates),
     }
 
 
@@ -306,8 +316,10 @@ def _told(sets: DataFrame, experiment: Experiment) -> Summary:
     numbers, weights = list(sets["question"].factorize()[0]), list(sets["weight"])
     scores = unknown_scores(list(said), list(sets["unanswerable"]), experiment.seed, numbers, weights)
     share = float(sets["weight"][sets["unanswerable"]].sum() / sets["weight"].sum())
+    found = {name: asdict(one) for name, one in scores.items()}
     return {
-        **_with_intervals({name: asdict(one) for name, one in scores.items()}),
+        **{name: one["value"] for name, one in found.items()},
+        "intervals": _intervals(found),
         "share": share,
         "f1_of_always": 2 * share / (1 + share),
         "threshold_of_halves": chosen,
@@ -327,6 +339,5 @@ def _at(sets: DataFrame, threshold: float) -> dict[str, float]:
     }
 
 
-def _with_intervals(found: Mapping[str, Mapping[str, float]]) -> Summary:
-    ends = {name: [one["low"], one["high"]] for name, one in found.items()}
-    return {**{name: one["value"] for name, one in found.items()}, "intervals": ends}
+def _intervals(found: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
+    return {name: [one["low"], one["high"]] for name, one in found.items()}
