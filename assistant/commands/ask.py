@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Event
 from typing import Annotated
 
@@ -29,7 +30,8 @@ from assistant.commands.common import (
     settings_of,
     talk,
 )
-from assistant.errors import SequiturError
+from assistant.errors import LibraryError, SequiturError
+from assistant.library.collections import library_of
 from assistant.parts import Loader
 from assistant.settings import IfUnanswerable, Settings
 from assistant.store.database import connect
@@ -45,6 +47,9 @@ Strategy = Annotated[str | None, typer.Option(help="How the answer is made from 
 Loop = Annotated[str | None, typer.Option(help="How the passages are found.")]
 K = Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")]
 Library = Annotated[str | None, typer.Option(help="The library to answer from.")]
+Collection = Annotated[
+    str | None, typer.Option(help="A collection of your own documents to answer from, in place of a library.")
+]
 Under = Annotated[
     IfUnanswerable | None,
     typer.Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),
@@ -60,6 +65,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
+    collection: Collection = None,
     retriever: Searched = None,
     if_unanswerable: Under = None,
     as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
@@ -71,7 +77,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Ask one question and print the answer with its sources."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
     question = flow.accepted(question, usual.turn.max_utterance_chars)
-    choices = _choices(usual, loop, loops, strategy, k, if_unanswerable)
+    choices = _within(collection, library, usual, _choices(usual, loop, loops, strategy, k, if_unanswerable))
     known = _known(usual, fact or [], temporary)
     turn = Turn(question, known=known, choices=choices, temporary=temporary)
     turn = _answered(turn, ready(usual), quiet=as_data)
@@ -91,6 +97,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
+    collection: Collection = None,
     retriever: Searched = None,
     if_unanswerable: Under = None,
     model: Model = None,
@@ -100,7 +107,8 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    choices, known = _choices(usual, loop, loops, strategy, k, if_unanswerable), _known(usual, fact or [], temporary)
+    choices = _within(collection, library, usual, _choices(usual, loop, loops, strategy, k, if_unanswerable))
+    known = _known(usual, fact or [], temporary)
     loader = ready(usual)
     turns: list[Turn] = []
     if temporary:
@@ -139,6 +147,13 @@ def _choices(
     )
     flow.check(choices)
     return choices
+
+
+def _within(collection: str | None, library: str | None, usual: Settings, choices: Choices) -> Choices:
+    """The choices, for a collection where one is named; one that isn't there is told before anything loads."""
+    if collection and library:
+        raise LibraryError("Give --collection or --library, not both.")
+    return replace(choices, library=library_of(collection, "me", usual)) if collection else choices
 
 
 def _known(usual: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fact, ...]:
