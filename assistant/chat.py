@@ -13,7 +13,7 @@ from typing import Protocol
 from assistant import turn as flow
 from assistant.errors import SequiturError, SettingsError
 from assistant.library.arrivals import Arrivals
-from assistant.library.collections import ALL, MARK, mentioned
+from assistant.library.collections import ALL, MARK, library_of, mentioned
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.store.conversations import Conversation, Conversations, Version, is_temporary
@@ -105,6 +105,14 @@ class Chat:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         return self._watched(user, self._knowing(user, Turn(utterance, tuple(history), choices=choices)), stop)
+
+    def within(self, user: str, collection: str, choices: Choices) -> Choices:
+        """The choices, but to answer from this collection of the user's documents alone.
+
+        Raises:
+            LibraryError: there is no such collection, or no document in it.
+        """
+        return replace(choices, library=library_of(collection, user, self._source.settings))
 
     def work(self, user: str, conversation: str, work: Work, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Work on whole documents of the user's, at the end of a conversation; yields the turn as it grows.

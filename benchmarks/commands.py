@@ -16,6 +16,7 @@ from benchmarks.relevance import relevance
 from benchmarks.retrieval import retrieval
 from benchmarks.scale import scale
 from benchmarks.strategies import strategies
+from benchmarks.tables import tables
 from benchmarks.turn import turn
 from benchmarks.workers import workers
 
@@ -28,7 +29,7 @@ def _group() -> None:
 
 
 for command in (
-    retrieval, strategies, turn, llm, gpu, relevance, memory, documents, scale, attacks, faults, injections, load,
-    workers,
+    retrieval, strategies, turn, llm, gpu, relevance, memory, documents, tables, scale, attacks, faults, injections,
+    load, workers,
 ):  # fmt: skip
     app.command()(command)

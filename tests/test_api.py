@@ -19,12 +19,16 @@ from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL
 from assistant.commands.users import app as users_app
 from assistant.errors import SettingsError
+from assistant.library.collections import make
+from assistant.library.shelves import own_library
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
+from assistant.types import Passage
 from assistant.web.server import Server, serve
 from assistant.wording.replies import LABEL
 from tests.browser.fake import PAUSE, SENTENCES, Loaded, Script, house
+from tests.scripted import library_of
 
 DIET = [{"role": "user", "content": "What is a good diet?"}]
 
@@ -78,6 +82,18 @@ def site(served: Site) -> Site:
 @pytest.fixture
 def ann(site: Site) -> openai.OpenAI:
     return site.client(site.tokens["ann"])
+
+
+def test_a_collection_is_asked_alone_and_an_unknown_one_is_told_with_those_there_are(site: Site) -> None:
+    settings = site.house.settings
+    library_of(settings, own_library("ann"), [Passage("oats-1", "Oats", "Oats are a cereal.")])
+    make("ann", "food", settings)
+    body = {"model": MODEL, "messages": DIET, "collection": "cars"}
+    told = site.post(json.dumps(body).encode())
+    assert told.status_code == 422
+    assert told.json()["error"]["message"] == "There is no collection '@cars': yours are @food."
+    told = site.post(json.dumps({**body, "collection": "food"}).encode())
+    assert "The collection @food is empty" in told.json()["error"]["message"]
 
 
 def test_the_models_are_one(ann: openai.OpenAI) -> None:

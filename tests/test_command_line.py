@@ -15,7 +15,11 @@ from typer.testing import CliRunner, Result
 from assistant.__main__ import COMMANDS, app, load, main
 from assistant.commands import ask
 from assistant.errors import ModelError, SequiturError
+from assistant.library.collections import make, put
+from assistant.library.index import add_documents, list_documents
+from assistant.library.shelves import own_library
 from assistant.protocols import Parts
+from assistant.settings import Settings
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
 
@@ -123,6 +127,27 @@ def test_ask_prints_the_answer_and_the_sentences_behind_it(run: Run) -> None:
     assert "[1] Lentils: Lentils are rich in protein." in said.stdout
     assert "Not found in the sources: They hold 99 grams of iron." in said.stdout
     assert "Read 3 passages, used 0 facts" in said.stdout
+
+
+def test_a_collection_that_is_not_there_is_told_before_anything_loads(run: Run) -> None:
+    said, llm = run("ask", "What are lentils?", "--collection", "food", replies=["Lentils."])
+    assert "There is no collection '@food': you have none yet" in str(said.exception)
+    assert llm.replies == ["Lentils."]
+    said, _ = run("ask", "What are lentils?", "--collection", "food", "--library", "starter", replies=[])
+    assert "not both" in str(said.exception)
+
+
+def test_ask_answers_from_a_collection(run: Run, settings: Settings) -> None:
+    library = own_library("me")
+    (file := settings.data_dir / "oats.md").write_text("Oats are a cereal.")
+    add_documents(library, [file], settings)
+    [document] = list_documents(library, settings)
+    make("me", "food", settings)
+    put("me", "food", document.id, settings)
+    replies = ["Lentils hold protein.", "Lentils are rich in protein."]
+    said, _ = run("ask", "What are lentils rich in?", "--json", "--collection", "food", replies=replies)
+    assert said.exit_code == 0, repr(said.exception)
+    assert json.loads(said.stdout)["choices"]["library"] == "@food"
 
 
 def test_ask_prints_what_happened_in_the_turn(run: Run) -> None:

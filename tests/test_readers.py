@@ -21,15 +21,22 @@ def make_pdf(path: Path, *pages: str, title: str = "", large: Sequence[str] = ()
 
     Lines that are among the `large` ones are half as large again as the others.
     """
-    count = len(pages)
+    streams = []
+    for page in pages:
+        shown = " ".join(f"/F1 {18 if line in large else 12} Tf ({line}) Tj T*" for line in page.split("\n"))
+        streams.append(f"BT {28 if large else 14} TL 72 720 Td {shown} ET")
+    return pdf_of(path, *streams, title=title)
+
+
+def pdf_of(path: Path, *streams: str, title: str = "") -> Path:
+    """A PDF whose pages are drawn by these streams."""
+    count = len(streams)
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Count {count} /Kids [{' '.join(f'{4 + 2 * n} 0 R' for n in range(count))}] >>".encode(),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
-    for n, page in enumerate(pages):
-        shown = " ".join(f"/F1 {18 if line in large else 12} Tf ({line}) Tj T*" for line in page.split("\n"))
-        stream = f"BT {28 if large else 14} TL 72 720 Td {shown} ET".encode()
+    for n, stream in enumerate(one.encode() for one in streams):
         objects += [
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * n} 0 R"
             f" /Resources << /Font << /F1 3 0 R >> >> >>".encode(),

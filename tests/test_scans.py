@@ -7,11 +7,14 @@ from threading import Event
 
 import pypdfium2
 import pytest
+from pypdf import PdfWriter
 
 from assistant.errors import LibraryError
 from assistant.library import scans
+from assistant.library.index import add_documents, list_documents
 from assistant.library.reading import read_apart
 from assistant.library.scans import Line, is_by_ocr, is_installed, paragraphs
+from assistant.settings import Settings
 from tests.test_readers import make_pdf
 
 ROOT = Path(__file__).parents[1]
@@ -64,10 +67,46 @@ def test_without_ocr_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch
         read_apart(scan(tmp_path / "a.pdf", "Oats."), "d", "a.pdf", Event())
 
 
+def mixed(path: Path) -> Path:
+    """A page of text, one that is a picture, and one that is empty."""
+    writer = PdfWriter(clone_from=make_pdf(path.with_suffix(".text.pdf"), "Oats are a cereal."))
+    writer.append(scan(path.with_suffix(".scan.pdf"), "Tea is a drink."))
+    writer.append(make_pdf(path.with_suffix(".empty.pdf"), ""))
+    writer.write(path)
+    return path
+
+
+def test_scanned_pages_among_others_are_named_where_they_cannot_be_read(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scans, "PACKAGE", "no_such_package")
+    [outcome] = add_documents("docs", [mixed(tmp_path / "a.pdf")], settings)
+    assert (outcome.status, outcome.passages) == ("added", 1)
+    assert outcome.reason.startswith("page 2: only pictures, which are not read; pip install")
+    [document] = list_documents("docs", settings)
+    assert (document.note, document.by_ocr) == (outcome.reason, False)
+
+
+@pytest.mark.skipif(not is_installed(), reason="OCR is an extra: pip install -r requirements-ocr.txt")
+def test_scanned_pages_among_others_are_read_and_the_others_once(tmp_path: Path) -> None:
+    passages, note = read_apart(mixed(tmp_path / "a.pdf"), "d", "a.pdf", Event())
+    assert [(one.text, one.source) for one in passages] == [
+        ("Oats are a cereal.", "a.pdf, page 1"),
+        ("Tea is a drink.", "a.pdf, page 2, read by OCR"),
+    ]
+    assert note == "page 2: read by OCR"
+
+
+def test_a_figure_on_a_page_of_text_is_no_scan(tmp_path: Path) -> None:
+    assert scans.pictures(mixed(tmp_path / "a.pdf"), {1}) == [2]
+    assert scans.pictures(tmp_path / "a.pdf", {1, 2}) == []
+    assert scans.pictures(tmp_path / "a.txt", ()) == []
+
+
 @pytest.mark.skipif(not is_installed(), reason="OCR is an extra: pip install -r requirements-ocr.txt")
 def test_a_scan_is_read_and_says_so(tmp_path: Path) -> None:
     file = scan(tmp_path / "a.pdf", "Oats are a cereal\nof the north.", "Tea is a drink.")
-    passages = read_apart(file, "d", "a.pdf", Event())
+    passages = read_apart(file, "d", "a.pdf", Event()).passages
     assert passages[0].text == "Oats are a cereal of the north.\nTea is a drink."
     assert passages[0].source == "a.pdf, page 1, read by OCR"
     assert passages[0].page == 1

@@ -15,12 +15,12 @@ from assistant.__main__ import app
 from assistant.errors import LibraryError
 from assistant.library.arrivals import Arrivals
 from assistant.library.index import add_documents, list_documents
+from assistant.library.reading import Content
 from assistant.library.watched import Happenings, Watch
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.users import ME
-from assistant.types import Passage
 from assistant.web.folder import Followed
 from assistant.web.library import Library, OwnDocuments
 from assistant.web.runs import Runs
@@ -96,11 +96,11 @@ def test_a_file_that_changes_while_it_is_read_is_told_and_the_rest_is_added(sett
 
     read = index.read_here
 
-    def reading(path: Path, document: str, source: str) -> list[Passage]:
-        passages = read(path, document, source)
+    def reading(path: Path, document: str, source: str) -> Content:
+        content = read(path, document, source)
         if path.name == "key.txt":
             path.write_text("The key was moved.")
-        return passages
+        return content
 
     (folder / "car.txt").write_text("The car is old.")
     monkeypatch.setattr(index, "read_here", reading)

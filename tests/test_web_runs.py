@@ -11,11 +11,15 @@ from threading import Event
 
 import pytest
 
+from assistant import turn as flow
 from assistant.errors import BusyError, StoreError, UtteranceError
-from assistant.types import Turn
+from assistant.protocols import Parts
+from assistant.types import Messages, Turn
 from assistant.web import runs as module
 from assistant.web.runs import PAUSE, Place, Run, Runs, watch
 from assistant.web.watchers import MOST_TABS, Watchers
+from tests.scripted import ScriptedLLM
+from tests.test_whole import FILLER, SAID, document, work_on
 
 
 def growing(count: int, go: Event | None = None, pause: float = 0.0) -> Iterator[Turn]:
@@ -156,6 +160,29 @@ def test_two_answers_at_a_time_are_written_for_a_user() -> None:
     for run in (*running, other):
         run.join(5)
     runs.start("ann", "c", lambda _: growing(1)).join(5)
+
+
+def test_work_on_whole_documents_that_nobody_watches_stops_and_keeps_what_was_done(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "UNWATCHED", 0.3)
+    monkeypatch.setattr(module, "LOOK", 0.05)
+    oats, stops = document("oats", *(f"{said} {FILLER}" for said in SAID)), list[Event]()
+
+    def slow(_: Messages) -> str:
+        stops[0].wait(10)
+        return SAID[1]
+
+    def working(stop: Event) -> Iterator[Turn]:
+        stops.append(stop)
+        return flow.run(work_on("summary", oats), replace(parts, llm=ScriptedLLM([SAID[0], slow])), stop)
+
+    run = Runs().start("ann", "left", working)
+    run.join(10)
+    assert run.over
+    assert run.turn.status == "stopped"
+    assert run.turn.answer
+    assert f"- {SAID[0]} [1]" in run.turn.answer.text
 
 
 def test_what_nobody_watches_stops_and_what_somebody_does_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

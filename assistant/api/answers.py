@@ -59,17 +59,22 @@ class Answers:
     runs: Runs
     choices: Callable[[str], Choices]
 
-    async def begin(self, user: str, utterance: str, history: Sequence[Exchange] = ()) -> Run:
-        """An answer to the utterance, begun.
+    async def begin(
+        self, user: str, utterance: str, history: Sequence[Exchange] = (), collection: str | None = None
+    ) -> Run:
+        """An answer to the utterance, begun; where a `collection` of the user's is named, from its documents alone.
 
         Raises:
+            LibraryError: there is no such collection, or no document in it.
             BusyError: the user's answer before this one is still being written, or others are.
             SequiturError: the message can't be answered as it stands.
         """
-        return await asyncio.to_thread(self._begin, user, utterance, history)
+        return await asyncio.to_thread(self._begin, user, utterance, history, collection)
 
-    def _begin(self, user: str, utterance: str, history: Sequence[Exchange]) -> Run:
+    def _begin(self, user: str, utterance: str, history: Sequence[Exchange], collection: str | None) -> Run:
         choices = self.choices(user)
+        if collection:
+            choices = self.chat.within(user, collection, choices)
         try:
             return self.runs.start(user, PLACE, lambda stop: self.chat.once(user, utterance, history, choices, stop))
         except BusyError as error:

@@ -18,7 +18,7 @@ from assistant.api.answers import Answers, Run, follow, progress
 from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL, Refusal, Shape, models
 from assistant.chat import BROKEN
-from assistant.errors import BusyError, EndingError, LimitError, SequiturError, UtteranceError
+from assistant.errors import BusyError, EndingError, LibraryError, LimitError, SequiturError, UtteranceError
 from assistant.types import Turn
 
 _LOG = logging.getLogger(__name__)
@@ -96,13 +96,15 @@ class Completions:
 
     async def _begun(self, user: str, asked: ChatRequest) -> Run:
         try:
-            return await self.answers.begin(user, asked.utterance, asked.history)
+            return await self.answers.begin(user, asked.utterance, asked.history, asked.collection)
         except BusyError as error:
             raise Refusal(429, str(error), "rate_limit_exceeded", SOON) from error
         except LimitError as error:
             raise Refusal(429, str(error), "insufficient_quota") from error
         except EndingError as error:
             raise Refusal(503, str(error), "ending", LATER) from error
+        except LibraryError as error:
+            raise Refusal(422, str(error), "invalid_collection") from error
         except UtteranceError as error:
             raise Refusal(422, str(error), "invalid_message") from error
 

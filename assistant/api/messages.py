@@ -45,13 +45,17 @@ class StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A request for a reply. Fields that aren't here are passed over, such as the temperature: the turn has its own."""
+    """A request for a reply. Fields that aren't here are passed over, such as the temperature: the turn has its own.
+
+    `collection` is Sequitur's own: which of the user's collections of documents is asked.
+    """
 
     model: str
     messages: list[ChatMessage] = Field(min_length=1)
     n: Literal[1] | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+    collection: str | None = None
 
     @property
     def utterance(self) -> str:

@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Event
 from typing import Annotated
 
@@ -30,11 +31,12 @@ from assistant.commands.common import (
     talk,
     usual_choices,
 )
-from assistant.errors import SequiturError
+from assistant.errors import LibraryError, SequiturError
+from assistant.library.collections import library_of
 from assistant.parts import Loader
 from assistant.settings import IfUnanswerable, Settings
 from assistant.store.database import connect
-from assistant.types import Fact, Turn, new_id, now
+from assistant.types import Choices, Fact, Turn, new_id, now
 from assistant.wording.replies import reply
 from assistant.wording.views import as_json, events, headline, instead, passed_over, sources
 from ptkb.store import Ptkb, key, validated
@@ -46,6 +48,9 @@ Strategy = Annotated[str | None, typer.Option(help="How the answer is made from 
 Loop = Annotated[str | None, typer.Option(help="How the passages are found.")]
 K = Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")]
 Library = Annotated[str | None, typer.Option(help="The library to answer from.")]
+Collection = Annotated[
+    str | None, typer.Option(help="A collection of your own documents to answer from, in place of a library.")
+]
 Under = Annotated[
     IfUnanswerable | None,
     typer.Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),
@@ -61,6 +66,7 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
+    collection: Collection = None,
     retriever: Searched = None,
     if_unanswerable: Under = None,
     as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
@@ -72,7 +78,12 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
     """Ask one question and print the answer with its sources."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
     question = flow.accepted(question, usual.turn.max_utterance_chars)
-    choices = usual_choices(usual, loop=loop, loops=loops, strategy=strategy, k=k, below=if_unanswerable or "")
+    choices = _within(
+        collection,
+        library,
+        usual,
+        usual_choices(usual, loop=loop, loops=loops, strategy=strategy, k=k, below=if_unanswerable or ""),
+    )
     known = _known(usual, fact or [], temporary)
     turn = Turn(question, known=known, choices=choices, temporary=temporary)
     turn = _answered(turn, ready(usual), quiet=as_data)
@@ -92,6 +103,7 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
     strategy: Strategy = None,
     k: K = None,
     library: Library = None,
+    collection: Collection = None,
     retriever: Searched = None,
     if_unanswerable: Under = None,
     model: Model = None,
@@ -101,7 +113,12 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
 ) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
     usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    choices = usual_choices(usual, loop=loop, loops=loops, strategy=strategy, k=k, below=if_unanswerable or "")
+    choices = _within(
+        collection,
+        library,
+        usual,
+        usual_choices(usual, loop=loop, loops=loops, strategy=strategy, k=k, below=if_unanswerable or ""),
+    )
     known = _known(usual, fact or [], temporary)
     loader = ready(usual)
     turns: list[Turn] = []
@@ -118,6 +135,13 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
         if turn.status == "failed":
             talk.print(turn.error, style="red", markup=False)
         turns.append(turn)
+
+
+def _within(collection: str | None, library: str | None, usual: Settings, choices: Choices) -> Choices:
+    """The choices, for a collection where one is named; one that isn't there is told before anything loads."""
+    if collection and library:
+        raise LibraryError("Give --collection or --library, not both.")
+    return replace(choices, library=library_of(collection, "me", usual)) if collection else choices
 
 
 def _known(usual: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fact, ...]:

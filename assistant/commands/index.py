@@ -69,7 +69,8 @@ def _show(library: str, settings: Settings) -> None:
         return
     table = Table("document", "passages", "from", box=None)
     for document in documents:
-        name = f"{document.name} ({BY_OCR})" if document.by_ocr else document.name
+        told = BY_OCR if document.by_ocr else document.note
+        name = f"{document.name} ({told})" if told else document.name
         table.add_row(escape(name), str(document.passages), escape(clean(document.path)) or "-")
     out.print(table)
 

@@ -96,6 +96,17 @@ def chosen(library: str, user: str, settings: Settings) -> tuple[str, ...] | Non
     return documents
 
 
+def library_of(collection: str, user: str, settings: Settings) -> str:
+    """The library that a collection is chosen as: "@recipes" for "recipes" and "@recipes".
+
+    Raises:
+        LibraryError: there is no such collection, or no document in it; the message names those there are.
+    """
+    library = MARK + collection.removeprefix(MARK)
+    chosen(library, user, settings)
+    return library
+
+
 def mentioned(utterance: str, user: str, settings: Settings) -> tuple[str, str]:
     """The library that a message chooses by what it begins with, "" for none, and the message without that.
 

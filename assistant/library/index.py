@@ -18,7 +18,7 @@ from typing import Any, Literal
 from assistant.errors import LibraryError
 from assistant.library.originals import Originals
 from assistant.library.readers import reader_of
-from assistant.library.reading import read_apart, read_here
+from assistant.library.reading import Content, read_apart, read_here
 from assistant.library.scans import is_by_ocr
 from assistant.library.shelves import OWN, is_library, library_folder, locked
 from assistant.library.starter import NAME as STARTER
@@ -33,7 +33,7 @@ from assistant.types import Passage
 BATCH = 100
 UPLOAD = "upload:"
 # Counted up when readers or chunks give other passages of a document than before.
-READING = 1
+READING = 2
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 
@@ -43,7 +43,8 @@ class Document:
 
     `reading` says which way of reading its passages came of: one that was read otherwise than documents are today is
     searched as it is, and read anew when it is added again.
-    `by_ocr` says that it carries no text, and that characters were recognised on pictures of its pages.
+    `by_ocr` says that it carries no text, and that characters were recognised on pictures of its pages. A `note` tells
+    which of its pages are such pictures, and whether they were read.
     """
 
     id: str
@@ -53,11 +54,12 @@ class Document:
     path: str = ""
     reading: int = 0
     by_ocr: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file; `reason` says why it was skipped or removed."""
+    """What became of one file; `reason` says why it was skipped or removed, or what of it was not read as usual."""
 
     name: str
     status: Status
@@ -82,7 +84,7 @@ class _File:
         return self.key.startswith(UPLOAD)
 
 
-Read = Callable[[_File], list[Passage]]
+Read = Callable[[_File], Content]
 
 
 def add_documents(
@@ -282,7 +284,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _reads(file: _File) -> list[Passage]:
+def _reads(file: _File) -> Content:
     return read_here(file.path, file.id, file.name)
 
 
@@ -298,7 +300,7 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
         if before and shelf.has(file.id, digest):
             return Outcome(file.name, "unchanged", before.passages)
         shelf.refuse_twin(file, digest)
-        passages = reads(file)
+        passages, note = reads(file)
         _check_is_still(file.path, digest)
         if shelf.originals:
             shelf.originals.keep(file.path, digest)
@@ -311,8 +313,8 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
         writer.add(file.id, passages[start : start + BATCH])
         progress(min(start + BATCH, len(passages)), len(passages))
     path, by_ocr = "" if file.is_upload else file.key, is_by_ocr(passages)
-    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING, by_ocr)
-    return Outcome(file.name, "replaced" if before else "added", len(passages))
+    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING, by_ocr, note)
+    return Outcome(file.name, "replaced" if before else "added", len(passages), note)
 
 
 _KEPT = "; what was indexed of it before is kept"

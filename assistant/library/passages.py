@@ -24,7 +24,7 @@ def passages_of(blocks: Iterable[Block], document: str, source: str) -> list[Pas
         key = block.id or document
         parts[key] = n = parts.get(key, 0) + 1
         own = block.id if n == 1 else f"{block.id}#{n}"
-        where = f"{source}, {block.place}" if block.place else source
+        where = ", ".join(filter(None, (source, block.place, block.by)))
         number = own if block.id else f"{document}-{n}"
         passages.append(Passage(number, block.title, block.text, source=where, page=block.page, heading=block.heading))
     return passages

@@ -16,6 +16,7 @@ from pypdfium2 import PdfBitmap, PdfDocument, PdfiumError, PdfPage, PdfTextPage
 
 from assistant.errors import LibraryError
 from assistant.library.apart import answer_apart
+from assistant.library.readers.shared.tables import values
 from assistant.text.spots import Spots, spots
 
 SECONDS = 10.0  # of a processor, for a page
@@ -99,7 +100,8 @@ def _best(document: PdfDocument, number: int, quote: str) -> tuple[int, Spots]:
     """The first page that surely has the quote, or that has most of it; the first where none has half."""
     best, most = number, Spots()
     for n in range(number, min(number + AHEAD, len(document) + 1)):
-        found = spots(quote, [word for word, _ in _words(document[n - 1].get_textpage())])
+        words = [word for word, _ in _words(document[n - 1].get_textpage())]
+        found = max((spots(text, words) for text in (quote, values(quote))), key=lambda one: one.share)
         if found.share > most.share:
             best, most = n, found
         if most.share >= SURE:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 from assistant.errors import LibraryError
 from assistant.library import scans
@@ -13,6 +15,7 @@ from assistant.library.apart import answer_apart
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
 from assistant.library.readers.shared.scan import ScanError
+from assistant.text.chunks import Block
 from assistant.types import Passage
 
 MEGABYTE = 2**20
@@ -23,8 +26,15 @@ PASSAGES_MOST = 100_000
 _TOO_MANY = f"it makes more than {PASSAGES_MOST:,} passages; split it up"
 
 
-def read_here(path: Path, document: str, source: str) -> list[Passage]:
-    """The passages of a document, of a scan by OCR.
+class Content(NamedTuple):
+    """The passages of a document, and what is told of it besides; "" for nothing."""
+
+    passages: list[Passage]
+    note: str = ""
+
+
+def read_here(path: Path, document: str, source: str) -> Content:
+    """The passages of a document; of a scan, and of scanned pages among others, by OCR.
 
     Args:
         path: the file.
@@ -35,12 +45,15 @@ def read_here(path: Path, document: str, source: str) -> list[Passage]:
         LibraryError: the document can't be read; the message is the reason.
     """
     try:
-        return passages_of(read(path), document, source)
+        found = read(path)
     except ScanError:
-        return passages_of(scans.blocks(path), document, source)
+        return Content(passages_of(scans.blocks(path), document, source))
+    pages = scans.pictures(path, {block.page for block in found})
+    scanned = scans.blocks(path, pages) if _are_read(pages) else []
+    return Content(passages_of(_in_order(found, scanned), document, source), scans.note(pages, _are_read(pages)))
 
 
-def read_apart(path: Path, document: str, source: str, stop: Event) -> list[Passage]:
+def read_apart(path: Path, document: str, source: str, stop: Event) -> Content:
     """The same as `read_here`, in processes of their own within limits of time and memory.
 
     Args:
@@ -52,14 +65,19 @@ def read_apart(path: Path, document: str, source: str, stop: Event) -> list[Pass
     Raises:
         LibraryError: the document can't be read, not within the limits, or not to its end; the message is the reason.
     """
-    asked = {"path": str(path), "document": document, "source": source}
+    asked = {"path": str(path), "document": document, "source": source, "scanned": []}
     said = answer_apart(__name__, asked, allowed(path), stop)
     if "scan" in said:
-        return passages_of(scans.blocks_apart(path, stop), document, source)
-    return [
+        return Content(passages_of(scans.blocks_apart(path, stop), document, source))
+    pages = said["pictures"]
+    if _are_read(pages):
+        scanned = scans.blocks_apart(path, stop, pages)
+        said = answer_apart(__name__, {**asked, "scanned": [asdict(one) for one in scanned]}, allowed(path), stop)
+    passages = [
         Passage(key, title, text, source=where, page=page, heading=heading)
         for key, title, heading, text, where, page in said["passages"]
     ]
+    return Content(passages, scans.note(pages, _are_read(pages)))
 
 
 def allowed(path: Path) -> float:
@@ -75,10 +93,25 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
     Raises:
         LibraryError: the document can't be read; the message is the reason.
     """
+    path, scanned = Path(asked["path"]), [Block(**fields) for fields in asked["scanned"]]
     try:
-        passages = passages_of(read(Path(asked["path"])), asked["document"], asked["source"])
+        found = read(path)
     except ScanError:
         return {"scan": True}
+    passages = passages_of(_in_order(found, scanned), asked["document"], asked["source"])
     if len(passages) > PASSAGES_MOST:
         raise LibraryError(_TOO_MANY)
-    return {"passages": [(one.id, one.title, one.heading, one.text, one.source, one.page) for one in passages]}
+    return {
+        "passages": [(one.id, one.title, one.heading, one.text, one.source, one.page) for one in passages],
+        "pictures": [] if scanned else scans.pictures(path, {block.page for block in found}),
+    }
+
+
+def _are_read(pages: Sequence[int]) -> bool:
+    """Whether OCR can read these pages, and not too many."""
+    return 0 < len(pages) <= scans.PAGES_MOST and scans.is_installed()
+
+
+def _in_order(texts: Sequence[Block], scanned: Sequence[Block]) -> Sequence[Block]:
+    """The blocks of both, as the pages follow each other."""
+    return sorted([*texts, *scanned], key=lambda block: block.page) if scanned else texts

@@ -1,11 +1,12 @@
-"""Reads PDFs that carry no text, only pictures of their pages, by recognition of characters (OCR).
+"""Reads pages of PDFs that carry no text, only pictures of themselves, by recognition of characters (OCR).
 
 That is an extra: RapidOCR, which brings its models in its package. What was read so says so, wherever it is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import chain, pairwise
 from pathlib import Path
@@ -13,7 +14,7 @@ from statistics import median
 from threading import Event
 from typing import Any, NamedTuple
 
-from pypdfium2 import PdfDocument, PdfiumError
+from pypdfium2 import PdfDocument, PdfiumError, PdfPage, raw
 
 from assistant.errors import LibraryError
 from assistant.library.apart import answer_apart
@@ -27,12 +28,15 @@ MISSING = (
     "it has no text, only pictures of its pages; install what reads these (pip install rapidocr==3.10.0), and add it "
     "again"
 )
+UNREAD = "only pictures, which are not read; pip install rapidocr==3.10.0, and add it again"
 NOTHING = "it has no text, and OCR finds none in the pictures of its pages"
 PAGES_MOST = 300
 # Of a processor: until the models are there, and for a page, which took 7 where it was measured.
 SECONDS, SECONDS_PER_PAGE = 30.0, 30.0
 MEMORY_BYTES = 3 * 2**30  # it took 1.7 GB of addresses where it was measured
 THREADS = 2
+# A page is a picture where so much of it is, and where it has so few words besides, such as its number.
+COVERED, WORDS_MOST, NESTED_MOST = 0.5, 10, 4
 # Pixels an inch, as scanners have for text; a page that is longer than so many pixels is drawn smaller.
 DPI, SIDE = 150, 2400
 # In heights of a line: a gap that ends a paragraph, one between columns, and how long the lines of a column are.
@@ -59,7 +63,31 @@ def is_by_ocr(passages: Sequence[Passage]) -> bool:
     return bool(passages) and passages[0].source.endswith(BY_OCR)
 
 
-def blocks_apart(path: Path, stop: Event) -> list[Block]:
+def pictures(path: Path, texts: Collection[int]) -> list[int]:
+    """The pages of a PDF that are nothing but pictures, from 1.
+
+    Args:
+        path: the file; of another format there are none.
+        texts: the pages that text was found on, which are none of them.
+    """
+    if path.suffix.lower() != ".pdf":
+        return []
+    try:
+        with PdfDocument(path) as document:
+            return [n for n in range(1, len(document) + 1) if n not in texts and _is_picture(document[n - 1])]
+    except (PdfiumError, ValueError, OSError):
+        return []
+
+
+def note(pages: Sequence[int], read: bool) -> str:
+    """What is told of a document with text and such pages; "" where it has none."""
+    if not pages:
+        return ""
+    named = ", ".join(map(str, pages))
+    return f"{'page' if len(pages) == 1 else 'pages'} {named}: {BY_OCR if read else UNREAD}"
+
+
+def blocks_apart(path: Path, stop: Event, pages: Sequence[int] = ()) -> list[Block]:
     """The same as `blocks`, in a process of its own within limits of time and memory.
 
     Raises:
@@ -67,8 +95,8 @@ def blocks_apart(path: Path, stop: Event) -> list[Block]:
     """
     _check_is_installed()
     seconds = SECONDS + SECONDS_PER_PAGE * PAGES_MOST
-    said = answer_apart(__name__, {"path": str(path)}, seconds, stop, MEMORY_BYTES)
-    return [Block(text, title, place, page=page) for text, title, place, page in said["blocks"]]
+    said = answer_apart(__name__, {"path": str(path), "pages": list(pages)}, seconds, stop, MEMORY_BYTES)
+    return [Block(**fields) for fields in said["blocks"]]
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
@@ -77,29 +105,30 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
     Raises:
         LibraryError: as `blocks`.
     """
-    return {"blocks": [(one.text, one.title, one.place, one.page) for one in blocks(Path(asked["path"]))]}
+    return {"blocks": [asdict(one) for one in blocks(Path(asked["path"]), asked["pages"])]}
 
 
-def blocks(path: Path) -> list[Block]:
-    """The paragraphs that OCR finds on the pages of a PDF.
+def blocks(path: Path, pages: Sequence[int] = ()) -> list[Block]:
+    """The paragraphs that OCR finds on these pages of a PDF, by default on all, of which one has to have some.
 
     Raises:
-        LibraryError: OCR isn't installed, the PDF is too long or broken, or there is no text on it.
+        LibraryError: OCR isn't installed, the pages are too many or can't be drawn, or there is no text on any.
     """
     _check_is_installed()
     try:
         with PdfDocument(path) as document:
-            if len(document) > PAGES_MOST:
-                raise LibraryError(f"it is a scan of {len(document):,} pages, and OCR reads {PAGES_MOST}; split it up")
+            numbers = pages or range(1, len(document) + 1)
+            if len(numbers) > PAGES_MOST:
+                raise LibraryError(f"it is a scan of {len(numbers):,} pages, and OCR reads {PAGES_MOST}; split it up")
             title = title_line(document.get_metadata_value("Title")) or title_of(path)
             found = [
-                Block(text, title, f"page {number}, {BY_OCR}", page=number)
-                for number, lines in enumerate(_pages(document), 1)
+                Block(text, title, f"page {number}", page=number, by=BY_OCR)
+                for number, lines in zip(numbers, _pages(document, numbers), strict=True)
                 for text in paragraphs(lines)
             ]
     except (PdfiumError, ValueError) as error:
         raise LibraryError("its pages can't be drawn for OCR; it may be damaged") from error
-    if not found:
+    if not found and not pages:
         raise LibraryError(NOTHING)
     return found
 
@@ -123,13 +152,23 @@ def _check_is_installed() -> None:
         raise LibraryError(MISSING)
 
 
-def _pages(document: PdfDocument) -> Iterator[list[Line]]:
-    """The lines of each page."""
+def _is_picture(page: PdfPage) -> bool:
+    """Whether pictures are most of a page, and it has no more words than a head or a foot of it has."""
+    width, height = map(float, page.get_size())
+    found = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=NESTED_MOST)
+    sides = [(right - left, top - bottom) for left, bottom, right, top in (one.get_bounds() for one in found)]
+    covered = sum(across * upwards for across, upwards in sides)
+    words = page.get_textpage().get_text_range().split() if covered >= COVERED * width * height else []
+    return covered >= COVERED * width * height and len(words) <= WORDS_MOST
+
+
+def _pages(document: PdfDocument, numbers: Iterable[int]) -> Iterator[list[Line]]:
+    """The lines of each of these pages."""
     from rapidocr import RapidOCR  # noqa: PLC0415 - an extra
 
     engine = RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": THREADS})
-    for n in range(len(document)):
-        page = document[n]
+    for number in numbers:
+        page = document[number - 1]
         longest = max(map(float, page.get_size()))
         scale = min(DPI / 72, SIDE / longest) if longest > 0 else 1.0
         seen: Any = engine(page.render(scale=scale).to_numpy(), use_cls=False)

@@ -26,7 +26,8 @@ class Block:
 
     `title` is the document's, and `heading` that of the section, with those around it ("Care > Cleaning"); `place` says
     where in the document it is ("page 3"), and `page` which page of a PDF that is, from 1; `id` is the record's own. A
-    `unit` is one line that is kept whole where a chunk can hold it, such as a term with its definition.
+    `unit` is one line that is kept whole where a chunk can hold it, such as a term with its definition; `by` says how
+    it was read where that is no matter of course.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Block:
     page: int = 0
     heading: str = ""
     unit: bool = False
+    by: str = ""
 
     @property
     def full_title(self) -> str:
@@ -51,10 +53,10 @@ def count_words(text: str) -> int:
 def chunk(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, joined and cut to 40-120 words where their sentences allow it.
 
-    Blocks of one section and id are cut together; the place of a chunk is where it begins. Paragraphs stay apart by a
-    line break. A record of up to 120 words comes out as it went in.
+    Blocks of one section and id that were read alike are cut together; the place of a chunk is where it begins.
+    Paragraphs stay apart by a line break. A record of up to 120 words comes out as it went in.
     """
-    for _, group in groupby(blocks, key=lambda block: (block.title, block.heading, block.id)):
+    for _, group in groupby(blocks, key=lambda block: (block.title, block.heading, block.id, block.by)):
         paragraphs = [block for block in group if block.text.strip()]
         if paragraphs:
             yield from _chunks(paragraphs)

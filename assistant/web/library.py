@@ -40,7 +40,7 @@ READ = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
 class Document:
     """A file of a library, and how many passages it was cut into. `original` is the copy that is kept of it, if any.
 
-    It was read `by_ocr` where it has only pictures of its pages.
+    It was read `by_ocr` where it has only pictures of its pages; a `note` tells of some pages that are such pictures.
     """
 
     id: str
@@ -48,6 +48,7 @@ class Document:
     passages: int
     original: Path | None = None
     by_ocr: bool = False
+    note: str = ""
 
 
 class Documents(Protocol):
@@ -91,7 +92,7 @@ class OwnDocuments:
         from assistant.library.index import list_documents, originals_of  # noqa: PLC0415 - imports Lucene's Python
 
         kept, found = originals_of(self._own(user), self._settings), list_documents(self._own(user), self._settings)
-        return [Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr) for one in found]
+        return [Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr, one.note) for one in found]
 
     def add(
         self,

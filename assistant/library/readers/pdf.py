@@ -1,11 +1,14 @@
-"""PDF: the text that it carries, page by page. A scan carries none (`library/scans.py` reads it)."""
+"""PDF: the text that it carries, page by page, rows of tables by themselves ("Item: Oats; Price: 12").
+
+A scan carries none (`library/scans.py` reads it).
+"""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -14,7 +17,9 @@ from pypdf.errors import PyPdfError
 
 from assistant.errors import LibraryError
 from assistant.library.pdf_headings import Heading, headings_of, place_of
+from assistant.library.pdf_tables import Rows, lines_of, tables_of
 from assistant.library.readers.shared.scan import ScanError
+from assistant.library.readers.shared.tables import lines as named_rows
 from assistant.library.readers.shared.text import Piece, paragraphs, tidy, title_line, title_of, under_headings
 from assistant.text.chunks import Block
 from assistant.text.sentences import sentences
@@ -57,23 +62,42 @@ def read(path: Path) -> Iterator[Block]:
         pages = [page.extract_text() for page in reader.pages]
     except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise LibraryError(f"it is not a PDF that can be read ({error})") from error
-    headings = headings_of(path)
-    texts = [list(_pieces(text, n, headings.get(n, ()))) for n, text in enumerate(_without_margins(pages), 1)]
+    headings, tables = headings_of(path), tables_of(path)
+    texts = [
+        list(_pieces(text, n, headings.get(n, ()), tables.get(n, ())))
+        for n, text in enumerate(_without_margins(pages), 1)
+    ]
     if not any(texts):
         raise ScanError("it has no text, only pictures of its pages, which OCR may read")
     _join(texts)
     yield from under_headings(chain.from_iterable(texts), title)
 
 
-def _pieces(text: str, page: int, headings: Sequence[Heading]) -> Iterator[Piece]:
-    """The headings and paragraphs of a page. A heading that isn't found there begins where the one before it ends."""
+def _pieces(text: str, page: int, headings: Sequence[Heading], tables: Sequence[Rows]) -> Iterator[Piece]:
+    """The headings, paragraphs and rows of a page.
+
+    A heading that isn't found there begins where the one before it ends, and a table that isn't stays text.
+    """
     lines, done = text.split("\n"), 0
+    rows = {place.start: (place.stop, table) for table in tables if (place := lines_of(table, lines))}
     for heading in headings:
         place = place_of(heading.text, lines, done)
-        yield from _paragraphs(lines[done : place.start], page)
+        yield from _between(lines, done, place.start, rows, page)
         yield Piece(tidy(heading.text), heading.level, page=page)
         done = place.stop
-    yield from _paragraphs(lines[done:], page)
+    yield from _between(lines, done, len(lines), rows, page)
+
+
+def _between(
+    lines: Sequence[str], start: int, end: int, tables: Mapping[int, tuple[int, Rows]], page: int
+) -> Iterator[Piece]:
+    """What stands in these lines, tables that lie among them as their rows."""
+    for first, (last, rows) in sorted(tables.items()):
+        if start <= first < last <= end:
+            yield from _paragraphs(lines[start:first], page)
+            yield from (Piece(row.text, unit=True, page=page) for row in named_rows(rows))
+            start = last
+    yield from _paragraphs(lines[start:end], page)
 
 
 def _paragraphs(lines: Sequence[str], page: int) -> Iterator[Piece]:
@@ -121,10 +145,15 @@ def _join(pages: list[list[Piece]]) -> None:
     """Move the rest of a sentence that a page's end breaks to the page that it begins on."""
     for before, after in pairwise(filter(None, pages)):
         # `before` was emptied where the page before it needed all of it.
-        if before and not before[-1].text.endswith(_ENDED) and not before[-1].level and not after[0].level:
+        if before and not before[-1].text.endswith(_ENDED) and _runs_on(before[-1]) and _runs_on(after[0]):
             rest = _sentence_at(after[0].text)
             before[-1] = before[-1]._replace(text=tidy(_HYPHEN.sub("", f"{before[-1].text}\n{rest}")))
             after[:1] = _paragraphs([after[0].text[len(rest) :]], after[0].page)
+
+
+def _runs_on(piece: Piece) -> bool:
+    """Whether it is text that may go on over a page's end, and no heading or row of a table."""
+    return not piece.level and not piece.unit
 
 
 def _sentence_at(text: str) -> str:

@@ -14,6 +14,7 @@ NAME_CHARS = 80
 HEAD_ROWS = 10
 # Without a mark that says so, the first row of a narrower table may as well be data: "Name | Anna", "Age | 12".
 UNMARKED_COLUMNS = 3
+_BETWEEN, _NAMED = "; ", ": "
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -63,4 +64,11 @@ def named_line(names: Sequence[str], cells: Sequence[str]) -> str:
     if not names:
         return row_line(cells)
     padded = [*names, *[""] * (len(cells) - len(names))]
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(padded, cells, strict=False) if cell)
+    named = zip(padded, cells, strict=False)
+    return _BETWEEN.join(f"{name}{_NAMED}{cell}" if name else cell for name, cell in named if cell)
+
+
+def values(line: str) -> str:
+    """What a line that `named_line` made says without the names of the columns; "" of any other text."""
+    parts = [part.partition(_NAMED) for part in line.split(_BETWEEN)]
+    return " ".join(cell for _, _, cell in parts) if len(parts) > 1 and all(cell for *_, cell in parts) else ""

@@ -1,0 +1,220 @@
+"""The tables of a PDF, told by where its words stand: rows of cells with white space between their columns; by PDFium.
+
+No lines need be drawn around them. A cell over several lines is one; one over several columns ends a table. What has
+two columns is taken for text beside text, and what has dots before its page numbers for a table of contents.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from pypdfium2 import PdfDocument, PdfiumError, PdfTextPage, raw
+
+from assistant.text.sentences import words
+
+_LOG = logging.getLogger(__name__)
+PAGE_CHARS_MOST = 50_000
+COLUMNS_LEAST, ROWS_LEAST = 3, 3
+# In heights of a line: white space between cells, between the rows of a table, and between the lines of one cell.
+GAP, APART, CLOSE = 1.0, 2.5, 0.6
+# The share of rows that may run across the white space between two columns.
+ACROSS = 0.1
+# A column of text has cells of more characters; a table has few such columns, and few empty cells.
+CELL_CHARS, LONG_MOST, FILLED = 30, 0.5, 0.5
+_LEADERS = ". . ."
+# The share of a table's words that lines of the page's text have to have to be its lines, and of theirs that it has.
+SAME = 0.8
+
+Rows = Sequence[Sequence[str]]
+
+
+class _Cell(NamedTuple):
+    text: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+_Line = list[_Cell]
+
+
+def tables_of(path: Path) -> Mapping[int, list[Rows]]:
+    """The tables of each page that has some, as rows of cells; pages are counted from 1. None where PDFium reads none.
+
+    All rows of a table have as many cells, empty ones included.
+    """
+    found = dict[int, list[Rows]]()
+    try:
+        with PdfDocument(path) as document:
+            for n in range(len(document)):
+                page = document[n]
+                if tables := list(_tables(_lines(page.get_textpage()))):
+                    found[n + 1] = tables
+                page.close()
+    except (PdfiumError, ValueError, OSError) as error:
+        _LOG.info("no tables are read from %s: %s", path.name, error)
+    return found
+
+
+def lines_of(rows: Rows, lines: Sequence[str]) -> range:
+    """The lines of a page's text that say a table, in whatever order they say its cells; an empty range for none."""
+    said = Counter(word for row in rows for cell in row for word in words(cell))
+    best, start = range(0), 0
+    for n, line in enumerate([*lines, "\0"]):
+        there = words(line)
+        if line == "\0" or sum(word in said for word in there) < SAME * len(there):
+            best = max(best, range(start, n), key=len)
+            start = n + 1
+    found = Counter(word for line in lines[best.start : best.stop] for word in words(line))
+    common = (found & said).total()
+    return best if common and common >= SAME * max(said.total(), found.total()) else range(0)
+
+
+def _lines(page: PdfTextPage) -> list[_Line]:
+    """The lines of a page from top to bottom, each cut into cells where white space is."""
+    lines: list[_Line] = []
+    for word in sorted(_words(page), key=lambda word: (-(word.top + word.bottom), word.left)):
+        middle = (word.top + word.bottom) / 2
+        if lines and lines[-1][0].bottom < middle < lines[-1][0].top:
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    return [_cut(line) for line in lines]
+
+
+def _words(page: PdfTextPage) -> Iterator[_Cell]:
+    """The words of a page with their boxes, in points from its lower left corner."""
+    edges, word = raw.FS_RECTF(), _Cell("", 0, 0, 0, 0)
+    for n in range(min(page.count_chars(), PAGE_CHARS_MOST)):
+        char = chr(raw.FPDFText_GetUnicode(page, n))
+        if char.isspace():
+            if word.text:
+                yield word
+            word = word._replace(text="")
+        elif raw.FPDFText_GetLooseCharBox(page, n, ctypes.byref(edges)) and edges.right > edges.left:
+            box = _Cell(char, edges.left, edges.bottom, edges.right, edges.top)
+            if word.text:
+                word = _joined(word, box, "")
+            elif not raw.FPDFText_GetCharAngle(page, n):  # what is turned labels a figure
+                word = box
+    if word.text:
+        yield word
+
+
+def _joined(one: _Cell, other: _Cell, glue: str) -> _Cell:
+    return _Cell(
+        f"{one.text}{glue}{other.text}",
+        min(one.left, other.left),
+        min(one.bottom, other.bottom),
+        max(one.right, other.right),
+        max(one.top, other.top),
+    )
+
+
+def _cut(line: _Line) -> _Line:
+    cells: _Line = []
+    for word in sorted(line, key=lambda word: word.left):
+        if cells and word.left - cells[-1].right <= GAP * _height(word):
+            cells[-1] = _joined(cells[-1], word, " ")
+        else:
+            cells.append(word)
+    return cells
+
+
+def _height(cell: _Cell) -> float:
+    return cell.top - cell.bottom
+
+
+def _tables(lines: Sequence[_Line]) -> Iterator[Rows]:
+    for run in _runs(lines):
+        columns = _columns([line for line in run if len(line) > 1])
+        for block in _blocks(run, columns):
+            rows = _rows(block, columns)
+            if _is_table(rows):
+                yield rows
+
+
+def _runs(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    """Lines with little space between them, from the first that has several cells to the last."""
+    run: list[_Line] = []
+    for line in lines:
+        if run and run[-1][0].bottom - line[0].top > APART * _height(line[0]):
+            yield _trimmed(run)
+            run = []
+        run.append(line)
+    yield _trimmed(run)
+
+
+def _trimmed(run: list[_Line]) -> list[_Line]:
+    several = [n for n, line in enumerate(run) if len(line) > 1]
+    return run[several[0] : several[-1] + 1] if several else []
+
+
+def _columns(lines: Sequence[_Line]) -> list[tuple[float, float]]:
+    """From where to where the columns stand: what the white space leaves that hardly a line runs across."""
+    edges = sorted(
+        [(cell.left, 1) for line in lines for cell in line] + [(c.right, -1) for line in lines for c in line]
+    )
+    columns, across, most = list[tuple[float, float]](), 0, ACROSS * len(lines)
+    start: float | None = None
+    for place, step in edges:
+        across += step
+        if start is None and across > most:
+            start = place
+        elif start is not None and across <= most:
+            columns.append((start, place))
+            start = None
+    return columns
+
+
+def _blocks(run: Sequence[_Line], columns: Sequence[tuple[float, float]]) -> Iterator[list[_Line]]:
+    """The lines between those that run across several columns."""
+    block: list[_Line] = []
+    for line in run:
+        if any(len(_under(cell, columns)) > 1 for cell in line):
+            yield block
+            block = []
+        else:
+            block.append(line)
+    yield block
+
+
+def _under(cell: _Cell, columns: Sequence[tuple[float, float]]) -> list[int]:
+    """The columns that a cell stands in, or the nearest one."""
+    found = [n for n, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
+    return found or [min(range(len(columns)), key=lambda n: abs(sum(columns[n]) - cell.left - cell.right))]
+
+
+def _rows(block: Sequence[_Line], columns: Sequence[tuple[float, float]]) -> list[list[str]]:
+    """The lines as rows. One that has no first cell goes on with the row above, where it stands close to it."""
+    rows: list[list[str]] = []
+    gaps = [above[0].bottom - below[0].top for above, below in pairwise(block)]
+    for line, gap in zip(block, [0.0, *gaps], strict=False):
+        cells = [""] * len(columns)
+        for cell in line:
+            [n] = _under(cell, columns)
+            cells[n] = f"{cells[n]} {cell.text}".strip()
+        close = gap <= CLOSE * _height(line[0])
+        if rows and close and (not cells[0] or sum(map(bool, cells)) == 1):
+            rows[-1] = [f"{one} {other}".strip() for one, other in zip(rows[-1], cells, strict=True)]
+        else:
+            rows.append(cells)
+    return rows
+
+
+def _is_table(rows: Rows) -> bool:
+    if len(rows) < ROWS_LEAST or len(rows[0]) < COLUMNS_LEAST:
+        return False
+    filled = [[cell for cell in column if cell] for column in zip(*rows, strict=True)]
+    long = sum(median(map(len, column)) > CELL_CHARS for column in filled if column)
+    leaders = sum(any(_LEADERS in cell for cell in row) for row in rows)
+    cells = len(rows) * len(filled)
+    return long < LONG_MOST * len(filled) and sum(map(len, filled)) >= FILLED * cells and leaders < len(rows) / 2

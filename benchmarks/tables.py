@@ -1,0 +1,77 @@
+"""`bench tables`: how many rows of real tables in PDFs are found, beside what people marked.
+
+The PDFs and the marks are those of the table competition of ICDAR 2013 (Göbel et al.): for each `NAME.pdf` a file
+`NAME-str.xml` with the cells of its tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from time import process_time
+from typing import Annotated
+from xml.etree import ElementTree as ET
+
+import typer
+from rich.table import Table
+
+from assistant.commands.common import out
+from assistant.errors import DataError
+from assistant.library.pdf_tables import tables_of
+from assistant.library.readers import read
+
+MARKS = "-str.xml"
+# A row as it is compared: its document, its page, and the letters of its cells.
+Row = tuple[str, int, tuple[str, ...]]
+
+
+def tables(
+    folder: Annotated[Path, typer.Argument(help="Where the PDFs lie, each with its marks beside it.")],
+) -> None:
+    """Find the tables of PDFs, and count the rows that have just the cells that people marked.
+
+    Rows of one cell aren't counted. Half of the documents, every second one by name, are those whose rows were looked
+    at while this was made.
+    """
+    marks = sorted(one for one in folder.rglob(f"*{MARKS}") if _pdf(one).is_file())
+    if not marks:
+        raise DataError(f"There are no PDFs with marks of their tables (*{MARKS}) in {folder}.")
+    table = Table(
+        "documents", "tables", "rows", "found whole", "rows that were found", "in the text", "seconds", box=None
+    )
+    for name, some in (("looked at", marks[::2]), ("not looked at", marks[1::2])):
+        start = process_time()
+        wanted = [row for one in some for row in marked(one)]
+        found = [row for one in some for row in _found(_pdf(one))]
+        seconds = process_time() - start
+        count = sum(len(list(ET.parse(one).iter("table"))) for one in some)  # noqa: S314 - a file that one has chosen
+        whole = (Counter(wanted) & Counter(found)).total()
+        said = sum(block.unit for one in some for block in read(_pdf(one)))
+        table.add_row(f"{len(some)} {name}", *map(str, (count, len(wanted), whole, len(found), said)), f"{seconds:.1f}")
+    out.print(table)
+
+
+def marked(path: Path) -> Iterator[Row]:
+    """The rows of more than one cell that people marked."""
+    for region in ET.parse(path).iter("region"):  # noqa: S314 - as above
+        rows: dict[str, list[str]] = defaultdict(list)
+        for cell in region.iter("cell"):
+            rows[cell.get("start-row", "")].append(cell.findtext("content") or "")
+        yield from _compared(path.stem, int(region.get("page", "0")), rows.values())
+
+
+def _found(path: Path) -> Iterator[Row]:
+    for page, found in tables_of(path).items():
+        yield from _compared(f"{path.stem}{MARKS.removesuffix('.xml')}", page, (row for one in found for row in one))
+
+
+def _compared(name: str, page: int, rows: Iterable[Sequence[str]]) -> Iterator[Row]:
+    for row in rows:
+        cells = sorted(filter(None, ("".join(filter(str.isalnum, cell.casefold())) for cell in row)))
+        if len(cells) > 1:
+            yield name, page, tuple(cells)
+
+
+def _pdf(marks: Path) -> Path:
+    return marks.with_name(f"{marks.name.removesuffix(MARKS)}.pdf")
