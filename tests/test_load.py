@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from assistant.llm import load as choice
 from assistant.llm.apart import Apart
 from assistant.llm.backends import openvino
 from assistant.llm.catalogue import Catalogue
+from assistant.llm.engines.openvino_model import converted
 from assistant.protocols import silent
-from assistant.settings import LLMSettings, Settings
+from assistant.settings import LLMSettings, Settings, load
 from assistant.types import Message
+from tests.fixtures_models import sharing_models
 from tests.hub import stand_in_hub
 
 pytestmark = pytest.mark.model
@@ -25,14 +28,25 @@ def settings_for(folder: Path, **llm: object) -> Settings:
     return Settings(data_dir=folder, hub=False, llm=LLMSettings.model_validate({"context": 1024, "slots": 1, **llm}))
 
 
+@pytest.fixture(scope="module")
+def folder(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder that has no models but the smallest as OpenVINO runs it, where that is what runs it."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "models").mkdir()
+    with suppress(ModelError):
+        made = converted(smollm_path, load(), silent)
+        (folder / "models" / made.name).symlink_to(made, target_is_directory=True)
+    return folder
+
+
 @pytest.fixture
 def small_default(smollm_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model that runs everywhere, as small as it gets."""
     monkeypatch.setattr(choice, "BY_PIP", str(smollm_path))
 
 
-def test_a_gguf_runs_in_a_process_of_its_own(smollm_path: Path, tmp_path: Path) -> None:
-    llm = choice.load(settings_for(tmp_path, model=str(smollm_path)), silent)
+def test_a_gguf_runs_in_a_process_of_its_own(smollm_path: Path, folder: Path) -> None:
+    llm = choice.load(settings_for(folder, model=str(smollm_path)), silent)
     assert isinstance(llm, Apart)
     llm.close()
 
@@ -42,8 +56,9 @@ def test_a_folder_runs_on_transformers(smollm_folder: Path, tmp_path: Path) -> N
     assert type(llm).__name__ == "Transformers"
 
 
+@pytest.mark.usefixtures("smollm_folder")
 def test_a_gguf_runs_on_transformers_where_asked(smollm_path: Path, tmp_path: Path) -> None:
-    llm = choice.load(settings_for(tmp_path, model=str(smollm_path), backend="transformers"), silent)
+    llm = choice.load(settings_for(sharing_models(tmp_path), model=str(smollm_path), backend="transformers"), silent)
     assert type(llm).__name__ == "Transformers"
 
 
@@ -59,11 +74,11 @@ def test_a_gguf_runs_on_transformers_where_asked(smollm_path: Path, tmp_path: Pa
     ],
 )
 def test_the_model_by_pip_answers_where_another_cannot_be_had(
-    gpu: bool, asked: dict[str, str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gpu: bool, asked: dict[str, str], why: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "sees_gpu", lambda: gpu)
     told: list[str] = []
-    settings = settings_for(tmp_path, **{"model": choice.BY_PIP, **asked})
+    settings = settings_for(folder, **{"model": choice.BY_PIP, **asked})
     llm = choice.load_or_fall_back(settings, silent, told.append)
     assert isinstance(llm, Apart)
     assert why in told[0]
@@ -129,11 +144,11 @@ def test_the_first_start_takes_the_small_chat_model_of_the_hub(smollm_path: Path
 
 
 @pytest.mark.usefixtures("small_default")
-def test_a_hub_that_answers_and_has_no_model_gives_way_to_pip(tmp_path: Path, monkeypatch) -> None:
+def test_a_hub_that_answers_and_has_no_model_gives_way_to_pip(folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(choice, "sees_gpu", lambda: False)
     told: list[str] = []
     with stand_in_hub({}, monkeypatch):
-        settings = settings_for(tmp_path).model_copy(update={"hub": True})
+        settings = settings_for(folder).model_copy(update={"hub": True})
         monkeypatch.setattr(Catalogue, "is_here", lambda *_: False)
         llm = choice.load_or_fall_back(settings, silent, told.append)
     assert "qwen2.5-1.5b-instruct could not be had from the Hugging Face hub" in told[0]
@@ -159,12 +174,12 @@ def test_a_default_that_cannot_be_had_is_an_error(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.usefixtures("small_default")
-def test_a_torch_without_cuda_beside_a_gpu_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_without_cuda_beside_a_gpu_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(torch.version, "cuda", None)
     monkeypatch.setattr(choice, "sees_gpu", lambda: False)
     told: list[str] = []
-    choice.load_or_fall_back(settings_for(tmp_path, model=choice.BY_PIP), silent, told.append)
+    choice.load_or_fall_back(settings_for(folder, model=choice.BY_PIP), silent, told.append).close()
     assert told == [choice.NO_CUDA]
 
 
@@ -189,9 +204,9 @@ def test_without_avx2_llama_cpp_runs_it_instead_of_openvino(
     with pytest.raises(ModelError, match="needs a processor with AVX2; set"):
         choice.load(settings, silent)
     why = "OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp. llama.cpp runs it instead."
-    for load in (choice.load_or_fall_back, choice.load_by_any_engine):
+    for way in (choice.load_or_fall_back, choice.load_by_any_engine):
         told: list[str] = []
-        llm = load(settings, silent, told.append)
+        llm = way(settings, silent, told.append)
         assert told == [why]
         assert llm.backend == "llama.cpp"
         assert llm.count((Message("user", "Hi"),)) > 0
