@@ -81,7 +81,7 @@ def peers(  # noqa: PLR0913 - a command's options
 
 
 @contextmanager
-def _systems(commands: dict[str, Path], knobs: Settings, patience: float, threads: int) -> Iterator[Systems]:
+def _systems(commands: dict[str, list[str]], knobs: Settings, patience: float, threads: int) -> Iterator[Systems]:
     with bar("Language model") as progress:
         path = Catalogue.load().resolve(model_meant(knobs), knobs, progress)
     with standing(path, embedder_of(knobs), threads) as stand:

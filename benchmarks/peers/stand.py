@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock, Thread
-from typing import cast
 
 import httpx
 
@@ -107,7 +106,7 @@ def _embedding(embedder: Embedder) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Embeddings)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{cast('int', server.server_address[1])}"
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()

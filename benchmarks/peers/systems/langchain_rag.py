@@ -8,9 +8,10 @@
 #   "numpy==2.4.6",
 # ]
 # ///
-"""LangChain: RetrievalQA with its own prompt over the vector store in memory, cut as its tutorial cuts.
+"""LangChain: RetrievalQA with its own prompt over the vector store in memory.
 
-The tutorial's sizes are 1,000 characters, 200 of them shared; the store's own number of passages is 4.
+It has no size of passages of its own: 1,000 characters, 200 of them shared, are what tutorials commonly take. The
+store's own number of passages is 4.
 """
 
 from __future__ import annotations
