@@ -3,13 +3,15 @@
 # dependencies = [
 #   "haiku.rag==0.6.0",
 #   "pydantic-ai<1",
+#   "openai<2",
+#   "opentelemetry-api==1.36.0",
 # ]
 # ///
 """haiku.rag: its agent, which searches with a tool as often as it likes, 3 passages a time, cut at 256 tokens.
 
-Later releases than 0.6.0 need Python 3.12, and 0.6.0 doesn't run with pydantic-ai 1 and later. Its reranker wants an
-Ollama and is left out. Its tokenizer fetches a vocabulary when it starts; where no network is, TIKTOKEN_CACHE_DIR
-may name a folder that has it.
+Later releases than 0.6.0 need Python 3.12; 0.6.0 runs with packages of its time alone, and on a Python whose SQLite
+takes extensions. Its reranker wants an Ollama and is left out. Its tokenizer fetches a vocabulary when it starts; where no
+network is, TIKTOKEN_CACHE_DIR may name a folder that has it.
 """
 
 from __future__ import annotations
