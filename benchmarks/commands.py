@@ -12,6 +12,7 @@ from benchmarks.injections import injections
 from benchmarks.llm import llm
 from benchmarks.load import load
 from benchmarks.memory import memory
+from benchmarks.peers.command import peers
 from benchmarks.relevance import relevance
 from benchmarks.retrieval import retrieval
 from benchmarks.scale import scale
@@ -30,6 +31,6 @@ def _group() -> None:
 
 for command in (
     retrieval, strategies, turn, llm, gpu, relevance, memory, documents, tables, scale, attacks, faults, injections,
-    load, workers,
+    load, workers, peers,
 ):  # fmt: skip
     app.command()(command)

@@ -40,6 +40,7 @@ from assistant.evaluation import (
     answers,
     chat,
     groundedness,
+    ikat,
     intents,
     memory,
     personal,
@@ -62,6 +63,7 @@ from assistant.experiment.gather import side_by_side
 from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, Shown, Split
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import rows_of
+from assistant.ikat.topics import read_topics
 from assistant.judges.addresses import Addresses
 from assistant.judges.relevance import load as estimators
 from assistant.judges.relevance.calibration import Calibration, Method
@@ -514,6 +516,32 @@ def evaluate_ptkb(
     embedder = embedder_of(knobs)
     summary, rows = ptkb.measure(turns, labels, embedder, knobs.facts, some.seed, known)
     to.finish({"embedder": embedder.name, **summary}, rows)
+
+
+@command
+def evaluate_ikat(
+    *,
+    run: Annotated[Path, Option(help="The folder of a run of `python -m assistant ikat`; some topics are enough.")],
+    topics: Annotated[Path, Option(help="The topics that it was played with.")],
+    facts: Annotated[
+        Path | None,
+        Option("--ptkb", help="Judgements of facts.", show_default="the topics' ptkb_provenance"),
+    ] = None,
+    qrels: Annotated[Path | None, Option(help="Judgements of passages.", show_default=False)] = None,
+    nuggets: Annotated[
+        Path | None, Option(help="Nuggets of responses: JSONL of {turn, text}.", show_default=False)
+    ] = None,
+    seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
+    to: Written,
+) -> None:
+    """Measure a run of TREC iKAT: facts, passages, and responses beside the canonical ones and nuggets."""
+    to.check()
+    labels = ikat.Labels(
+        ptkb.judged(ptkb.read_topics(topics), facts)[1],
+        ikat.of_turns(read_qrels(qrels)) if qrels else {},
+        ikat.read_nuggets(nuggets) if nuggets else {},
+    )
+    to.finish(*ikat.measure(read_topics(topics), rows_of(run), labels, Support(SUPPORT), seed))
 
 
 @command

@@ -38,6 +38,10 @@ TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 
 def ikat(  # noqa: PLR0913 - one parameter an option
     *,
     topics: TopicsFile,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(help="Play this conversation, by its number; may be repeated.", show_default="all"),
+    ] = None,
     name: Annotated[str, typer.Option("--run-name", help="What the run is called; one word.")],
     into: Annotated[Path, typer.Option("--out", help="The folder for the run; one that was begun goes on.")],
     library: Annotated[str | None, typer.Option(help="The library to search.", show_default=False)] = None,
@@ -70,7 +74,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     from assistant.ikat import play  # noqa: PLC0415
     from assistant.ikat.runs import Label, write_run  # noqa: PLC0415
 
-    label, asked = Label(name, team, kind, reply), read_topics(topics)
+    label, asked = Label(name, team, kind, reply), read_topics(topics).only(topic or ())
     label.check(asked.year)
     knobs = always_drafting(settings_of(settings, data_dir, model=model, backend=backend))
     knobs = _judging(by_words_only(knobs), quality)

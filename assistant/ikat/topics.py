@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,6 +60,17 @@ class Topics:
     def turns(self) -> dict[str, tuple[Topic, TopicTurn]]:
         """Every turn by its id, in the file's order, with the topic that it belongs to."""
         return {turn.id: (topic, turn) for topic in self.topics for turn in topic.turns}
+
+    def only(self, numbers: Collection[str]) -> Topics:
+        """Those of these numbers, in the file's order; all if none is named.
+
+        Raises:
+            DataError: there is no topic of a number.
+        """
+        known = [topic.number for topic in self.topics]
+        if missing := [number for number in numbers if number not in known]:
+            raise DataError(f"{self.file} has no topic '{missing[0]}'; it has {', '.join(known)}.")
+        return replace(self, topics=tuple(one for one in self.topics if not numbers or one.number in numbers))
 
 
 def read_topics(path: Path) -> Topics:

@@ -1,0 +1,141 @@
+"""`bench peers`: other programs of this kind beside Sequitur, on the same questions, documents, model and embedder."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assistant.commands.bars import bar
+from assistant.commands.common import DataDir, Model, SettingsFile, settings_of
+from assistant.commands.experiment import embedder_of, perform
+from assistant.errors import DataError
+from assistant.evaluation.looked_at import known
+from assistant.evaluation.scenarios import read_scenarios
+from assistant.experiment.datasets import fingerprint, read_models, read_questions, sample
+from assistant.experiment.options import AsJson, Out, Seed
+from assistant.library.corpus import load_corpus
+from assistant.llm.catalogue import Catalogue
+from assistant.llm.load import model_of as model_meant
+from assistant.settings import Settings
+from benchmarks.peers.asked import Asked, command_of, names
+from benchmarks.peers.stand import standing
+from benchmarks.peers.task import Peers, ReadReply, Systems, Work, interleaved, of_scenario
+from benchmarks.peers.wire import Document
+
+
+def peers(  # noqa: PLR0913 - a command's options
+    *,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Documents: a .jsonl[.gz] file of {id, title, contents}.", show_default=False)
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.", show_default=False),
+    ] = None,
+    scenarios: Annotated[
+        Path | None,
+        typer.Option(help="Instead: scenarios with documents of their own, without facts or history."),
+    ] = None,
+    passages: Annotated[
+        int, typer.Option(min=1, help="Documents of the library: those that answer the questions, and others.")
+    ] = 300,
+    limit: Annotated[int, typer.Option(min=1, help="Questions that nobody has looked at.")] = 40,
+    seed: Seed = 0,
+    system: Annotated[
+        list[str] | None, typer.Option(help="A system to ask; may be repeated.", show_default="all")
+    ] = None,
+    environments: Annotated[
+        Path | None, typer.Option(help="The folder that has a virtual environment for each system by its name.")
+    ] = None,
+    read: Annotated[
+        Path | None,
+        typer.Option(help="What a person read: JSONL of {system, id, admitted}, of replies that admit not to know."),
+    ] = None,
+    patience: Annotated[float, typer.Option(min=1, help="Seconds that a reply may take.")] = 600,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the model's server.")] = 2,
+    into: Out,
+    as_json: AsJson = False,
+    model: Model = None,
+    settings: SettingsFile = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Ask Sequitur and others the same questions about the same documents, with one model over one server.
+
+    Each system is a process with packages of its own. Questions go to all of them before the next one is asked.
+    """
+    knobs = settings_of(settings, data_dir, model=model)
+    asked = system or names()
+    commands = {name: command_of(name, environments) for name in asked}
+    works, said = _scenarios(scenarios, limit, seed) if scenarios else _drawn(corpus, questions, passages, limit, seed)
+    claim = {**said, "seed": seed, "model": model_meant(knobs), "embedder": knobs.embedder.model}
+    task = Peers(interleaved(asked, works), claim, _read(read), seed)
+    with ExitStack() as stack:
+        perform(
+            task, into, lambda: stack.enter_context(_systems(commands, knobs, patience, threads)), as_json=as_json
+        )  # fmt: skip
+
+
+@contextmanager
+def _systems(commands: dict[str, list[str]], knobs: Settings, patience: float, threads: int) -> Iterator[Systems]:
+    with bar("Language model") as progress:
+        path = Catalogue.load().resolve(model_meant(knobs), knobs, progress)
+    with standing(path, embedder_of(knobs), threads) as stand:
+        asked = {name: Asked(name, command, stand, patience) for name, command in commands.items()}
+        try:
+            yield Systems(asked, stand)
+        finally:
+            for one in asked.values():
+                one.close()
+
+
+def _drawn(
+    corpus: Path | None, questions: Path | None, passages: int, limit: int, seed: int
+) -> tuple[list[Work], dict[str, object]]:
+    """Questions that nobody has looked at, all about one library.
+
+    Raises:
+        DataError: a file is missing or can't be read, or has no such questions.
+    """
+    if corpus is None or questions is None:
+        raise DataError("What is to be asked? Give --corpus and --questions, or --scenarios.")
+    unseen = sample([one for one in read_questions(questions) if one.id not in known()], None, seed)
+    if len(unseen) < limit:
+        raise DataError(
+            f"{len(unseen)} questions of {questions} were never looked at; give a lower --limit, or others."
+        )
+    every = {one.id: Document(one.id, one.title, one.text) for one in load_corpus(corpus)}
+    gold = [id_ for one in unseen for id_ in one.gold]
+    if lacking := [id_ for id_ in gold if id_ not in every]:
+        raise DataError(
+            f"{corpus} lacks '{lacking[0]}', which a question's gold names; give the questions' own corpus."
+        )
+    library = list(dict.fromkeys(gold))[:passages]
+    asked = [one for one in unseen[:limit] if set(one.gold) <= set(library)]
+    if len(asked) < limit:
+        raise DataError(f"{passages} documents hold those of {len(asked)} questions alone; give more --passages.")
+    random.Random(seed).shuffle(library)  # noqa: S311 - no order of questions shows in it
+    said = {"questions": fingerprint(questions), "corpus": fingerprint(corpus), "passages": passages}
+    documents = tuple(every[id_] for id_ in library)
+    return [Work(one, documents) for one in asked], said
+
+
+def _scenarios(path: Path, limit: int, seed: int) -> tuple[list[Work], dict[str, object]]:
+    """Scenarios that others than Sequitur can play: about documents, without facts and without what was said before.
+
+    Raises:
+        DataError: there are none.
+    """
+    every = [one for one in read_scenarios(path).values() if one.documents and not one.facts and not one.history]
+    if not every:
+        raise DataError(f"No scenario of {path} has documents and neither facts nor history; give others.")
+    return [of_scenario(one) for one in sample(every, limit, seed)], {"scenarios": fingerprint(path)}
+
+
+def _read(path: Path | None) -> dict[tuple[str, str], bool]:
+    found = read_models(path, ReadReply, "no reply that was read") if path else []
+    return {(one.system, one.id): one.admitted for one in found}
