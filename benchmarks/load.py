@@ -26,7 +26,8 @@ from rich.table import Table
 from assistant.commands.common import out, results_folder, talk, writing
 from assistant.store.database import connect
 from assistant.store.users import Logins
-from benchmarks.light import MARK, light_settings, served
+from benchmarks.clicks import others
+from benchmarks.light import light_settings, served
 from benchmarks.visitor import RefusedError, Visitor
 
 EVERY = 5.0  # seconds between looks at the server
@@ -103,11 +104,6 @@ class Person(Thread):
 
     def _check(self, text: str) -> None:
         self._found.mixed += [f"{self._own} got {mark}" for mark in others(text, self._own)]
-
-
-def others(text: str, own: str) -> list[str]:
-    """The marks in a text that don't begin with a person's own."""
-    return sorted({mark for mark in MARK.findall(text) if not mark.startswith(own)})
 
 
 def address(n: int) -> str:
