@@ -101,7 +101,7 @@ class Leases:
             BusyError: one is being written in this conversation already.
         """
         with self._engine.begin() as connection:
-            moment, mine = _moment(connection), _ANSWERING.c.user == user
+            moment, mine = moment_of(connection), _ANSWERING.c.user == user
             dead = [
                 row.conversation for row in connection.execute(select(_ANSWERING).where(mine)) if _dead(row, moment)
             ]
@@ -127,7 +127,7 @@ class Leases:
         """Say that this process is alive. Returns where it was asked to stop: pairs of user and conversation."""
         asked = select(_ANSWERING.c.user, _ANSWERING.c.conversation).where(self._mine, _ANSWERING.c.stop)
         with self._engine.begin() as connection:
-            connection.execute(update(_ANSWERING).where(self._mine).values(seen=_moment(connection)))
+            connection.execute(update(_ANSWERING).where(self._mine).values(seen=moment_of(connection)))
             return {(row.user, row.conversation) for row in connection.execute(asked)}
 
     @property
@@ -142,7 +142,7 @@ def _here(user: str, conversation: str) -> ColumnElement[bool]:
 def answered_by(connection: Connection, conversation: str) -> str:
     """The process that answers in a conversation now, or ""."""
     row = connection.execute(select(_ANSWERING).where(_ANSWERING.c.conversation == conversation)).first()
-    return "" if row is None or _dead(row, _moment(connection)) else str(row.process)
+    return "" if row is None or _dead(row, moment_of(connection)) else str(row.process)
 
 
 def _dead(row: Row[Any], moment: float) -> bool:
@@ -170,12 +170,12 @@ class WrongPasswords:
         """Seconds until the next try; 0 where it may come now."""
         with self._engine.connect() as connection:
             until: float | None = connection.scalar(select(_WRONG.c.until).where(_WRONG.c.key == self._hashed(key)))
-            return max(until - _moment(connection), 0.0) if until else 0.0
+            return max(until - moment_of(connection), 0.0) if until else 0.0
 
     def note(self, key: object) -> None:
         """One more."""
         with self._engine.begin() as connection:
-            moment, one = _moment(connection), _WRONG.c.key == self._hashed(key)
+            moment, one = moment_of(connection), _WRONG.c.key == self._hashed(key)
             put(connection, _WRONG, {"key": self._hashed(key), "count": 0}, until=moment)  # holds the row for this
             connection.execute(update(_WRONG).where(one).values(count=_WRONG.c.count + 1))
             count = connection.scalar(select(_WRONG.c.count).where(one)) or 1
@@ -192,7 +192,7 @@ class WrongPasswords:
         return sha256(repr((self._kind, key)).encode("utf-8", "replace")).hexdigest()
 
 
-def _moment(connection: Connection) -> float:
+def moment_of(connection: Connection) -> float:
     """Seconds since 1970 by the clock of the database."""
     postgres = connection.dialect.name == "postgresql"
     clock = "extract(epoch FROM clock_timestamp())" if postgres else "(julianday('now') - 2440587.5) * 86400.0"
