@@ -226,8 +226,13 @@ def lost(ledger: Ledger, seen: Seen) -> list[str]:
     return wrong
 
 
-def settle(ledger: Ledger, seen: Seen) -> None:
-    """Take what was under way as the process was killed for what came of it."""
+def settle(ledger: Ledger, seen: Seen, *, late: bool = False) -> None:
+    """Take what was under way as the process was killed for what came of it.
+
+    With `late` it may still come, from a process that lives behind a proxy which gave it up: nothing is expected then.
+    """
+    if late:
+        ledger.unfinished |= ledger.doubtful
     for one in ledger.doubtful:
         for kept, there in ((ledger.facts, seen.facts), (ledger.documents, seen.documents)):
             (kept.add if one in there else kept.discard)(one)

@@ -424,4 +424,5 @@ def _as_json(found: Kills) -> Mapping[str, Any]:
 
 def _tell(found: Kills) -> None:
     if found.kills % 10 == 0 or found.lost or found.not_started:
-        talk.print(f"{found.kills:5} kills: {_line(found)}", style="dim", markup=False)
+        newest = " | ".join((*found.lost[-1:], *found.not_started[-1:], *found.refused[-1:]))
+        talk.print(f"{found.kills:5} kills: {_line(found)} {newest}".rstrip(), style="dim", markup=False)
