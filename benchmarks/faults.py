@@ -167,10 +167,9 @@ def full_disk(folder: Path) -> Case:
 
 def _fill(file: Path) -> None:
     """Leave little room on a disk."""
-    with file.open("wb") as handle, suppress(OSError):
+    with file.open("wb", buffering=0) as handle, suppress(OSError):
         while True:
             handle.write(bytes(2**14))
-            handle.flush()
     os.truncate(file, file.stat().st_size - ROOM)
 
 
