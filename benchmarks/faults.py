@@ -12,11 +12,13 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,200 +28,26 @@ from typing import Annotated, Any
 import httpx
 import typer
 from rich.table import Table
-from sqlalchemy import Engine
 
 from assistant.commands.common import out, results_folder, talk, writing
 from assistant.errors import SequiturError
-from assistant.library.index import list_documents
 from assistant.library.shelves import library_folder, own_library
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.sources import PinnedFile
 from assistant.settings import Settings
-from assistant.store.conversations import Conversations
-from assistant.store.database import connect
+from assistant.store.database import is_postgres
 from assistant.store.users import ME
-from assistant.types import Fact, Turn
-from benchmarks.light import Served, apart, light_settings, served
+from assistant.upkeep.accounts import Accounts
+from benchmarks.clicks import Clicks, Ledger, Stores, lost, settle
+from benchmarks.light import Served, light_settings, served
 from benchmarks.visitor import RefusedError, Visitor
-from ptkb.store import Ptkb
 
 PAUSE = 0.01  # seconds a word of the scripted model
 SPAN = 6.0  # clicks within which a kill falls, in times of the mean click
-KINDS = ("answer", "version", "undo", "fact", "edit of a fact", "end of a fact", "upload", "end of a document")
-WEIGHTS = (5, 2, 2, 4, 2, 1, 2, 1)
+BATCH = 50  # kills on one account, which is deleted then, so that a look at all of it stays short
 NOBODY = 65534
-
-
-@dataclass
-class Ledger:
-    """What must be there: texts of facts, marks of questions with how many versions their reply has, documents.
-
-    `doubtful` is what the click under way changes, either state of which is right if the process is killed meanwhile;
-    `unfinished` are questions whose answer a kill broke off.
-    """
-
-    facts: set[str] = field(default_factory=set)
-    replies: dict[str, int] = field(default_factory=dict)
-    documents: set[str] = field(default_factory=set)
-    doubtful: set[str] = field(default_factory=set)
-    unfinished: set[str] = field(default_factory=set)
-    marks: int = 0
-
-    def mark(self) -> str:
-        """A word that no other text has."""
-        self.marks += 1
-        return f"p0x{self.marks}"
-
-
-@dataclass(frozen=True)
-class Stores:
-    """What is on the disk, read beside the served process."""
-
-    settings: Settings
-
-    def facts(self) -> list[Fact]:
-        """The facts."""
-        with self._engine() as engine:
-            return Ptkb(engine).facts(ME)
-
-    def turns(self) -> dict[str, tuple[str, Turn, int]]:
-        """By the mark of a question: its conversation's id, the turn that is shown, and how many versions of it are."""
-        with self._engine() as engine:
-            kept = Conversations(engine)
-            all_of_them = [kept.get(ME, one.id) for one in kept.list(ME)]
-        return {
-            mark_of(turn.utterance): (one.id, turn, len(one.versions.get(turn.id, (turn.id,))))
-            for one in all_of_them
-            for turn in one.turns
-        }
-
-    def documents(self) -> dict[str, str]:
-        """The ids of documents by their names; read apart, since no process with Java in it can be forked."""
-        return apart(lambda: {one.name: one.id for one in list_documents(own_library(ME), self.settings)})
-
-    @contextmanager
-    def _engine(self) -> Iterator[Engine]:
-        """Closed before the next process is forked, which no connection outlives well."""
-        engine = connect(self.settings.database_url)
-        try:
-            yield engine
-        finally:
-            engine.dispose()
-
-
-class Clicks:
-    """What a person does, one click after the other, and what they may count on afterwards."""
-
-    def __init__(self, visitor: Visitor, stores: Stores, ledger: Ledger, chance: random.Random) -> None:
-        self._visitor, self._stores, self._ledger, self._chance = visitor, stores, ledger, chance
-        self.under_way, self.done = "", Counter[str]()
-
-    def go_on(self) -> None:
-        """Click until the server is gone.
-
-        Raises:
-            httpx.HTTPError: that it is.
-            RefusedError: it refused a click.
-        """
-        acts = dict(zip(KINDS, self._acts(), strict=True))
-        while True:
-            [self.under_way] = self._chance.choices(KINDS, WEIGHTS)
-            acts[self.under_way]()
-            self.done[self.under_way] += bool(self._ledger.doubtful)  # where there is nothing to change, nothing was
-            self._ledger.doubtful.clear()
-
-    def _acts(self) -> Iterator[Callable[[], None]]:
-        yield from (self._ask, self._again, self._undo, self._tell, self._edit, self._forget, self._bring, self._drop)
-
-    def _ask(self) -> None:
-        mark = self._ledger.mark()
-        self._ledger.doubtful.add(mark)
-        self._visitor.send("composer", "ask", utterance=f"How rich in protein are lentils, {mark}?")
-        self._ledger.replies[mark] = 1
-
-    def _again(self) -> None:
-        for mark, (conversation, turn, _) in self._picked():
-            self._ledger.doubtful.add(mark)
-            self._visitor.send("transcript", "again", conversation=conversation, turn=turn.id)
-            self._ledger.replies[mark] += 1
-
-    def _undo(self) -> None:
-        for mark, (conversation, turn, _) in self._picked():
-            self._ledger.doubtful.add(mark)
-            self._visitor.send("transcript", "undo", conversation=conversation, turn=turn.id)
-            del self._ledger.replies[mark]
-
-    def _tell(self) -> None:
-        text = f"I like oats of kind {self._ledger.mark()}."
-        self._ledger.doubtful.add(text)
-        self._visitor.send("facts", "store", text=text)
-        self._ledger.facts.add(text)
-
-    def _edit(self) -> None:
-        for fact in self._fact():
-            text = f"I like rice of kind {self._ledger.mark()}."
-            self._ledger.doubtful |= {fact.text, text}
-            self._visitor.send("facts", "edit", fact=fact.id, text=text)
-            self._ledger.facts ^= {fact.text, text}
-
-    def _forget(self) -> None:
-        for fact in self._fact():
-            self._ledger.doubtful.add(fact.text)
-            self._visitor.send("facts", "drop", fact=fact.id)
-            self._ledger.facts.discard(fact.text)
-
-    def _bring(self) -> None:
-        name = f"{self._ledger.mark()}.txt"
-        self._ledger.doubtful.add(name)
-        self._visitor.upload(name, f"The key {name[:-4]} hangs behind the green door.".encode())
-        self._ledger.documents.add(name)
-
-    def _drop(self) -> None:
-        there = self._stores.documents()
-        for name in self._chance.sample(sorted(self._ledger.documents & set(there)), 1 if there else 0):
-            self._ledger.doubtful.add(name)
-            self._visitor.send("documents", "drop", document=there[name])
-            self._ledger.documents.discard(name)
-
-    def _picked(self) -> list[tuple[str, tuple[str, Turn, int]]]:
-        turns = self._stores.turns()
-        known = sorted(self._ledger.replies.keys() & turns.keys())
-        return [(mark, turns[mark]) for mark in known and self._chance.sample(known, 1)]
-
-    def _fact(self) -> list[Fact]:
-        known = [fact for fact in self._stores.facts() if fact.text in self._ledger.facts]
-        return known and self._chance.sample(known, 1)
-
-
-def mark_of(utterance: str) -> str:
-    """The mark of a question that `Clicks` asked."""
-    return utterance.removesuffix("?").rpartition(" ")[2]
-
-
-def lost(ledger: Ledger, stores: Stores) -> list[str]:
-    """What was acknowledged and is not as it was, and what came back that had been taken away."""
-    facts, documents, turns = {fact.text for fact in stores.facts()}, set(stores.documents()), stores.turns()
-    unsure = ledger.doubtful | ledger.unfinished
-    wrong = [f"fact: {text}" for text in (facts ^ ledger.facts) - unsure]
-    wrong += [f"document: {name}" for name in (documents ^ ledger.documents) - unsure]
-    wrong += [f"reply: {mark}" for mark in (turns.keys() ^ ledger.replies.keys()) - unsure]
-    for mark in (turns.keys() & ledger.replies.keys()) - unsure:
-        _, turn, versions = turns[mark]
-        if turn.status != "done" or not turn.answer or versions != ledger.replies[mark]:
-            wrong.append(f"reply: {mark} is {turn.status}, {versions} of {ledger.replies[mark]} versions")
-    return wrong
-
-
-def settle(ledger: Ledger, stores: Stores) -> None:
-    """Take what was under way as the process was killed for what came of it."""
-    facts, documents, turns = {fact.text for fact in stores.facts()}, set(stores.documents()), stores.turns()
-    for one in ledger.doubtful:
-        for kept, there in ((ledger.facts, facts), (ledger.documents, documents)):
-            (kept.add if one in there else kept.discard)(one)
-        ledger.replies.pop(one, None)
-        if one in turns:
-            ledger.unfinished.add(one)
-    ledger.doubtful.clear()
+DISK, ROOM = 16 * 2**20, 2**19  # bytes of a small disk, and those that are left on it
+JUMPS, CLICKS = ("+0", "+1h", "-1d", "+400d", "-20y", "+1h"), 8  # what the clock is set to, and clicks at each
 
 
 @dataclass
@@ -235,34 +63,38 @@ class Kills:
     seconds: float = 0.0
 
 
-def kills(folder: Path, count: int, seed: int, each: Callable[[Kills], None] = lambda _: None) -> Kills:
-    """Start the page, click, kill it at a random moment, look; so many times on one data folder."""
-    settings, chance, found, ledger = light_settings(folder), random.Random(seed), Kills(), Ledger()  # noqa: S311
-    stores, began = Stores(settings), time.perf_counter()
-    pace = 1.0
-    for _ in range(count):
+def kills(settings: Settings, count: int, seed: int, each: Callable[[Kills], None] = lambda _: None) -> Kills:
+    """Start the page, click, kill it at a random moment, look; so many times on the same stores."""
+    chance, found, ledger = random.Random(seed), Kills(), Ledger()  # noqa: S311
+    stores, began, pace = Stores(settings), time.perf_counter(), 1.0
+    for n in range(count):
         try:
             with served(settings, PAUSE) as page:
-                pace = _killed(page, Stores(settings), ledger, chance, found, pace)
+                clicks = Clicks(Visitor(page.url), stores, ledger, chance)
+                pace = _killed(page, clicks, found, chance.uniform(0, SPAN) * pace) or 2 * pace
         except SequiturError as error:
             found.not_started.append(str(error))
-        found.lost += lost(ledger, stores)
-        settle(ledger, stores)
+        seen = stores.seen()
+        found.lost += lost(ledger, seen)
+        settle(ledger, seen)
+        if n % BATCH == BATCH - 1:
+            Accounts(settings, stores.engine).delete(ME)
+            ledger.forget()
+            found.lost += lost(ledger, stores.seen())
         found.kills += 1
         found.seconds = time.perf_counter() - began
         each(found)
     return found
 
 
-def _killed(page: Served, stores: Stores, ledger: Ledger, chance: random.Random, found: Kills, pace: float) -> float:
-    """Click until the kill; returns the mean seconds of a click, as far as that is known."""
-    visitor = Visitor(page.url)
-    clicks, began = Clicks(visitor, stores, ledger, chance), time.perf_counter()
-    visitor.number("composer", "ask")
-    timer = Timer(chance.uniform(0, SPAN * pace), page.kill)
+def _killed(page: Served, clicks: Clicks, found: Kills, moment: float) -> float:
+    """Click until the kill, `moment` seconds after the first click; returns the mean seconds of a click, or 0."""
+    clicks.visitor.number("composer", "ask")
+    began, timer = time.perf_counter(), Timer(moment, page.kill)
     timer.start()
     try:
-        clicks.go_on()
+        while True:
+            clicks.click()
     except httpx.HTTPError:
         pass
     except RefusedError as error:
@@ -272,9 +104,10 @@ def _killed(page: Served, stores: Stores, ledger: Ledger, chance: random.Random,
     page.wait()
     found.during[clicks.under_way] += 1
     found.acknowledged += clicks.done
-    visitor.close()
+    found.lost += clicks.mixed
+    clicks.visitor.close()
     done = clicks.done.total()
-    return (time.perf_counter() - began) / done if done else 2 * pace  # nothing was done: it is slower than was thought
+    return (time.perf_counter() - began) / done if done else 0.0
 
 
 # --- disks and files ----------------------------------------------------------------------------------------------
@@ -289,34 +122,127 @@ class Case:
     right: bool
 
 
-def _no_more_than(size: int) -> Callable[[], None]:
-    def limit() -> None:
-        import resource  # noqa: PLC0415 - Windows has none
+def _no_more_than(size: int) -> None:
+    import resource  # noqa: PLC0415 - Windows has none
 
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    return limit
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-def full_disk(folder: Path, seed: int) -> Case:
-    """No file may grow beyond 1 MB (RLIMIT_FSIZE), which writes meet as they meet a full disk."""
-    settings, ledger, refused = light_settings(folder), Ledger(), list[str]()
-    with served(settings, before=_no_more_than(2**20)) as page:
-        visitor, long = Visitor(page.url), "oats " * 90
-        for n in range(4000):
-            text = f"I like {long}{n}."
-            try:
-                visitor.send("facts", "store", text=text)
-                ledger.facts.add(text)
-            except RefusedError as error:
-                refused.append(unescape(str(error)))
-                ledger.doubtful.add(text)
-            if len(refused) >= 5 or (refused and n > seed % 7 + 3000):
-                break
-        visitor.close()
-    wrong = lost(ledger, Stores(settings))
-    said = f"{len(ledger.facts)} facts acknowledged, then {len(refused)} refused: {refused[0] if refused else ''}"
-    return Case("full disk (files of 1 MB at most)", said, bool(refused) and not wrong and "disk" in refused[0])
+@contextmanager
+def _small_disk(folder: Path) -> Iterator[bool]:
+    """A disk of its own for a folder, of `DISK` bytes; whether there could be one, which takes root and Linux."""
+    folder.mkdir(parents=True)
+    made = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)]
+    small = shutil.which("mount") is not None and not subprocess.run(made, check=False, capture_output=True).returncode
+    try:
+        yield small
+    finally:
+        if small:
+            subprocess.run(["umount", str(folder)], check=True)
+
+
+def full_disk(folder: Path) -> Case:
+    """A disk with room for some hundred facts; where none can be had, no file may grow beyond 1 MB (RLIMIT_FSIZE)."""
+    with _small_disk(folder) as small:
+        settings, ledger = light_settings(folder), Ledger()
+        limited = None if small else partial(_no_more_than, 2**20)
+        with served(settings, before=limited) as page:
+            visitor = Visitor(page.url)
+            if small:
+                _fill(folder / "filler")
+            refused = [_facts_until_refused(visitor, ledger)]
+            refused += [_refusal(act) for act in _acts_on_a_full_disk(visitor, ledger)]
+            if small:
+                (folder / "filler").unlink()
+                visitor.send("facts", "store", text="I like room.")
+                ledger.facts.add("I like room.")
+            visitor.close()
+        wrong = lost(ledger, Stores(settings).seen())
+    name = f"full disk of {DISK >> 20} MB" if small else "full disk (files of 1 MB at most)"
+    told = [f"{what}: {said or 'done'}" for what, said in zip(("fact", "answer", "document"), refused, strict=True)]
+    told.append("once there is room a fact is kept" if small else "")
+    right = not wrong and bool(refused[0]) and all("disk" in said or "space" in said for said in refused if said)
+    return Case(name, "; ".join((f"{len(ledger.facts)} facts kept", *filter(None, told), *wrong)), right)
+
+
+def _fill(file: Path) -> None:
+    """Leave little room on a disk."""
+    with file.open("wb", buffering=0) as handle, suppress(OSError):
+        while True:
+            handle.write(bytes(2**14))
+    os.truncate(file, file.stat().st_size - ROOM)
+
+
+def _facts_until_refused(visitor: Visitor, ledger: Ledger) -> str:
+    """What was said of the first fact that there was no room for."""
+    for n in range(4000):
+        text = f"I like {'oats ' * 90}{n}."
+        if said := _refusal(partial(visitor.send, "facts", "store", text=text)):
+            ledger.doubtful.add(text)
+            return said
+        ledger.facts.add(text)
+    return ""
+
+
+def _acts_on_a_full_disk(visitor: Visitor, ledger: Ledger) -> Iterator[Callable[[], object]]:
+    ledger.doubtful |= {"p0x1", "p0x2.txt"}
+    yield partial(visitor.send, "composer", "ask", utterance="How rich in protein are lentils, p0x1?")
+    yield partial(visitor.upload, "p0x2.txt", b"The key hangs behind the green door. " * 2000)
+
+
+def _refusal(act: Callable[[], object]) -> str:
+    """Why a click was refused, "" where it was not."""
+    try:
+        act()
+    except RefusedError as error:
+        return unescape(str(error))
+    return ""
+
+
+def clock(folder: Path, seed: int) -> Case:
+    """The clock of the computer is set forward and back while the page runs, and while it is down."""
+    libraries = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    if not libraries:
+        return Case(
+            "clock that is set", "not tried: libfaketime is not there (Debian: apt install faketime)", right=True
+        )
+    folder.mkdir(parents=True)
+    offset, settings = folder / "offset", light_settings(folder / "data")
+    stores, ledger, found = Stores(settings), Ledger(), Kills()
+    with _faked(libraries[0], offset):
+        for jumps in (JUMPS[:3], JUMPS[3:]):
+            offset.write_text(jumps[0])
+            with served(settings, PAUSE, anew=True) as page:
+                clicks = Clicks(Visitor(page.url), stores, ledger, random.Random(seed))  # noqa: S311
+                for jump in jumps:
+                    offset.write_text(jump)
+                    found.refused += filter(None, (_refusal(clicks.click) for _ in range(CLICKS)))
+                found.acknowledged += clicks.done
+                clicks.visitor.close()
+    found.lost = lost(ledger, stores.seen())
+    said = f"{', '.join(JUMPS)}: {found.acknowledged.total()} clicks acknowledged, {len(found.lost)} lost"
+    refusals = f", {len(found.refused)} refused: {' | '.join(found.refused[:3])}" if found.refused else ""
+    return Case("clock that is set", said + refusals, not found.lost and not found.refused)
+
+
+@contextmanager
+def _faked(library: Path, offset: Path) -> Iterator[None]:
+    """Programs that begin meanwhile take the time from the file `offset`, at each look."""
+    faked = {
+        "LD_PRELOAD": str(library),
+        "FAKETIME_TIMESTAMP_FILE": str(offset),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # which no setting of a clock changes
+    }
+    before = {name: os.environ.get(name) for name in faked}
+    os.environ.update(faked)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 def _as_nobody() -> None:
@@ -447,16 +373,26 @@ def faults(
     cut: Annotated[int, typer.Option("--cuts", min=0, help="Cuts of the database, and of an index.")] = 20,
     seed: Annotated[int, typer.Option(help="Decides clicks, moments and places.")] = 0,
     only: Annotated[str, typer.Option(help="kills, cases or cuts.", show_default="all")] = "",
+    database: Annotated[
+        str, typer.Option(help="Address of an empty PostgreSQL for the kills.", show_default="a file of SQLite")
+    ] = "",
     into: Annotated[Path | None, typer.Option("--out", help="A folder for faults.json.", show_default=False)] = None,
 ) -> None:
     """Kill the served page at random moments, fill its disk, cut its files; tell what acknowledged things were lost."""
     results_folder(into)
     with TemporaryDirectory() as name:
         folder = Path(name)
-        found = kills(folder / "kills", count if only in {"", "kills"} else 0, seed, _tell)
+        settings = light_settings(folder / "kills", database=database)
+        found = kills(settings, count if only in {"", "kills"} else 0, seed, _tell)
         cases = list(_cases(folder, seed)) if only in {"", "cases"} else []
         cases += cuts(folder / "cuts", cut, seed) if only in {"", "cuts"} else []
-    report = {"seed": seed, "kills": _as_json(found), "cases": [[one.name, one.said, one.right] for one in cases]}
+    on = "postgresql" if database and is_postgres(database) else "sqlite"
+    report = {
+        "seed": seed,
+        "database": on,
+        "kills": _as_json(found),
+        "cases": [[one.name, one.said, one.right] for one in cases],
+    }
     table = Table("fault", "what came of it", "right")
     table.add_row(f"{found.kills} kills", _line(found), "yes" if not (found.lost or found.not_started) else "no")
     for case in cases:
@@ -468,7 +404,8 @@ def faults(
 
 
 def _cases(folder: Path, seed: int) -> Iterator[Case]:
-    yield full_disk(folder / "full", seed)
+    yield full_disk(folder / "full")
+    yield clock(folder / "clock", seed)
     yield read_only(folder / "read-only")
     yield tampered_model(folder / "model")
 
@@ -486,4 +423,5 @@ def _as_json(found: Kills) -> Mapping[str, Any]:
 
 def _tell(found: Kills) -> None:
     if found.kills % 10 == 0 or found.lost or found.not_started:
-        talk.print(f"{found.kills:5} kills: {_line(found)}", style="dim", markup=False)
+        newest = " | ".join((*found.lost[-1:], *found.not_started[-1:], *found.refused[-1:]))
+        talk.print(f"{found.kills:5} kills: {_line(found)} {newest}".rstrip(), style="dim", markup=False)

@@ -13,12 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -33,6 +32,7 @@ from assistant.settings import Backend, LLMSettings, RelevanceSettings, Settings
 from assistant.steps.intent import intent_of
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
+from assistant.store.shared import Leases
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
 from assistant.store.users import Logins
@@ -46,7 +46,6 @@ from ptkb.store import Ptkb
 if TYPE_CHECKING:
     from assistant.web.page import House
 
-T = TypeVar("T")
 MARK = re.compile(r"\bp\d+x\d+\b")
 PASSAGES = (
     Passage("one", "Lentils", "Lentils are rich in protein. A cup of cooked lentils holds 18 grams of protein."),
@@ -55,8 +54,9 @@ PASSAGES = (
 )
 _DIMENSIONS = 512
 STARTS = 120.0  # seconds that a start may take
-# the page's own imports are made once, and no process of Java or of a library's threads exists yet
-_FORK = get_context("fork")
+# Pages are forked from a process that has made their imports, and has neither Java nor threads of any library.
+_FORK = get_context("forkserver")
+_FORK.set_forkserver_preload(["benchmarks.ready"])
 
 
 @dataclass
@@ -160,15 +160,15 @@ class Light:
 WORDS, TURN = Words(), TurnSettings(intent_threshold=0.85)
 
 
-def light_settings(folder: Path, slots: int = 4) -> Settings:
-    """Settings for a page in this folder."""
+def light_settings(folder: Path, slots: int = 4, database: str = "", port: int = 0) -> Settings:
+    """Settings for a page in this folder; without an address of a `database` that is a file in there, too."""
     return Settings(
         data_dir=folder,
-        database="",
+        database=database,
         hub=False,
         turn=TURN,
         relevance=RelevanceSettings(estimator="none"),
-        web=WebSettings(host="127.0.0.1", port=0),
+        web=WebSettings(host="127.0.0.1", port=port),
         llm=LLMSettings(slots=slots),
     )
 
@@ -188,8 +188,8 @@ def house(settings: Settings, pause: float) -> tuple[House, Logins]:
     stores = House(
         settings, Chat(conversations, ptkb, light, (metrics.watch,)), conversations, ptkb,
         OwnDocuments(settings), light,
-        Runs(models.line.ahead), AccessTokens(engine), Accounts(settings, engine, conversations), models,
-        choosing(settings.web, logins), usage, metrics,
+        Runs(models.line.ahead, Leases(engine)), AccessTokens(engine), Accounts(settings, engine, conversations),
+        models, choosing(settings.web, logins), usage, metrics,
     )  # fmt: skip
     return stores, logins
 
@@ -213,17 +213,19 @@ class Served:
 
 
 @contextmanager
-def served(settings: Settings, pause: float = 0.0, before: Any = None) -> Iterator[Served]:
+def served(
+    settings: Settings, pause: float = 0.0, before: Callable[[], None] | None = None, anew: bool = False
+) -> Iterator[Served]:
     """A page in a process of its own; `before` is called in it first, and may take rights away.
+
+    With `anew` its program begins from the beginning, as one has to whose libraries the environment changes.
 
     Raises:
         SequiturError: it could not start; the message is what the person at the terminal would read.
     """
-    import assistant.web.server  # noqa: F401, PLC0415 - so that each process that is forked has it
-
-    _learn()
-    ours, theirs = _FORK.Pipe()
-    process = _FORK.Process(target=_serve, args=(theirs, settings, pause, before))
+    context = get_context("spawn") if anew else _FORK
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, settings, pause, before))
     process.start()
     theirs.close()
     try:
@@ -241,44 +243,14 @@ def served(settings: Settings, pause: float = 0.0, before: Any = None) -> Iterat
         ours.close()
 
 
-def apart(read: Callable[[], T]) -> T:
-    """What `read` returns, called in a process that is forked for it.
-
-    Raises:
-        SequiturError: what it raises.
-    """
-    ours, theirs = _FORK.Pipe()
-
-    def answer() -> None:
-        try:
-            theirs.send(read())
-        except SequiturError as error:
-            theirs.send(error)
-
-    process = _FORK.Process(target=answer)
-    process.start()
-    theirs.close()
-    try:
-        said = ours.recv()
-    finally:
-        process.kill()
-        process.join()
-        ours.close()
-    if isinstance(said, SequiturError):
-        raise said
-    result: T = said
-    return result
-
-
-@cache
-def _learn() -> None:
+def learn() -> None:
     """Learn from examples what turns need of them, once for all processes that are forked."""
     intent_of("Hello", WORDS, TURN)
     offers("I'm vegan.", (), WORDS)
     fields_of(["I'm vegan."], WORDS)
 
 
-def _serve(connection: Connection, settings: Settings, pause: float, before: Any) -> None:
+def _serve(connection: Connection, settings: Settings, pause: float, before: Callable[[], None] | None) -> None:
     from assistant.web.server import serve  # noqa: PLC0415
 
     os.setsid()

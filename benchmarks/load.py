@@ -26,7 +26,8 @@ from rich.table import Table
 from assistant.commands.common import out, results_folder, talk, writing
 from assistant.store.database import connect
 from assistant.store.users import Logins
-from benchmarks.light import MARK, light_settings, served
+from benchmarks.clicks import others
+from benchmarks.light import light_settings, served
 from benchmarks.visitor import RefusedError, Visitor
 
 EVERY = 5.0  # seconds between looks at the server
@@ -66,30 +67,28 @@ class Found:
 class Person(Thread):
     """Asks, waits for the reply, thinks a while, and asks again, with a fact or a look now and then."""
 
-    def __init__(self, n: int, url: str, over: Event, found: Found, think: float) -> None:
+    def __init__(self, n: int, visitor: Visitor, over: Event, found: Found, think: float) -> None:
+        """`visitor` is a tab of the nth person, who is logged in."""
         super().__init__(daemon=True)
-        self._n, self._url, self._over, self._found, self._think = n, url, over, found, think
+        self._visitor, self._over, self._found, self._think = visitor, over, found, think
         self._chance = random.Random(n)  # noqa: S311
         self._own = f"p{n}x"
 
     def run(self) -> None:
         """Until all is over."""
-        visitor, asked = Visitor(self._url, address(self._n)), 0
+        visitor, asked = self._visitor, 0
         try:
-            visitor.log_in(*login(self._n))
             while not self._over.wait(self._chance.uniform(0, 2 * self._think)):
                 asked += 1
-                self._ask(visitor, f"{self._own}{asked}")
+                self._ask(f"{self._own}{asked}")
                 if asked % 5 == 0:
                     self._check(visitor.send("facts", "store", text=f"I like oats of kind {self._own}{asked}.").text)
         except (RefusedError, httpx.HTTPError) as error:
             self._found.errors.append(f"{self._own}: {error!r}")
-        finally:
-            visitor.close()
 
-    def _ask(self, visitor: Visitor, mark: str) -> None:
+    def _ask(self, mark: str) -> None:
         try:
-            said = visitor.send("composer", "ask", utterance=f"How rich in protein are lentils, {mark}?")
+            said = self._visitor.send("composer", "ask", utterance=f"How rich in protein are lentils, {mark}?")
         except RefusedError as error:
             self._found.errors.append(f"{mark}: {error}")
             return
@@ -103,11 +102,6 @@ class Person(Thread):
 
     def _check(self, text: str) -> None:
         self._found.mixed += [f"{self._own} got {mark}" for mark in others(text, self._own)]
-
-
-def others(text: str, own: str) -> list[str]:
-    """The marks in a text that don't begin with a person's own."""
-    return sorted({mark for mark in MARK.findall(text) if not mark.startswith(own)})
 
 
 def address(n: int) -> str:
@@ -131,7 +125,7 @@ def load_of(people: int, seconds: float, pause: float, slots: int, think: float)
         engine.dispose()
         with served(settings, pause) as page:
             _warm(page.url)
-            persons = [Person(n, page.url, over, found, think) for n in range(people)]
+            persons = [Person(n, entered(page.url, n), over, found, think) for n in range(people)]
             with _watched(psutil.Process(page.pid), found):
                 for person in persons:
                     person.start()
@@ -142,10 +136,16 @@ def load_of(people: int, seconds: float, pause: float, slots: int, think: float)
     return found
 
 
+def entered(url: str, n: int) -> Visitor:
+    """A tab of the nth person, who is logged in."""
+    visitor = Visitor(url, address(n))
+    visitor.log_in(*login(n))
+    return visitor
+
+
 def _warm(url: str) -> None:
     """The first turn of a server learns from examples."""
-    visitor = Visitor(url, address(0))
-    visitor.log_in(*login(0))
+    visitor = entered(url, 0)
     visitor.send("composer", "ask", utterance="How rich in protein are lentils?")
     visitor.close()
 

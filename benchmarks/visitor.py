@@ -12,7 +12,9 @@ from uuid import uuid4
 import httpx
 
 JOIN, DATA, UPLOAD = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload"
+GONE = {502, 503, 504}  # what a proxy says of a server that ends in the middle, or isn't there
 _ERROR = re.compile(r'class=\\?"notice error\\?"[^>]*><span[^>]*>([^<]*)<')
+_NOT_ADDED = re.compile(r'class=\\?"problems\\?".*?<li[^>]*>([^<]*)<')
 _SOURCE = re.compile(r'class=\\?"passage')
 
 
@@ -52,6 +54,23 @@ class Visitor:
         said = self.client.post("/login", data={"username": name, "password": password})
         if said.status_code != 200:
             raise RefusedError(said.text)
+
+    def reload(self) -> bool:
+        """Open the page anew, in a tab that remembers nothing; whether that was let in.
+
+        Raises:
+            httpx.HTTPError: the server is gone.
+            RefusedError: it answers with an error.
+        """
+        self.session = uuid4().hex[:12]
+        self.events.clear()
+        said = self.client.get("/config")
+        return said.status_code != 401 and bool(self._checked(said))
+
+    def move(self, url: str) -> None:
+        """Turn to another address of the same page."""
+        self.client.base_url = httpx.URL(url)
+        self.events.clear()
 
     def number(self, piece: str, event: str) -> int:
         """The number under which the server knows an event of a piece of the page."""
@@ -110,10 +129,18 @@ class Visitor:
                     yield line
 
     def upload(self, name: str, content: bytes) -> Said:
-        """Add a document, and wait until it is searchable."""
+        """Add a document, and wait until it is searchable.
+
+        Raises:
+            RefusedError: it was not added, or as `send` has it.
+            httpx.HTTPError: the server is gone.
+        """
         [path] = self._checked(self.client.post(UPLOAD, files={"files": (name, content)})).json()
         file = {"path": path, "orig_name": name, "meta": {"_type": "gradio.FileData"}}
-        return self.send("files", "upload", [file])
+        said = self.send("files", "upload", [file])
+        if told := _NOT_ADDED.search(said.text):
+            raise RefusedError(told[1])
+        return said
 
     def close(self) -> None:
         """Leave."""
@@ -121,6 +148,8 @@ class Visitor:
 
     @staticmethod
     def _checked(response: httpx.Response) -> httpx.Response:
+        if response.status_code in GONE:
+            raise httpx.ReadError(f"The proxy answers with {response.status_code}.")
         if response.status_code >= 400:
             raise RefusedError(f"{response.status_code}")
         return response

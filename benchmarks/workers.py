@@ -1,266 +1,305 @@
-"""`bench workers`: two processes answer people on one PostgreSQL, and one after the other is killed meanwhile.
+"""`bench workers`: people at one address, behind which several pages serve them from one PostgreSQL.
 
-Conversations, runs, leases and the database are the page's own; the words come from a script, so that what is measured
-is what becomes of answers and not how a model writes them.
+One page after the other is killed meanwhile. Everything is the page's own, from HTTP to the database; the words come
+from a script that takes a set time for each, so that what is measured is what becomes of clicks and not how a model
+writes.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import random
+import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Event, Lock, Thread
-from time import monotonic, sleep
-from typing import IO, Annotated, Any, cast
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from typing import Annotated, Any
 
+import httpx
 import typer
 from rich.table import Table
 
-from assistant.chat import Chat
 from assistant.commands.common import out
-from assistant.errors import BusyError, SettingsError
-from assistant.parts import Loader
+from assistant.errors import SettingsError
 from assistant.settings import Settings
-from assistant.store.conversations import Conversations
 from assistant.store.database import connect, is_postgres
-from assistant.store.shared import Leases
-from assistant.types import Answer, Choices, Turn
-from assistant.web.runs import Runs
-from ptkb.store import Ptkb
+from assistant.store.users import Logins
+from benchmarks import load
+from benchmarks.clicks import Clicks, Ledger, Seen, Stores, lost, settle
+from benchmarks.light import light_settings
+from benchmarks.load import address, at, entered, login
+from benchmarks.proxy import Worker
+from benchmarks.proxy import workers as behind_one_address
+from benchmarks.visitor import RefusedError, Visitor
 
-WORDS = "Lentils are rich in protein and low in fat and keep for years in a dry place .".split()
-STARTING = 120.0  # seconds within which a worker is up
-PATIENCE = 60.0  # seconds that a person waits for an answer, and to be let in again
-
-
-class _Scripted(Chat):
-    """A chat whose answers are `WORDS`, one a pause; all that is kept of them is kept as ever."""
-
-    pause = 0.0
-
-    def _once_ready(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:  # noqa: ARG002
-        for step in ("draft", "search"):
-            sleep(self.pause)
-            yield replace(turn, step=step)
-        for n in range(1, len(WORDS) + 1):
-            if stop.wait(self.pause):
-                yield replace(turn, step="", status="stopped")
-                return
-            turn = replace(turn, step="answer", answer=Answer(" ".join(WORDS[:n])))
-            yield turn
-        yield replace(turn, step="", status="done")
-
-
-def work(url: str, pause: float) -> None:
-    """Be a worker: take a question a line from standard input, and tell there and then what becomes of it."""
-    engine = connect(url)
-    chat, runs, telling = (
-        _Scripted(Conversations(engine), Ptkb(engine), Loader(Settings())),
-        Runs(shared=Leases(engine)),
-        Lock(),
-    )
-    chat.pause = pause
-
-    def tell(**what: str) -> None:
-        with telling:
-            sys.stdout.write(json.dumps(what) + "\n")
-            sys.stdout.flush()
-
-    def answer(user: str, conversation: str, text: str) -> None:
-        try:
-            run = runs.start(user, conversation, lambda stop: chat.ask(user, conversation, text, Choices(), stop))
-        except BusyError as error:
-            tell(user=user, busy=str(error))
-            return
-        run.join()
-        tell(user=user, turn=run.turn.id, status=run.turn.status)
-
-    tell(ready="yes")
-    for line in sys.stdin:
-        Thread(target=answer, kwargs=json.loads(line), daemon=True).start()
-    runs.close()
-
-
-@dataclass
-class _Worker:
-    """A process that answers, and whoever waits for it."""
-
-    url: str
-    pause: float
-    waiting: dict[str, Queue[dict[str, str]]] = field(default_factory=dict)
-    ready: Event = field(default_factory=Event)
-
-    def __post_init__(self) -> None:
-        command = [sys.executable, "-m", __name__, self.url, str(self.pause)]
-        folder = Path(__file__).parents[1]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, text=True, bufsize=1)
-        self.questions = cast("IO[str]", self.process.stdin)
-        Thread(target=self._listen, args=(cast("IO[str]", self.process.stdout),), daemon=True).start()
-
-    def ask(self, user: str, conversation: str, text: str) -> dict[str, str] | None:
-        """What became of the question; None where the process died first.
-
-        Raises:
-            Empty: it took too long.
-        """
-        told = self.waiting[user] = Queue()
-        with suppress(OSError, ValueError):  # a process that is gone takes nothing
-            self.questions.write(json.dumps({"user": user, "conversation": conversation, "text": text}) + "\n")
-        end = monotonic() + PATIENCE
-        while monotonic() < end:
-            with suppress(Empty):
-                return told.get(timeout=0.05)
-            if self.process.poll() is not None and told.empty():
-                return None
-        raise Empty
-
-    def kill(self) -> None:
-        """As if the power had failed: it can't tell anybody."""
-        self.process.kill()
-        self.process.wait()
-
-    def close(self) -> None:
-        """Let it end by itself."""
-        with suppress(OSError):
-            self.questions.close()
-        self.process.wait(STARTING)
-
-    def _listen(self, lines: IO[str]) -> None:
-        for line in lines:
-            told = json.loads(line)
-            if "ready" in told:
-                self.ready.set()
-            elif told["user"] in self.waiting:
-                self.waiting[told["user"]].put(told)
+PAUSE = 0.05  # seconds that the scripted model takes for a word
+SEATS = 32  # replies that the scripted model writes side by side for each worker: it is not what is full
+PATIENCE = 240.0  # seconds for which a person tries to come back: two workers may be starting
+SPAN = 2.0  # seconds within which a kill falls then
+BREATH = 0.5  # seconds after which nothing of a dead worker is on its way to the database any more
+LIMIT = 10.0  # seconds within which 19 of 20 replies have to be there for people to count as held
+SECONDS, THINK = 20.0, 5.0  # how long they ask, and the mean pause after a reply
+LEVELS = (4, 8, 16, 32, 64, 128)  # people that are tried at once
 
 
 @dataclass
 class Found:
-    """What became of it all; `waits` are the seconds from a worker's death to the answer at the other."""
+    """What became of it all.
 
-    questions: int = 0
-    acknowledged: int = 0
-    lost: int = 0
-    twice: int = 0
-    running: int = 0
-    interrupted: dict[str, int] = field(default_factory=dict)
-    longest_wait: float = 0.0
-    strangers: int = 0
+    `acknowledged` are clicks by kind, `interrupted` what a death left of those that it fell into, `logins_again` people
+    who had to log in again, `waits` the seconds from an interruption to the next click that was acknowledged.
+    """
 
-
-@dataclass
-class _Person:
-    """Asks one question after the other, at the same worker as long as that lives."""
-
-    name: str
-    conversation: str
-    at: int
-    acknowledged: list[tuple[str, str]] = field(default_factory=list)
+    killed: int = 0
+    acknowledged: Counter[str] = field(default_factory=Counter)
     interrupted: Counter[str] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+    mixed: list[str] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    stuck: list[str] = field(default_factory=list)
+    logins_again: int = 0
     waits: list[float] = field(default_factory=list)
 
 
-def measured(url: str, people: int, questions: int, kills: int, pause: float) -> Found:
-    """Let people ask two workers, of which one after the other is killed and started again.
+class Person(Thread):
+    """Clicks, and goes on wherever the proxy leads when the page is gone."""
+
+    def __init__(self, n: int, url: str, settings: Settings, count: int, found: Found) -> None:
+        super().__init__(daemon=True)
+        self._n, self._count, self._found = n, count, found
+        self._stores, self.ledger = Stores(settings, login(n)[0]), Ledger(own=f"p{n}x")
+        self._visitor = Visitor(url, address(n))
+        self._clicks = Clicks(self._visitor, self._stores, self.ledger, random.Random(n))  # noqa: S311
+        self._since = 0.0
+
+    def run(self) -> None:
+        """Until so many clicks are done, or there is no coming back."""
+        try:
+            come_back(self._visitor, *login(self._n))
+            while self.done < self._count:
+                self._click()
+        except (RefusedError, httpx.HTTPError, TimeoutError) as error:
+            self._found.stuck.append(f"{self.ledger.own}: {error!r}")
+        self._found.acknowledged += self._clicks.done
+        self._found.mixed += self._clicks.mixed
+
+    @property
+    def done(self) -> int:
+        """How many clicks were acknowledged."""
+        return self._clicks.done.total()
+
+    def seen(self) -> Seen:
+        """What is kept of the person now."""
+        return self._stores.seen()
+
+    def _click(self) -> None:
+        try:
+            self._clicks.click()
+        except httpx.HTTPError:
+            self._since = self._since or time.perf_counter()
+            self._go_on()
+        except RefusedError as error:
+            self._found.refused[f"{self._clicks.under_way}: {error}"] += 1
+            self._go_on()
+        else:
+            if self._since:
+                self._found.waits.append(time.perf_counter() - self._since)
+                self._since = 0.0
+
+    def _go_on(self) -> None:
+        """Open the page anew, and see what became of the click."""
+        self._found.logins_again += come_back(self._visitor, *login(self._n))
+        time.sleep(BREATH)
+        seen = self.seen()
+        left = [seen.turns[mark][0].turn.status for mark in self.ledger.doubtful & seen.turns.keys()]
+        self._found.interrupted[f"{self._clicks.under_way}, {left[0] if left else 'no turn'}"] += 1
+        settle(self.ledger, seen, late=True)
+
+
+def come_back(visitor: Visitor, name: str, password: str) -> bool:
+    """Load the page anew, as a browser does; whether that took another log-in.
 
     Raises:
-        SequiturError: the database can't be used.
+        TimeoutError: nobody answers.
     """
-    store = Conversations(connect(url))
-    workers = [_Worker(url, pause) for _ in range(2)]
-    for one in workers:
-        if not one.ready.wait(STARTING):
-            raise SettingsError("A worker did not start; run `python -m assistant serve` to see why.")
-    there = [_Person(f"person{n}", store.new(f"person{n}").id, n % 2) for n in range(people)]
-    asking = [Thread(target=_ask_all, args=(one, workers, store, questions), daemon=True) for one in there]
-    for thread in asking:
-        thread.start()
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            if visitor.reload():
+                return False
+            visitor.log_in(name, password)
+        except (httpx.HTTPError, RefusedError):
+            time.sleep(BREATH)
+        else:
+            return True
+    raise TimeoutError("Nobody answers any more.")
+
+
+def measured(database: str, folder: Path, count: int, people: int, clicks: int, kills: int) -> Found:
+    """Let people click at so many workers, of which one after the other is killed and started again.
+
+    Raises:
+        SequiturError: the database can't be used, or HAProxy is not there.
+    """
+    found, settings_at = Found(), _settings_at(database, folder)
+    if make_logins(settings_at(0), people) < people:
+        raise SettingsError("This database is not empty; name another one, which you then may delete.")
+    with behind_one_address(count, settings_at, PAUSE) as (url, running):
+        persons = [Person(n, url, settings_at(0), clicks, found) for n in range(people)]
+        for person in persons:
+            person.start()
+        _kill_in_turn(running, persons, kills, found)
+        for person in persons:
+            person.join()
+        for person in persons:
+            found.lost += lost(person.ledger, person.seen())
+    return found
+
+
+def _kill_in_turn(running: Sequence[Worker], persons: Sequence[Person], kills: int, found: Found) -> None:
+    """Each time after half of the people have gone on, at a random moment of the next click."""
+    chance, done = random.Random(kills), 0  # noqa: S311
     for n in range(kills):
-        sleep(len(WORDS) * pause * 1.5)
-        workers[n % 2].kill()
-        workers[n % 2] = _Worker(url, pause)
-        workers[n % 2].ready.wait(STARTING)
-    for thread in asking:
-        thread.join()
-    for one in workers:
-        one.close()
-    return _counted(there, store, questions)
+        end = time.monotonic() + PATIENCE
+        while sum(person.done for person in persons) < done + len(persons) / 2 and time.monotonic() < end:
+            time.sleep(BREATH / 10)
+        time.sleep(chance.uniform(0, SPAN))
+        if not any(person.is_alive() for person in persons):
+            return
+        done = sum(person.done for person in persons)
+        running[n % len(running)].kill()
+        found.killed += 1
+        running[n % len(running)].start()
 
 
-def _ask_all(person: _Person, workers: list[_Worker], store: Conversations, questions: int) -> None:
-    for n in range(questions):
-        died = 0.0
-        while True:
-            at = workers[person.at]
-            told = at.ask(person.name, person.conversation, f"Question {n}?")
-            if told is None:
-                died = died or monotonic()
-                person.interrupted[_left(person, store, n)] += 1
-                person.at = 1 - person.at
-            elif "busy" in told:
-                sleep(0.1)
-            else:
-                person.acknowledged.append((told["turn"], told["status"]))
-                if died:
-                    person.waits.append(monotonic() - died)
-                break
+def _settings_at(database: str, folder: Path) -> partial[Settings]:
+    return partial(_settings, database, folder)
 
 
-def _left(person: _Person, store: Conversations, n: int) -> str:
-    """What a worker that died left of an answer: nothing, a stopped turn, or a whole one that it did not tell of."""
-    turns = [turn for turn in store.get(person.name, person.conversation).turns if turn.utterance == f"Question {n}?"]
-    return turns[-1].status if turns else "absent"
+def _settings(database: str, folder: Path, port: int) -> Settings:
+    return light_settings(folder, SEATS, database, port)
 
 
-def _counted(there: list[_Person], store: Conversations, questions: int) -> Found:
-    found, interrupted = Found(questions=questions * len(there)), Counter[str]()
-    for person in there:
-        turns = store.get(person.name, person.conversation).turns
-        ids = Counter(turn.id for turn in turns)
-        whole = {turn.id for turn in turns if turn.status == "done" and turn.answer == Answer(" ".join(WORDS))}
-        found.acknowledged += len(person.acknowledged)
-        found.lost += sum(told == "done" and turn not in whole for turn, told in person.acknowledged)
-        found.twice += sum(count - 1 for count in ids.values())
-        found.running += sum(turn.status == "running" for turn in turns)
-        found.longest_wait = max([found.longest_wait, *person.waits])
-        found.strangers += sum(one.id != person.conversation for one in store.list(person.name))
-        interrupted += person.interrupted
-    return replace(found, interrupted=dict(interrupted))
+def make_logins(settings: Settings, people: int) -> int:
+    """A login for each person who has none. Returns how many were made."""
+    engine = connect(settings.database_url)
+    logins = Logins(engine)
+    there = logins.names()
+    new = [login(n) for n in range(people) if login(n)[0] not in there]
+    for one in new:
+        logins.add(*one)
+    engine.dispose()
+    return len(new)
+
+
+# --- people at once -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """So many people at so many workers: replies a second, and the seconds that a reply took."""
+
+    workers: int
+    people: int
+    replies_a_second: float
+    median: float
+    p95: float
+    errors: int
+    mixed: int
+
+    @property
+    def held(self) -> bool:
+        """Whether 19 of 20 replies were there in time, and all of them right."""
+        return 0 <= self.p95 <= LIMIT and not self.errors and not self.mixed
+
+
+def levels(database: str, folder: Path, counts: Sequence[int]) -> list[Level]:
+    """For each number of workers more and more people at once, until they are not held any more."""
+    settings_at, tried = _settings_at(database, folder), list[Level]()
+    visitors = list[Visitor]()
+    for count in counts:
+        with behind_one_address(count, settings_at, PAUSE) as (url, _):
+            for people in LEVELS:
+                make_logins(settings_at(0), people)
+                _enter(visitors, url, people)
+                tried.append(_level(count, visitors[:people]))
+                if not tried[-1].held:
+                    break
+    return tried
+
+
+def _enter(visitors: list[Visitor], url: str, people: int) -> None:
+    """Bring so many people to an address; who has logged in before needs not do so again, at whatever worker."""
+    for visitor in visitors:
+        visitor.move(url)
+    visitors.extend(entered(url, n) for n in range(len(visitors), people))
+
+
+def _level(count: int, visitors: Sequence[Visitor]) -> Level:
+    found, over = load.Found(), Event()
+    persons = [load.Person(n, visitor, over, found, THINK) for n, visitor in enumerate(visitors)]
+    began = time.perf_counter()
+    for person in persons:
+        person.start()
+    over.wait(SECONDS)
+    over.set()
+    for person in persons:
+        person.join()
+    a_second = len(found.waits) / (time.perf_counter() - began)
+    waits = found.waits
+    return Level(count, len(persons), a_second, at(waits, 50), at(waits, 95), len(found.errors), len(found.mixed))
+
+
+# --- the command --------------------------------------------------------------------------------------------------
 
 
 def workers(
     database: Annotated[str, typer.Option(help="Address of an empty PostgreSQL, as in the setting `database`.")],
-    people: Annotated[int, typer.Option(min=1, help="How many ask at once.")] = 8,
-    questions: Annotated[int, typer.Option(min=1, help="How many each asks.")] = 10,
-    kills: Annotated[int, typer.Option(min=0, help="How often a worker is killed.")] = 3,
-    pause: Annotated[float, typer.Option(min=0.001, help="Seconds that a word takes.")] = 0.1,
+    count: Annotated[int, typer.Option("--workers", min=1, help="Workers of which one after the other is killed.")] = 2,
+    people: Annotated[int, typer.Option(min=1, help="How many click at once.")] = 8,
+    clicks: Annotated[int, typer.Option(min=0, help="Clicks of each that have to be acknowledged.")] = 20,
+    kills: Annotated[int, typer.Option(min=0, help="How often a worker is killed.")] = 10,
+    held: Annotated[
+        list[int] | None, typer.Option(help="Also tell how many people at once so many workers hold; repeatable.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:
-    """Kill workers while they answer, and count what is lost: two processes on one PostgreSQL, scripted answers."""
+    """Kill workers behind a proxy while people click, and count what is lost; tell how many people workers hold."""
     if not is_postgres(database):
         raise SettingsError("Several workers need a PostgreSQL; name one with --database postgresql://…")
-    found = asdict(measured(database, people, questions, kills, pause))
+    with TemporaryDirectory() as folder:
+        found = measured(database, Path(folder), count, people, clicks, kills)
+        tried = levels(database, Path(folder), held or ())
     if as_json:
-        out.print_json(json.dumps(found))
+        out.print_json(json.dumps({"killed": vars(found), "held": [_row(one) for one in tried]}))
         return
     table = Table("", "")
-    for name, value in found.items():
+    for name, value in vars(found).items():
         table.add_row(name.replace("_", " "), _shown(value))
     out.print(table)
+    if tried:
+        out.print(_held_table(tried))
+
+
+def _row(level: Level) -> dict[str, Any]:
+    return {**asdict(level), "held": level.held}
+
+
+def _held_table(tried: Sequence[Level]) -> Table:
+    table = Table("workers", "people at once", "replies a second", "median s", "95 % within s", "held")
+    for one in tried:
+        cells = (f"{one.replies_a_second:.2f}", f"{one.median:.1f}", f"{one.p95:.1f}", "yes" if one.held else "no")
+        table.add_row(str(one.workers), str(one.people), *cells)
+    return table
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{count} {left}" for left, count in value.items()) or "0"
-    return f"{value:.1f} s" if isinstance(value, float) else str(value)
-
-
-if __name__ == "__main__":
-    work(sys.argv[1], float(sys.argv[2]))
+        return ", ".join(f"{count} {what}" for what, count in sorted(value.items())) or "0"
+    if isinstance(value, list) and all(isinstance(one, float) for one in value):
+        return f"{len(value)}, at most {max(value):.1f} s" if value else "0"
+    return f"{len(value)} {value[:5] or ''}".strip() if isinstance(value, list) else str(value)

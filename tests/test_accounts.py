@@ -18,6 +18,7 @@ from assistant.library.shelves import library_names, own_library
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
+from assistant.store.sessions import Sessions
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins, hash_password
 from assistant.types import Turn
@@ -52,6 +53,7 @@ def engine(settings: Settings) -> Engine:
         conversations.feedback(user, turn.id, 1)
         conversations.set_preferences(user, {"k": 3})
         tokens.make(user, f"of {user}")
+        Sessions(engine, Logins(engine))[f"secret of {user}"] = user
     return engine
 
 

@@ -11,8 +11,8 @@ from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.users import ME
 from assistant.types import Answer, Turn
-from benchmarks import attacks, faults, injections, load
-from benchmarks.faults import Ledger, Stores, lost, settle
+from benchmarks import attacks, faults, injections
+from benchmarks.clicks import Ledger, Stores, lost, others, settle
 from benchmarks.light import Served, light_settings
 from benchmarks.load import Found, State, summary
 from ptkb.store import Ptkb
@@ -32,7 +32,7 @@ def stores(tmp_path: Path) -> Stores:
 
 
 def test_what_is_there_as_acknowledged_is_not_lost(stores: Stores) -> None:
-    assert lost(Ledger({"I like oats."}, {"p0x1": 1}), stores) == []
+    assert lost(Ledger({"I like oats."}, {"p0x1": 1}), stores.seen()) == []
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_what_is_there_as_acknowledged_is_not_lost(stores: Stores) -> None:
 def test_what_is_not_as_acknowledged_is_lost_unless_it_was_under_way(
     stores: Stores, ledger: Ledger, told: list[str]
 ) -> None:
-    assert lost(ledger, stores) == told
+    assert lost(ledger, stores.seen()) == told
 
 
 def test_what_was_under_way_counts_as_it_came_out(stores: Stores) -> None:
     ledger = Ledger({"I like rice."}, {}, doubtful={"I like oats.", "I like rice.", "p0x1", "p0x9"})
-    settle(ledger, stores)
+    settle(ledger, stores.seen())
     assert (ledger.facts, ledger.unfinished, ledger.doubtful) == ({"I like oats."}, {"p0x1"}, set())
-    assert lost(ledger, stores) == []
+    assert lost(ledger, stores.seen()) == []
 
 
 def test_a_model_with_its_old_size_and_time_is_refused(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_mix_ups_waits_and_memory_are_told() -> None:
     report = summary(found)
     assert (report["longest wait / median"], report["threads most"], report["files last"]) == (3.0, 9, 9)
     assert (report["held GB after 50 turns"], report["held GB after 500 turns"]) == (0.3, -1.0)
-    assert load.others("as p3x1 asked, and p1x2", "p1x") == ["p3x1"]
+    assert others("as p3x1 asked, and p1x2", "p1x") == ["p3x1"]
 
 
 @pytest.mark.parametrize(

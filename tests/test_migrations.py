@@ -21,7 +21,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, create_engine, inspect
 
 from assistant.errors import StoreError
-from assistant.store import conversations, shared, tokens, usage, users
+from assistant.store import conversations, sessions, shared, tokens, usage, users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.migrate import VERSION
@@ -41,7 +41,7 @@ def rows(connection: Any, tables: list[str]) -> dict[str, list[tuple[Any, ...]]]
 
 
 def tables_of(connection: sqlite3.Connection) -> list[str]:
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'schema_version'")
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%_version'")
     return [name for (name,) in found]
 
 
@@ -97,7 +97,8 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_the_migrations_lead_to_the_tables_that_the_stores_declare(empty: str) -> None:
     declared = MetaData()
-    for tables in (conversations.TABLES, users.TABLES, tokens.TABLES, shared.TABLES, usage.TABLES, facts.TABLES):
+    stores = (conversations, users, tokens, sessions, shared, usage, facts)
+    for tables in (store.TABLES for store in stores):
         for table in tables.sorted_tables:
             table.to_metadata(declared)
     with connect(empty).connect() as connection:

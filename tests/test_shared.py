@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from threading import Event
 
 import psutil
@@ -16,12 +17,12 @@ from sqlalchemy import Engine
 from assistant.errors import BusyError
 from assistant.store import shared
 from assistant.store.conversations import Conversations
-from assistant.store.shared import PLACE, SILENCE, Leases, WrongPasswords
+from assistant.store.shared import SILENCE, Leases, WrongPasswords, place, process
 from assistant.types import Answer, Turn
 from assistant.web.logins import FREE_TRIES, LONGEST_WAIT, shared_counts, wait_after
 from assistant.web.runs import Runs
 
-HOST = PLACE.rsplit(" ", 2)[0]
+HOST = place().rsplit(" ", 2)[0]
 ELSEWHERE = "another-computer 1 0.0"
 
 
@@ -86,16 +87,35 @@ def test_one_on_another_computer_counts_as_dead_once_it_is_silent(mine: Leases, 
 
 
 def test_one_on_this_computer_counts_as_dead_at_once(mine: Leases, engine: Engine) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        began = psutil.Process(process.pid).create_time()
-        dying = Leases(engine, "dying", f"{HOST} {process.pid} {began}")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as ending:
+        began = psutil.Process(ending.pid).create_time() - psutil.boot_time()
+        dying = Leases(engine, "dying", f"{HOST} {ending.pid} {began}")
         dying.begin("ada", "c")
         with pytest.raises(BusyError):
             mine.begin("ada", "c")
-        process.kill()
+        ending.kill()
     assert mine.begin("ada", "c") == 1
     Leases(engine, "reused", f"{HOST} {psutil.Process().pid} 1.0").begin("bob", "c")
     assert mine.begin("bob", "c") == 1  # the number is another process's now
+
+
+def test_a_clock_that_is_set_makes_no_living_process_dead(
+    mine: Leases, other: Leases, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine.begin("ada", "c")
+    began, started = psutil.Process.create_time, psutil.boot_time
+    monkeypatch.setattr(psutil.Process, "create_time", lambda self: began(self) + 3600)  # as Linux tells it then
+    monkeypatch.setattr(psutil, "boot_time", lambda: started() + 3600)
+    with pytest.raises(BusyError):
+        other.begin("ada", "c")
+
+
+def test_a_process_that_is_forked_is_another_one() -> None:
+    with ProcessPoolExecutor(1, get_context("fork")) as pool:
+        forked = pool.submit(process), pool.submit(place)
+        assert process() != forked[0].result()
+        assert place() != forked[1].result()
+    assert process() == process()
 
 
 def test_a_turn_is_shown_as_running_while_its_process_lives(

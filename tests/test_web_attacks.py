@@ -305,6 +305,24 @@ class TestOtherSites:
             assert client.get("/config").status_code == 401
 
 
+def test_gradio_makes_no_table_of_its_events_after_each_of_them(server: Server) -> None:
+    queue = server.page._queue  # noqa: SLF001 - Gradio gives it under no other name
+    rows = [{"function": "ask", "status": "success", "process_time": 1.0, "session_hash": "s"}] * 3
+    assert queue.compute_analytics_summary(rows) == {"functions": {}}
+    assert queue.ANALYTICS_MAX_EVENTS == 1
+
+
+def test_a_log_in_holds_at_another_process_on_the_same_database(server: Server) -> None:
+    another = serve(*house(server.house.settings.data_dir, Script(), Loaded()))
+    try:
+        with entered(server, "ann") as here, httpx.Client(base_url=another.url, cookies=here.cookies) as there:
+            assert (there.get("/config").status_code, there.get("/gradio_api/login_check").status_code) == (200, 200)
+            there.post("/logout", headers={"Origin": another.url.rstrip("/")})
+            assert [client.get("/config").status_code for client in (here, there)] == [401, 401]
+    finally:
+        another.close()
+
+
 def test_too_many_guesses_are_told_with_the_time_to_wait(server: Server, stranger) -> None:
     for _ in range(5):
         assert stranger.post("/login", data={"username": "eve", "password": "guess"}).status_code == 400

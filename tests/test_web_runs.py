@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event
+from threading import Event, get_ident
 
 import pytest
 
@@ -59,6 +59,19 @@ def test_one_at_a_time_in_a_conversation() -> None:
     assert runs.of("me", "c") is None
     assert not runs.busy("me", "c")
     assert seen(runs.start("me", "c", lambda _: growing(1)))[-1].status == "done"
+
+
+def test_turns_one_after_the_other_run_in_the_same_threads() -> None:
+    runs, threads = Runs(), set[int]()
+
+    def noting(_stop: Event) -> Iterator[Turn]:
+        yield Turn("?")
+        threads.add(get_ident())
+        yield Turn("?", status="done")
+
+    for n in range(20):
+        assert seen(runs.start("me", f"c{n}", noting))[-1].status == "done"
+    assert len(threads) <= 2  # the first may still be on its way back as the second turn begins
 
 
 def test_one_that_is_about_to_begin_counts() -> None:

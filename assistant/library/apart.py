@@ -71,7 +71,7 @@ def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         said = {"error": _TOO_LARGE}
     except LibraryError as error:
         said = {"error": _TOO_LARGE if isinstance(error.__cause__, MemoryError) else str(error)}
-    with out:
+    with suppress(BrokenPipeError), out:  # whoever asked was killed meanwhile
         out.write(json.dumps(said).encode())
 
 

@@ -45,7 +45,7 @@ from assistant.errors import StoreError
 from assistant.store import export as markdown
 from assistant.store import older
 from assistant.store.database import in_memory, put
-from assistant.store.shared import PROCESS, answered_by
+from assistant.store.shared import answered_by, process
 from assistant.text.sentences import clean
 from assistant.types import Answer, Turn, new_id, now
 
@@ -199,7 +199,7 @@ class Conversations:
             columns = (_TURNS, _VERSIONS.c.original, _VERSIONS.c.shown, _VERSIONS.c.side)
             query = select(*columns).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).order_by(_TURNS.c.n)
             turns = connection.execute(query.where(_TURNS.c.conversation == conversation_id)).all()
-            alive = {PROCESS, "" if is_temporary(conversation_id) else answered_by(connection, conversation_id)}
+            alive = {process(), "" if is_temporary(conversation_id) else answered_by(connection, conversation_id)}
         return _conversation(row, turns, alive)
 
     def rename(self, user: str, conversation_id: str, title: str) -> None:
@@ -401,7 +401,7 @@ def _values(turn: Turn) -> dict[str, Any]:
     reply = turn.answer.text if turn.answer else ""
     shown = {"utterance": turn.utterance, "reply": reply, "words": f"{turn.utterance}\n{reply}".casefold()}
     # PostgreSQL holds no NUL; the JSON has it as an escape.
-    return {"process": PROCESS, "turn": text, **{name: value.replace("\0", "") for name, value in shown.items()}}
+    return {"process": process(), "turn": text, **{name: value.replace("\0", "") for name, value in shown.items()}}
 
 
 def _turn(row: Row[Any], alive: set[str]) -> Turn:

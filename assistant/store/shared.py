@@ -5,7 +5,9 @@ Times are the database's own, so that it does not matter whose clock is wrong.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import sha256
 from socket import gethostname
 from typing import Any
@@ -36,12 +38,9 @@ from assistant.errors import BusyError
 from assistant.store.database import put
 from assistant.types import new_id
 
-PROCESS = new_id()  # this one
 # Seconds for which a process that answers may not be heard of; then it counts as dead, and what it wrote as stopped.
 # One that is gone from this computer counts as dead at once.
 SILENCE = 20.0
-_ME = psutil.Process()
-PLACE = f"{gethostname()[:200]} {_ME.pid} {_ME.create_time()}"
 MOST_KEPT = 10_000  # names and addresses for which wrong passwords are counted
 BUSY = "An answer is being written in this conversation; wait for it or stop it first."
 
@@ -52,7 +51,7 @@ _ANSWERING = Table(
     Column("user", String(200), primary_key=True),
     Column("conversation", String(32), primary_key=True, index=True),
     Column("process", String(32), nullable=False),
-    Column("place", String(255), nullable=False),  # host, number and beginning of the process
+    Column("place", String(255), nullable=False),  # host, number and beginning of the process: see `place`
     Column("seen", Float, nullable=False),  # seconds since 1970, as all times here
     Column("stop", Boolean, nullable=False),
 )
@@ -65,11 +64,35 @@ _WRONG = Table(
 )
 
 
+def process() -> str:
+    """The id of this process, which no other has, also not one that is forked from it."""
+    return _known(os.getpid())[0]
+
+
+def place() -> str:
+    """Where others on this computer find this process: host, number, and seconds from the computer's start to its own.
+
+    Not when it began: that is told by the clock, so that a clock that is set would make it another process.
+    """
+    return _known(os.getpid())[1]
+
+
+@lru_cache(maxsize=1)
+def _known(pid: int) -> tuple[str, str]:
+    return new_id(), f"{gethostname()[:200]} {pid} {_began(psutil.Process(pid))}"
+
+
+def _began(process: psutil.Process) -> float:
+    """Seconds from the start of the computer to that of a process."""
+    return float(process.create_time() - psutil.boot_time())
+
+
 class Leases:
     """Which conversations are being answered, and by which process, as long as that lives."""
 
-    def __init__(self, engine: Engine, process: str = PROCESS, place: str = PLACE) -> None:
-        self._engine, self._process, self._place = engine, process, place
+    def __init__(self, engine: Engine, by: str = "", at: str = "") -> None:
+        """`by` and `at` are the id and the place of a process, by default of this one."""
+        self._engine, self._process, self._place = engine, by or process(), at or place()
 
     def begin(self, user: str, conversation: str) -> int:
         """Note that this process answers here. Returns how many answers are being written for the user, this included.
@@ -78,7 +101,7 @@ class Leases:
             BusyError: one is being written in this conversation already.
         """
         with self._engine.begin() as connection:
-            moment, mine = _moment(connection), _ANSWERING.c.user == user
+            moment, mine = moment_of(connection), _ANSWERING.c.user == user
             dead = [
                 row.conversation for row in connection.execute(select(_ANSWERING).where(mine)) if _dead(row, moment)
             ]
@@ -104,7 +127,7 @@ class Leases:
         """Say that this process is alive. Returns where it was asked to stop: pairs of user and conversation."""
         asked = select(_ANSWERING.c.user, _ANSWERING.c.conversation).where(self._mine, _ANSWERING.c.stop)
         with self._engine.begin() as connection:
-            connection.execute(update(_ANSWERING).where(self._mine).values(seen=_moment(connection)))
+            connection.execute(update(_ANSWERING).where(self._mine).values(seen=moment_of(connection)))
             return {(row.user, row.conversation) for row in connection.execute(asked)}
 
     @property
@@ -119,7 +142,7 @@ def _here(user: str, conversation: str) -> ColumnElement[bool]:
 def answered_by(connection: Connection, conversation: str) -> str:
     """The process that answers in a conversation now, or ""."""
     row = connection.execute(select(_ANSWERING).where(_ANSWERING.c.conversation == conversation)).first()
-    return "" if row is None or _dead(row, _moment(connection)) else str(row.process)
+    return "" if row is None or _dead(row, moment_of(connection)) else str(row.process)
 
 
 def _dead(row: Row[Any], moment: float) -> bool:
@@ -127,11 +150,11 @@ def _dead(row: Row[Any], moment: float) -> bool:
     if row.seen < moment - SILENCE:
         return True
     host, pid, began = row.place.rsplit(" ", 2)
-    if host != PLACE.rsplit(" ", 2)[0]:
+    if host != place().rsplit(" ", 2)[0]:
         return False
     try:
-        process = psutil.Process(int(pid))
-        return process.status() == psutil.STATUS_ZOMBIE or abs(process.create_time() - float(began)) > 1
+        found = psutil.Process(int(pid))
+        return found.status() == psutil.STATUS_ZOMBIE or abs(_began(found) - float(began)) > 1
     except psutil.Error:
         return True
 
@@ -147,12 +170,12 @@ class WrongPasswords:
         """Seconds until the next try; 0 where it may come now."""
         with self._engine.connect() as connection:
             until: float | None = connection.scalar(select(_WRONG.c.until).where(_WRONG.c.key == self._hashed(key)))
-            return max(until - _moment(connection), 0.0) if until else 0.0
+            return max(until - moment_of(connection), 0.0) if until else 0.0
 
     def note(self, key: object) -> None:
         """One more."""
         with self._engine.begin() as connection:
-            moment, one = _moment(connection), _WRONG.c.key == self._hashed(key)
+            moment, one = moment_of(connection), _WRONG.c.key == self._hashed(key)
             put(connection, _WRONG, {"key": self._hashed(key), "count": 0}, until=moment)  # holds the row for this
             connection.execute(update(_WRONG).where(one).values(count=_WRONG.c.count + 1))
             count = connection.scalar(select(_WRONG.c.count).where(one)) or 1
@@ -169,7 +192,7 @@ class WrongPasswords:
         return sha256(repr((self._kind, key)).encode("utf-8", "replace")).hexdigest()
 
 
-def _moment(connection: Connection) -> float:
+def moment_of(connection: Connection) -> float:
     """Seconds since 1970 by the clock of the database."""
     postgres = connection.dialect.name == "postgresql"
     clock = "extract(epoch FROM clock_timestamp())" if postgres else "(julianday('now') - 2440587.5) * 86400.0"

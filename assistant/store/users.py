@@ -111,7 +111,7 @@ class Logins:
     def check(self, name: str, password: str) -> bool:
         """Whether the password is the user's. An unknown name takes as long as a wrong password."""
         name = kept_name(name)
-        return 1 <= len(name) <= LONGEST_NAME and verify(password, self._kept(name) or self._nobody)
+        return 1 <= len(name) <= LONGEST_NAME and verify(password, self.hash_of(name) or self._nobody)
 
     def meet(self, name: str, address: str) -> None:
         """Note that the user has logged in from this address; of each user the last `MOST_ADDRESSES` are known."""
@@ -132,7 +132,8 @@ class Logins:
         with self.engine.connect() as connection:
             return connection.scalar(met) is not None
 
-    def _kept(self, name: str) -> str | None:
+    def hash_of(self, name: str) -> str | None:
+        """The hash of a user's password, which changes with it; None where nobody is called so."""
         if name in self._configured:
             return self._configured[name]
         if not _is_name(name):

@@ -11,6 +11,7 @@ from assistant.library.shelves import is_library, library_folder, own_library, r
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import shrink
+from assistant.store.sessions import Sessions
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
 from assistant.store.users import Logins, kept_name
@@ -45,6 +46,7 @@ class Accounts:
         self._settings, self._engine = settings, engine
         self._logins = Logins(engine, settings.web.logins)
         self._conversations = conversations or Conversations(engine)
+        self._sessions = Sessions(engine, self._logins)
         self._ptkb, self._tokens, self._usage = Ptkb(engine), AccessTokens(engine), Usage(engine)
 
     def of(self, user: str) -> Account:
@@ -73,6 +75,7 @@ class Accounts:
             raise SettingsError(f"There is no user '{user}'; `users list` shows who there is.")
         if user in self._logins.names():
             self._logins.remove(user)
+        self._sessions.end(user)
         self._tokens.revoke_all(user)
         remove_own(user, self._settings)
         self._ptkb.remove_all(user)

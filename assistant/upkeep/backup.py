@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, 
         with TemporaryDirectory(prefix=".backup-", dir=into.parent) as folder:
             copy = Path(folder) / DATABASE
             database.snapshot(settings.database_url, copy)
+            _log_out(copy)
             _add(writer, DATABASE, copy)
         _add_libraries(writer, settings)
         _add_models(writer, settings.data_dir / MODELS_FILE, keys)
@@ -76,6 +78,12 @@ def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, 
         manifest = writer.finish(now().isoformat(), VERSION, keys)
     left_out = sum(_size(settings.data_dir / name) for name in DERIVED)
     return Written(manifest, into.stat().st_size, left_out)
+
+
+def _log_out(copy: Path) -> None:
+    """Leave out who is logged in: who logs out later must not be let in again by what a backup brings back."""
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        connection.execute("DELETE FROM sessions")
 
 
 def kept_database(settings: Settings) -> Path:

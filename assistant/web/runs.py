@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic, sleep
 
@@ -47,8 +48,35 @@ class Place:
 END = Place()
 
 
+class Threads:
+    """Threads that are kept for what comes next, as many as there ever was to do at once.
+
+    What libraries keep for each thread that calls them (arenas of the C library, threads of their own) is then as much
+    as for those, however many turns there are. They end with the process, whatever they are at.
+    """
+
+    def __init__(self) -> None:
+        self._acts: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._lock, self._idle = Lock(), 0
+
+    def run(self, act: Callable[[], None]) -> None:
+        """Call `act`, which raises nothing, in one of them."""
+        with self._lock:
+            free = self._idle > 0
+            self._idle -= free
+        self._acts.put(act)
+        if not free:
+            Thread(target=self._serve, name="turns", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            self._acts.get()()
+            with self._lock:
+                self._idle += 1
+
+
 class Run:
-    """An answer, or two to compare, being written in a thread of its own.
+    """An answer, or two to compare, being written in a thread.
 
     `turns` holds the newest snapshot of each turn by its id, in the order in which they were begun.
     """
@@ -60,7 +88,7 @@ class Run:
         self.stop = stop
         self._turns, self._ahead = turns, ahead
         self._seen = monotonic()
-        self._thread = Thread(target=self._consume, name=f"turn-{self.turn.id}", daemon=True)
+        self._over = Event()
 
     @property
     def turn(self) -> Turn:
@@ -74,12 +102,12 @@ class Run:
     @property
     def over(self) -> bool:
         """Whether `turn` is the last snapshot, saved and done with."""
-        return not self._thread.is_alive()
+        return self._over.is_set()
 
-    def start(self, after: Callable[[], None]) -> None:
-        """Go on in the background; `after` is called at the end, whatever happens."""
+    def start(self, threads: Threads, after: Callable[[], None]) -> None:
+        """Go on in one of the threads; `after` is called at the end, whatever happens."""
         self._after = after
-        self._thread.start()
+        threads.run(self._consume)
 
     def look(self) -> None:
         """Note that somebody watches it now."""
@@ -92,7 +120,7 @@ class Run:
 
     def join(self, seconds: float | None = None) -> None:
         """Wait for the end, for so many seconds at most."""
-        self._thread.join(seconds)
+        self._over.wait(seconds)
 
     def _consume(self) -> None:
         try:
@@ -105,7 +133,10 @@ class Run:
             self._show(replace(self.turn, status="failed", step="", error=BROKEN))
         finally:
             give_back()
-            self._after()
+            try:
+                self._after()
+            finally:
+                self._over.set()
 
     def _show(self, turn: Turn) -> None:
         # A new mapping: whoever reads the old one meanwhile is not disturbed.
@@ -125,7 +156,7 @@ class Runs:
         """
         self._ahead, self._shared = ahead, shared
         self._runs: dict[tuple[str, str], Run | None] = {}  # None: one that is about to begin
-        self._lock = Lock()
+        self._lock, self._threads = Lock(), Threads()
         self._closed, self._ending = Event(), Event()
         self._sweeper: Thread | None = None
 
@@ -147,7 +178,7 @@ class Runs:
             raise
         with self._lock:
             self._runs[user, conversation] = run
-        run.start(after=lambda: self._forget(user, conversation))
+        run.start(self._threads, after=lambda: self._forget(user, conversation))
         return run
 
     def _reserve(self, user: str, conversation: str) -> None:

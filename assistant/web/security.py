@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from assistant.store.users import kept_name
 
 # gradio compiles its templates in the browser, hence 'unsafe-eval'; its styles and start-up script are inline.
 POLICY = "; ".join(
@@ -85,35 +82,6 @@ class Guard:
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
-
-
-class Leavers:
-    """ASGI middleware: ends the log-ins of users who were removed, or whose password was changed, at the next request.
-
-    `hashes` gives each user's hash as it is now. Gradio asks for a password only at the log-in, and keeps who is logged
-    in as `tokens` of its app; there a name is put as it is kept, however it was typed.
-    """
-
-    def __init__(self, app: ASGIApp, hashes: Callable[[], Mapping[str, str]]) -> None:
-        self._app, self._hashes = app, hashes
-        self._at_login: dict[str, str] = {}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, as ASGI has it."""
-        http = scope["type"] == "http"
-        if http and (tokens := scope["app"].tokens):
-            self._end(tokens)
-        await self._app(scope, receive, send)
-        if http and scope["path"].endswith("/login"):
-            self._end(scope["app"].tokens)  # remembers the hash that this log-in was with
-
-    def _end(self, tokens: dict[str, str]) -> None:
-        now = self._hashes()
-        for token, typed in list(tokens.items()):
-            user = tokens[token] = kept_name(typed)
-            if now.get(user) is None or self._at_login.setdefault(token, now[user]) != now[user]:
-                tokens.pop(token, None)
-        self._at_login = {token: kept for token, kept in self._at_login.items() if token in tokens}
 
 
 def malformed(headers: Headers) -> bool:

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+# Gradio's own figures of its events, which this page shows nowhere: after each event it would make a table of the last
+# 10,000 and sort it.
+os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "1")
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(2**62))
 
 import gradio as gr
 from starlette.requests import Request
@@ -27,6 +31,7 @@ from assistant.parts import Loader
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
+from assistant.store.sessions import Sessions
 from assistant.store.shared import Leases
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
@@ -45,7 +50,7 @@ from assistant.web.metrics import Metrics
 from assistant.web.owners import LOGOUT, MARK, Owners, user_of
 from assistant.web.page import House, build
 from assistant.web.runs import Runs
-from assistant.web.security import Guard, Leavers, is_loopback
+from assistant.web.security import Guard, is_loopback
 from ptkb.store import Ptkb
 
 MOST_WAITING = 64
@@ -147,22 +152,26 @@ def serve(house: House, logins: Logins) -> Server:
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 
 
-def protected(app: ASGIApp, web: WebSettings, local: bool, logins: Logins) -> ASGIApp:
+def protected(app: ASGIApp, web: WebSettings, local: bool) -> ASGIApp:
     """The app behind all that keeps strangers out, the first of it outermost."""
     app = Owners(app)
     app = Addresses(Bodies(app, web.max_upload_mb))
-    return Guard(Leavers(app, logins.hashes), local)
+    return Guard(app, local)
 
 
-def outermost(protect: Callable[[ASGIApp], ASGIApp]) -> Callable[[gr.routes.App], AbstractAsyncContextManager[None]]:
+def outermost(
+    protect: Callable[[ASGIApp], ASGIApp], sessions: Sessions
+) -> Callable[[gr.routes.App], AbstractAsyncContextManager[None]]:
     """A lifespan that puts `protect` around everything else that the app has, as its `middleware` would not stand.
 
-    Gradio puts its own around what it is given, and would answer other sites before the page can refuse them.
+    Gradio puts its own around what it is given, and would answer other sites before the page can refuse them. It also
+    keeps who is logged in for itself, under a cookie that only one process knows; `sessions` take the place of that.
     """
 
     @asynccontextmanager
     async def lifespan(app: gr.routes.App) -> AsyncIterator[None]:
         app.middleware_stack = protect(cast("ASGIApp", app.middleware_stack))
+        app.tokens, app.cookie_id = sessions, sessions.name
         yield
 
     return lifespan
@@ -170,9 +179,9 @@ def outermost(protect: Callable[[ASGIApp], ASGIApp]) -> Callable[[gr.routes.App]
 
 async def log_out(request: Request) -> Response:
     """End all log-ins of the user, as Gradio's own way does, which other sites can send people to."""
-    app, user = request.app, user_of(request.scope)
-    for token in [token for token, name in app.tokens.items() if name == user]:
-        app.tokens.pop(token, None)
+    app = request.app
+    if app.auth is not None and (user := user_of(request.scope)):
+        app.tokens.end(user)
     response = RedirectResponse("./", 303)
     for kind in ("access-token", "access-token-unsecure"):
         response.delete_cookie(f"{kind}-{app.cookie_id}")
@@ -214,7 +223,7 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
     return {
         "auth": None if local and not logins.names() else Door(logins, shared=shared_counts(logins.engine)).keeper(),
         "app_kwargs": {
-            "lifespan": outermost(lambda app: protected(app, web, local, logins)),
+            "lifespan": outermost(lambda app: protected(app, web, local), Sessions(logins.engine, logins)),
             "routes": [Mount("/js", Scripts(directory=SCRIPTS)), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
         "auth_message": WAIT_AND_TRY,

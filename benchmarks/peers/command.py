@@ -11,13 +11,12 @@ from typing import Annotated
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import DataDir, Model, SettingsFile, settings_of
-from assistant.commands.experiment import embedder_of, perform
+from assistant.commands.experiment import Running, embedder_of, spread
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import known
 from assistant.evaluation.scenarios import read_scenarios
 from assistant.experiment.datasets import fingerprint, read_models, read_questions, sample
-from assistant.experiment.options import AsJson, Out, Seed
+from assistant.experiment.options import Seed
 from assistant.library.corpus import load_corpus
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import model_of as model_meant
@@ -28,6 +27,7 @@ from benchmarks.peers.task import Peers, ReadReply, Systems, Work, interleaved, 
 from benchmarks.peers.wire import Document
 
 
+@spread
 def peers(  # noqa: PLR0913 - a command's options
     *,
     corpus: Annotated[
@@ -58,26 +58,20 @@ def peers(  # noqa: PLR0913 - a command's options
     ] = None,
     patience: Annotated[float, typer.Option(min=1, help="Seconds that a reply may take.")] = 600,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the model's server.")] = 2,
-    into: Out,
-    as_json: AsJson = False,
-    model: Model = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    running: Running,
 ) -> None:
     """Ask Sequitur and others the same questions about the same documents, with one model over one server.
 
     Each system is a process with packages of its own. Questions go to all of them before the next one is asked.
     """
-    knobs = settings_of(settings, data_dir, model=model)
+    knobs = running.knobs()
     asked = system or names()
     commands = {name: command_of(name, environments) for name in asked}
     works, said = _scenarios(scenarios, limit, seed) if scenarios else _drawn(corpus, questions, passages, limit, seed)
     claim = {**said, "seed": seed, "model": model_meant(knobs), "embedder": knobs.embedder.model}
     task = Peers(interleaved(asked, works), claim, _read(read), seed)
     with ExitStack() as stack:
-        perform(
-            task, into, lambda: stack.enter_context(_systems(commands, knobs, patience, threads)), as_json=as_json
-        )  # fmt: skip
+        running.perform(task, lambda: stack.enter_context(_systems(commands, knobs, patience, threads)))
 
 
 @contextmanager

@@ -1,0 +1,92 @@
+"""Who is logged in, kept in the database: a log-in holds at every process on it, and after one was started again.
+
+What a browser holds of its log-in is kept as a hash alone, so that nobody logs in with what the database has.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from hmac import compare_digest
+
+from sqlalchemy import Column, Engine, Float, MetaData, String, Table, delete, insert, select
+
+from assistant.errors import StoreError
+from assistant.store.shared import moment_of
+from assistant.store.users import LONGEST_NAME, Logins, kept_name
+
+LASTS = 30 * 24 * 3600.0  # seconds that a log-in lasts
+MOST_OF_USER = 50  # log-ins that a user may have at once; the oldest ends then
+
+TABLES = MetaData()
+_SESSIONS = Table(
+    "sessions",
+    TABLES,
+    Column("hash", String(64), primary_key=True),
+    Column("user", String(LONGEST_NAME), nullable=False, index=True),
+    Column("password", String(64), nullable=False),  # a hash of the hash that the user's password had
+    Column("begun", Float, nullable=False),  # seconds since 1970, by the clock of the database
+)
+
+
+class Sessions:
+    """Users by the secrets of their browsers, in place of the mapping of which Gradio asks who is logged in.
+
+    A log-in ends after `LASTS`, when the user logs out, is removed or has another password.
+    """
+
+    def __init__(self, engine: Engine, logins: Logins) -> None:
+        self._engine, self._logins = engine, logins
+        self._here: dict[str, tuple[str, str]] = {}  # where the database can only be read
+
+    @property
+    def name(self) -> str:
+        """What tells the log-ins of this database from those of others at the same address."""
+        return sha256(self._engine.url.render_as_string(hide_password=True).encode()).hexdigest()[:16]
+
+    def get(self, secret: str | None) -> str | None:
+        """Whose secret this is, if anybody's who is logged in.
+
+        Raises:
+            StoreError: the database can't be read.
+        """
+        if not secret:
+            return None
+        user, password = self._here.get(_hashed(secret)) or self._kept(_hashed(secret))
+        now = self._logins.hash_of(user) if user else None
+        return user if now and compare_digest(_hashed(now), password) else None
+
+    def __setitem__(self, secret: str, typed: str) -> None:
+        """Note that whoever holds the secret has logged in under a name, as it was typed."""
+        user = kept_name(typed)
+        password = _hashed(self._logins.hash_of(user) or "")
+        try:
+            self._note(_hashed(secret), user, password)
+        except StoreError:  # one that can only be read lets users in all the same, at this process
+            self._here[_hashed(secret)] = user, password
+
+    def end(self, user: str) -> None:
+        """Log the user out everywhere."""
+        self._here = {secret: kept for secret, kept in self._here.items() if kept[0] != user}
+        with self._engine.begin() as connection:
+            connection.execute(delete(_SESSIONS).where(_SESSIONS.c.user == user))
+
+    def _kept(self, hashed: str) -> tuple[str, str]:
+        found = select(_SESSIONS.c.user, _SESSIONS.c.password, _SESSIONS.c.begun).where(_SESSIONS.c.hash == hashed)
+        with self._engine.connect() as connection:
+            row = connection.execute(found).first()
+            return (row.user, row.password) if row and row.begun > moment_of(connection) - LASTS else ("", "")
+
+    def _note(self, hashed: str, user: str, password: str) -> None:
+        mine = _SESSIONS.c.user == user
+        with self._engine.begin() as connection:
+            moment = moment_of(connection)
+            row = {"hash": hashed, "user": user, "password": password, "begun": moment}
+            connection.execute(insert(_SESSIONS).values(row))
+            newest = select(_SESSIONS.c.hash).where(mine).order_by(_SESSIONS.c.begun.desc()).limit(MOST_OF_USER)
+            kept = connection.scalars(newest).all()
+            connection.execute(delete(_SESSIONS).where(mine, _SESSIONS.c.hash.not_in(kept)))
+            connection.execute(delete(_SESSIONS).where(_SESSIONS.c.begun < moment - LASTS))
+
+
+def _hashed(secret: str) -> str:
+    return sha256(secret.encode("utf-8", "replace")).hexdigest()
