@@ -171,7 +171,7 @@ def outermost(
     @asynccontextmanager
     async def lifespan(app: gr.routes.App) -> AsyncIterator[None]:
         app.middleware_stack = protect(cast("ASGIApp", app.middleware_stack))
-        app.tokens, app.cookie_id = sessions, sessions.name
+        app.tokens, app.cookie_id = cast("dict[str, str]", sessions), sessions.name
         yield
 
     return lifespan
