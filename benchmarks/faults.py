@@ -138,7 +138,7 @@ def _small_disk(folder: Path) -> Iterator[bool]:
         yield small
     finally:
         if small:
-            subprocess.run(["umount", str(folder)], check=True)
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)  # what looked at it may have it open yet
 
 
 def full_disk(folder: Path) -> Case:

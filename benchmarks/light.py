@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -262,5 +261,5 @@ def _serve(connection: Connection, settings: Settings, pause: float, before: Cal
         connection.send(error)
         return
     connection.send(server.url)
-    while True:
-        time.sleep(60)
+    with suppress(EOFError):
+        connection.recv()  # comes when whoever started this is gone
