@@ -10,8 +10,8 @@
 """haiku.rag: its agent, which searches with a tool as often as it likes, 3 passages a time, cut at 256 tokens.
 
 Later releases than 0.6.0 need Python 3.12; 0.6.0 runs with packages of its time alone, and on a Python whose SQLite
-takes extensions. Its reranker wants an Ollama and is left out. Its tokenizer fetches a vocabulary when it starts; where no
-network is, TIKTOKEN_CACHE_DIR may name a folder that has it.
+takes extensions. Its reranker wants an Ollama and is left out. Its tokenizer fetches a vocabulary when it starts; where
+no network is, TIKTOKEN_CACHE_DIR may name a folder that has it.
 """
 
 from __future__ import annotations
