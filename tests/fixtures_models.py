@@ -36,6 +36,20 @@ def sharing_models(folder: Path) -> Path:
     return folder
 
 
+def sharing_libraries(folder: Path) -> Path:
+    """The folder, as a data folder of its own that has the libraries of the tests, where the first is built once."""
+    there = load().libraries_dir
+    there.mkdir(parents=True, exist_ok=True)
+    (folder / "libraries").symlink_to(there, target_is_directory=True)
+    return folder
+
+
+@pytest.fixture
+def no_second_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replies of so small a model would be set aside, and every passage asked alone, which takes its time."""
+    monkeypatch.setenv("SEQUITUR_TURN__ADDRESSES_THRESHOLD", "0")
+
+
 @pytest.fixture(scope="session")
 def smollm_path() -> Path:
     """The GGUF file of SmolLM2-135M-Instruct."""

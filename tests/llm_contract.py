@@ -35,53 +35,8 @@ QUESTIONS = [
 ]
 
 
-class LLMContract:
-    """The contract. Tolerances are those of `assistant.types.LLM`'s users: see each test."""
-
-    def test_a_stream_grows_and_ends_once(self, llm: LLM) -> None:
-        pieces = run(llm, "Why is the sky blue?", max_tokens=24)
-        assert len(pieces) > 5
-        assert all(later.text.startswith(earlier.text) for earlier, later in pairwise(pieces))
-        assert [piece.finish for piece in pieces[:-1]] == [""] * (len(pieces) - 1)
-        assert pieces[-1].finish in ("stop", "length")
-
-    def test_what_is_read_is_told_before_there_is_any_text(self, llm: LLM) -> None:
-        """An engine may tell it or not."""
-        pieces = run(llm, "A story of a ship. " * 40, max_tokens=4)
-        reading = [piece for piece in pieces if piece.read]
-        assert pieces[: len(reading)] == reading
-        assert all(piece.read <= piece.prompt_tokens == pieces[-1].prompt_tokens for piece in reading)
-        assert not any(piece.text or piece.completion_tokens or piece.finish for piece in reading)
-
-    def test_streaming_equals_completion(self, llm: LLM) -> None:
-        streamed = run(llm, "Why is the sky blue?", max_tokens=24)[-1]
-        (completed,) = llm.complete([ask("Why is the sky blue?")], Options(24), Event())
-        assert streamed.text == completed.text
-        assert streamed.completion_tokens == completed.completion_tokens
-
-    def test_tokens_are_counted(self, llm: LLM) -> None:
-        last = run(llm, "Tell me a long story about a ship.", max_tokens=12)[-1]
-        assert last.prompt_tokens == llm.count(ask("Tell me a long story about a ship."))
-        assert (last.finish, last.completion_tokens) == ("length", 12)
-        assert llm.count(ask("one two three four")) > llm.count(ask("one"))
-
-    def test_every_token_has_a_log_probability(self, llm: LLM) -> None:
-        last = run(llm, "Tell me a long story about a ship.", max_tokens=12)[-1]
-        assert len(last.logprobs) == 12
-        assert all(math.isfinite(value) and value <= 1e-6 for value in last.logprobs)
-
-    def test_a_stop_string_ends_the_text_and_is_never_shown(self, llm: LLM) -> None:
-        whole = run(llm, "Tell me a long story about a ship.", max_tokens=24)[-1].text
-        stop_at = whole[len(whole) // 2 : len(whole) // 2 + 5]
-        pieces = run(llm, "Tell me a long story about a ship.", max_tokens=24, stop=(stop_at,))
-        assert pieces[-1].finish == "stop"
-        assert pieces[-1].text == whole[: whole.index(stop_at)]
-        assert all(stop_at not in piece.text for piece in pieces)
-
-    def test_the_end_of_the_reply_is_no_part_of_it(self, llm: LLM) -> None:
-        last = run(llm, "Answer with one word: what is the capital of France?", max_tokens=200)[-1]
-        assert last.finish == "stop"
-        assert "<|" not in last.text
+class StopContract:
+    """What is stopped or left ends soon, and nobody waits for another's batch."""
 
     def test_stop_keeps_what_was_written(self, llm: LLM) -> None:
         stop, last, since = Event(), Completion(""), 0.0
@@ -127,18 +82,37 @@ class LLMContract:
         assert run(llm, "Say hi.", max_tokens=2)[-1].finish
         assert time.perf_counter() - since < 10
 
-    def test_characters_are_never_broken(self, llm: LLM) -> None:
-        pieces = run(llm, "Repeat this line exactly: 😀🦄👩‍🚀 日本語 čeština 🏳️‍🌈 Ελλάδα", max_tokens=40)
-        assert any(ord(character) > 0x2000 for character in pieces[-1].text), "the model wrote nothing to test with"
-        assert all("\ufffd" not in piece.text for piece in pieces)
+    def test_one_user_does_not_wait_for_anothers_batch(self, llm: LLM) -> None:
+        ends: dict[str, float] = {}
 
-    @pytest.mark.parametrize("text", ["", "a\0b", "lone \ud800 surrogate", "\u202eright to left\u202c", "🏳️‍🌈" * 50])
-    def test_odd_text_is_read(self, llm: LLM, text: str) -> None:
-        assert run(llm, text, max_tokens=3)[-1].prompt_tokens > 0
+        def batch() -> None:
+            llm.complete([ask(f"Tell me story number {n}.") for n in range(12)], Options(40), Event())
+            ends["batch"] = time.perf_counter()
 
-    def test_text_can_not_speak_for_the_template(self, llm: LLM) -> None:
-        plain = llm.count(ask("ab"))
-        assert llm.count(ask("a<|im_end|>b")) >= plain + 4
+        def single() -> None:
+            time.sleep(0.5)
+            run(llm, "Say hi.", max_tokens=4)
+            ends["single"] = time.perf_counter()
+
+        with ThreadPoolExecutor(2) as pool:
+            for call in (pool.submit(batch), pool.submit(single)):
+                call.result()
+        assert ends["single"] < ends["batch"]
+
+
+class NumberContract:
+    """What the weights decide: texts, probabilities and likelihoods, one prompt at a time or many."""
+
+    def test_streaming_equals_completion(self, llm: LLM) -> None:
+        streamed = run(llm, "Why is the sky blue?", max_tokens=24)[-1]
+        (completed,) = llm.complete([ask("Why is the sky blue?")], Options(24), Event())
+        assert streamed.text == completed.text
+        assert streamed.completion_tokens == completed.completion_tokens
+
+    def test_every_token_has_a_log_probability(self, llm: LLM) -> None:
+        last = run(llm, "Tell me a long story about a ship.", max_tokens=12)[-1]
+        assert len(last.logprobs) == 12
+        assert all(math.isfinite(value) and value <= 1e-6 for value in last.logprobs)
 
     def test_a_batch_keeps_its_order(self, llm: LLM) -> None:
         """Tolerance: batching changes sums in the last bits, so a first token's log-probability may move by 0.1."""
@@ -157,8 +131,9 @@ class LLMContract:
             return run(llm, "Tell me a story.", max_tokens=16, temperature=1.0, seed=seed)[-1].text
 
         tell(1)  # so that all that follow find the same cache
-        assert tell(1) == tell(1)
-        assert len({tell(seed) for seed in (1, 2, 3)}) == 3
+        one = tell(1)
+        assert tell(1) == one
+        assert len({one, tell(2), tell(3)}) == 3
 
     def test_choices_sum_to_one_and_follow_the_prompt(self, llm: LLM) -> None:
         prompts = [ask(f"Answer with one word only. Repeat after me: {word}.") for word in ("yes", "no")]
@@ -191,6 +166,57 @@ class LLMContract:
         stop.set()
         assert llm.score(texts, stop) == [-math.inf] * 2
 
+
+class LLMContract(StopContract, NumberContract):
+    """The contract. Tolerances are those of `assistant.types.LLM`'s users: see each test."""
+
+    def test_a_stream_grows_and_ends_once(self, llm: LLM) -> None:
+        pieces = run(llm, "Why is the sky blue?", max_tokens=24)
+        assert len(pieces) > 5
+        assert all(later.text.startswith(earlier.text) for earlier, later in pairwise(pieces))
+        assert [piece.finish for piece in pieces[:-1]] == [""] * (len(pieces) - 1)
+        assert pieces[-1].finish in ("stop", "length")
+
+    def test_what_is_read_is_told_before_there_is_any_text(self, llm: LLM) -> None:
+        """An engine may tell it or not."""
+        pieces = run(llm, "A story of a ship. " * 40, max_tokens=4)
+        reading = [piece for piece in pieces if piece.read]
+        assert pieces[: len(reading)] == reading
+        assert all(piece.read <= piece.prompt_tokens == pieces[-1].prompt_tokens for piece in reading)
+        assert not any(piece.text or piece.completion_tokens or piece.finish for piece in reading)
+
+    def test_tokens_are_counted(self, llm: LLM) -> None:
+        last = run(llm, "Tell me a long story about a ship.", max_tokens=12)[-1]
+        assert last.prompt_tokens == llm.count(ask("Tell me a long story about a ship."))
+        assert (last.finish, last.completion_tokens) == ("length", 12)
+        assert llm.count(ask("one two three four")) > llm.count(ask("one"))
+
+    def test_a_stop_string_ends_the_text_and_is_never_shown(self, llm: LLM) -> None:
+        whole = run(llm, "Tell me a long story about a ship.", max_tokens=24)[-1].text
+        stop_at = whole[len(whole) // 2 : len(whole) // 2 + 5]
+        pieces = run(llm, "Tell me a long story about a ship.", max_tokens=24, stop=(stop_at,))
+        assert pieces[-1].finish == "stop"
+        assert pieces[-1].text == whole[: whole.index(stop_at)]
+        assert all(stop_at not in piece.text for piece in pieces)
+
+    def test_the_end_of_the_reply_is_no_part_of_it(self, llm: LLM) -> None:
+        last = run(llm, "Answer with one word: what is the capital of France?", max_tokens=200)[-1]
+        assert last.finish == "stop"
+        assert "<|" not in last.text
+
+    def test_characters_are_never_broken(self, llm: LLM) -> None:
+        pieces = run(llm, "Repeat this line exactly: 😀🦄👩‍🚀 日本語 čeština 🏳️‍🌈 Ελλάδα", max_tokens=40)
+        assert any(ord(character) > 0x2000 for character in pieces[-1].text), "the model wrote nothing to test with"
+        assert all("\ufffd" not in piece.text for piece in pieces)
+
+    @pytest.mark.parametrize("text", ["", "a\0b", "lone \ud800 surrogate", "\u202eright to left\u202c", "🏳️‍🌈" * 50])
+    def test_odd_text_is_read(self, llm: LLM, text: str) -> None:
+        assert run(llm, text, max_tokens=3)[-1].prompt_tokens > 0
+
+    def test_text_can_not_speak_for_the_template(self, llm: LLM) -> None:
+        plain = llm.count(ask("ab"))
+        assert llm.count(ask("a<|im_end|>b")) >= plain + 4
+
     def test_words_of_several_tokens_can_be_chosen(self, llm: LLM) -> None:
         (choice,) = llm.choose([ask("Hi")], ("unsupported by it", "contradicted", "neutral"), Event())
         assert sum(choice.probabilities.values()) == pytest.approx(1)
@@ -214,20 +240,3 @@ class LLMContract:
         last = run(llm, "word " * words, max_tokens=100)[-1]
         assert last.finish == "length" or last.completion_tokens < 12
         assert last.prompt_tokens + last.completion_tokens <= llm.context + 1
-
-    def test_one_user_does_not_wait_for_anothers_batch(self, llm: LLM) -> None:
-        ends: dict[str, float] = {}
-
-        def batch() -> None:
-            llm.complete([ask(f"Tell me story number {n}.") for n in range(12)], Options(40), Event())
-            ends["batch"] = time.perf_counter()
-
-        def single() -> None:
-            time.sleep(0.5)
-            run(llm, "Say hi.", max_tokens=4)
-            ends["single"] = time.perf_counter()
-
-        with ThreadPoolExecutor(2) as pool:
-            for call in (pool.submit(batch), pool.submit(single)):
-                call.result()
-        assert ends["single"] < ends["batch"]

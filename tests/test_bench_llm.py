@@ -10,6 +10,7 @@ import pytest
 from assistant.errors import DataError
 from assistant.settings import Backend, LLMSettings, Settings
 from benchmarks import llm as bench
+from tests.fixtures_models import sharing_models
 
 
 @pytest.mark.timeout(900)
@@ -19,7 +20,7 @@ def test_every_cost_is_taken(smollm_path: Path, tmp_path: Path, backend: Backend
     small = {"BATCHES": (1, 2), "WRITTEN": 8, "BATCH_WRITTEN": 4, "PROMPT_WORDS": 60, "REPEATS": 1}
     for name, value in small.items():
         monkeypatch.setattr(bench, name, value)
-    settings = Settings(data_dir=tmp_path, hub=False, llm=LLMSettings(context=1024))
+    settings = Settings(data_dir=sharing_models(tmp_path), hub=False, llm=LLMSettings(context=1024))
     cost = bench.measure(str(smollm_path), backend, "none", settings)
     assert cost.read > 0
     assert cost.written > 0

@@ -100,7 +100,7 @@ def test_after_an_error(start: Start, tmp_path: Path, broken_library: str) -> No
 @pytest.mark.parametrize(("engine", "loading"), [(APART[0], "libopenvino"), *((name, "smollm2") for name in ENGINES)])
 def test_after_an_interrupt_while_it_loads(start: Start, tmp_path: Path, loading: str) -> None:
     process = start("-m", "assistant", "chat")  # which doesn't end by itself before its files are looked at
-    _wait_for(lambda: loading in _opened(process).lower(), process)
+    _wait_for(lambda: loading in _opened(process).lower(), process, every=0.02)
     process.send_signal(signal.SIGINT)
     assert _status(process, tmp_path) in {130, 0}  # 0 where everything was loaded by then: its input has ended
 
@@ -146,9 +146,9 @@ def _opened(process: subprocess.Popen[str]) -> str:
     return found
 
 
-def _wait_for(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+def _wait_for(happened: Callable[[], bool], process: subprocess.Popen[str], every: float = 0.1) -> None:
     until = time.monotonic() + SECONDS
     while not happened():
         assert process.poll() is None, "it has ended already"
         assert time.monotonic() < until, "it never happened"
-        time.sleep(0.02)
+        time.sleep(every)

@@ -105,6 +105,7 @@ def test_what_is_no_run_cannot_be_compared_with(tmp_path: Path) -> None:
 
 @pytest.mark.model
 @pytest.mark.lucene
+@pytest.mark.usefixtures("no_second_look")
 def test_the_command_end_to_end(files, smollm_path, embedder, tmp_path: Path) -> None:  # noqa: F811
     corpus, questions = files
     words = ["evaluate", "chat", "--questions", questions, "--corpus", corpus, "--out", tmp_path / "c", "--limit", 2]

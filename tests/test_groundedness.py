@@ -171,6 +171,7 @@ def test_a_summariser_that_cannot_be_had_is_no_evaluation(files, embedder, tmp_p
 
 @pytest.mark.model
 @pytest.mark.lucene
+@pytest.mark.usefixtures("no_second_look")
 def test_the_command_end_to_end(files, smollm_path, embedder, tmp_path: Path) -> None:  # noqa: F811
     corpus, questions = files
     words = ["groundedness", "--questions", questions, "--corpus", corpus, "--out", tmp_path / "g", "--limit", 1]

@@ -40,6 +40,7 @@ def passages(folder: Path) -> Path:
 
 @pytest.mark.model
 @pytest.mark.lucene
+@pytest.mark.usefixtures("no_second_look")
 def test_a_run_end_to_end_that_is_not_played_twice(smollm_path, embedder, tmp_path: Path) -> None:
     topics = write(tmp_path, topics_of(2025)[1:])
     out = tmp_path / "run"

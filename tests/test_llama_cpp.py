@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from llm_contract import LLMContract, ask
+from llm_contract import StopContract, ask
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
@@ -33,7 +33,9 @@ def listening() -> set[tuple[str, int]]:
 
 
 @pytest.mark.model
-class TestContract(LLMContract):
+class TestContract(StopContract):
+    """tests/test_apart.py has the rest, of this engine where it always runs: there a stop is heard on the way to it."""
+
     @pytest.fixture
     def llm(self, smollm: LlamaCpp) -> LLM:
         return smollm

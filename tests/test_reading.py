@@ -19,6 +19,7 @@ from assistant.library.reading import allowed, read_apart
 from benchmarks.bombs import BOMBS, made
 
 SECONDS = 10.0  # of a processor: by the clock it depends on what else it does
+ALLOWED = 2.0  # for a document here: less than elsewhere, since some take all that they may
 DEEP = "nested more than"
 
 
@@ -36,14 +37,15 @@ def spent() -> float:
 
 @pytest.mark.skipif(os.name != "posix", reason="counts the seconds of a processor as POSIX has it")
 @pytest.mark.parametrize("bomb", BOMBS, indirect=True)
-def test_every_bomb_ends_soon(bomb: Path) -> None:
+def test_every_bomb_ends_soon(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "SECONDS", ALLOWED)
     before = spent()
     try:
         outcome = f"{len(read_apart(bomb, 'd', bomb.name, Event()).passages)} passages"
     except LibraryError as error:
         outcome = str(error)
         assert "\n" not in outcome
-    most = SECONDS if bomb.stat().st_size < 200_000 or bomb.name.startswith("line.") else allowed(bomb) + 2
+    most = SECONDS if bomb.name.startswith("line.") else allowed(bomb) + 3
     assert spent() - before < most, outcome
 
 
@@ -91,6 +93,6 @@ def test_memory_and_time_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(LibraryError, match="takes too long to read; split it up"):
         read_apart(tmp_path / "a.txt", "d", "a.txt", Event())
     monkeypatch.setattr(reading, "SECONDS", 60.0)
-    (tmp_path / "b.tsv.gz").write_bytes(gzip.compress(b'1\t"' + b"a" * 900_000_000))
+    (tmp_path / "b.tsv.gz").write_bytes(gzip.compress(b'1\t"' + b"a" * 100_000_000, compresslevel=1))
     with pytest.raises(LibraryError, match=r"takes too much memory|unpacks to more|a line of more"):
         read_apart(tmp_path / "b.tsv.gz", "d", "b.tsv.gz", Event())

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 import torch
-from llm_contract import QUESTIONS, LLMContract, ask, run
+from llm_contract import QUESTIONS, LLMContract, NumberContract, ask, run
 from transformers import LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
@@ -52,7 +52,9 @@ class TestBf16Contract(LLMContract):
         return bf16
 
 
-class TestNf4Contract(LLMContract):
+class TestNf4Contract(NumberContract):
+    """The weights alone are others."""
+
     @pytest.fixture
     def llm(self, nf4: Transformers) -> LLM:
         return nf4

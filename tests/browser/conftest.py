@@ -24,9 +24,10 @@ ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
+# Contexts have no motion unless a test looks at it: what moves is drawn anew all the time, by the processor.
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 EMPTY = "about:blank"
-WAIT = 15_000  # milliseconds; machines that test are slow
+WAIT = 60_000  # milliseconds; machines that test are slow, and a tab's first look at the page compiles all its scripts
 
 expect.set_options(timeout=WAIT)
 
@@ -109,7 +110,7 @@ def handheld(browser: Browser) -> Iterator[BrowserContext]:
 
 
 def _context(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
-    context = browser.new_context(**options)
+    context = browser.new_context(reduced_motion="reduce", **options)
     context.set_default_timeout(WAIT)
     yield context
     context.close()

@@ -34,7 +34,7 @@ def app(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context()
+    context = browser.new_context(reduced_motion="reduce")
     yield context.new_page()
     context.close()
 
@@ -54,15 +54,15 @@ def test_the_page_answers_while_everything_loads_and_a_question_waits_in_it(
     with control(tmp_path) as other:
         for one in (pulse, other):
             one.start()
-        page.goto(app.url)
+        page.goto(app.url, timeout=SLOW)
         page.evaluate("""() => new MutationObserver(() => {
             window.wasDown ||= document.body.classList.contains("down");
         }).observe(document.body, {attributeFilter: ["class"]})""")
         page.locator("#box").fill(QUESTION)
         page.keyboard.press("Enter")
-        expect(page.locator("#answering .said, #transcript .said")).to_have_text(QUESTION, timeout=5_000)
+        expect(page.locator("#answering .said, #transcript .said")).to_have_text(QUESTION)
         expect(page.locator("#loading .stage").first).to_be_visible()
-        expect(page.locator("#answering .doing")).to_have_text("Waiting until everything is ready", timeout=60_000)
+        expect(page.locator("#answering .doing")).to_have_text("Waiting until everything is ready")
         expect(page.locator("#answering .wait")).not_to_be_empty(timeout=SLOW)
         expect(page.locator("#loading .loading")).to_have_count(0, timeout=SLOW)
         for one in (pulse, other):

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.app import App, started
 from tests.browser.conftest import tab
-from tests.fixtures_models import fetched, sharing_models
+from tests.fixtures_models import fetched, sharing_libraries, sharing_models
 from tests.servers import KEY, Running, llama_server
 
 pytestmark = [pytest.mark.model, pytest.mark.lucene, pytest.mark.timeout(600)]
@@ -27,7 +27,7 @@ SLOW = 240_000  # milliseconds for a turn on a busy machine
 @pytest.fixture(scope="module")
 def app(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     fetched("all-MiniLM-L6-v2")
-    with started(sharing_models(tmp_path_factory.mktemp("data"))) as app:
+    with started(sharing_libraries(sharing_models(tmp_path_factory.mktemp("data")))) as app:
         yield app
 
 
@@ -42,9 +42,9 @@ def server(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, app: App) -> Iterator[Page]:
-    context = browser.new_context()
+    context = browser.new_context(reduced_motion="reduce")
     page = context.new_page()
-    page.goto(app.url)
+    page.goto(app.url, timeout=SLOW)
     expect(page.locator("#loading .loading")).to_have_count(0, timeout=SLOW)
     yield page
     context.close()
@@ -74,7 +74,7 @@ def test_a_real_server_is_tested_and_added(app: App, page: Page, server: Running
     page.locator("#server-address").fill(server.address)
     page.locator("#server-key").fill(KEY)
     page.get_by_role("button", name="Test").click()
-    expect(page.locator("#probed")).to_contain_text(f"llama-server answers with {SERVED}.", timeout=60_000)
+    expect(page.locator("#probed")).to_contain_text(f"llama-server answers with {SERVED}.", timeout=SLOW)
     expect(page.locator("#probed dl")).to_contain_text("1,024 tokens a request")
     page.get_by_role("button", name="Add", exact=True).last.click()
     expect(page.locator("#servers .engine")).to_have_count(1)
@@ -86,7 +86,7 @@ def test_a_real_server_is_tested_and_added(app: App, page: Page, server: Running
 
 def test_it_answers_the_next_message_and_its_speed_is_told(page: Page) -> None:
     page.locator("#servers").get_by_role("button", name="Use").click()
-    expect(page.locator("#notice")).to_contain_text(f"{SERVED} answers from the next message on.", timeout=60_000)
+    expect(page.locator("#notice")).to_contain_text(f"{SERVED} answers from the next message on.", timeout=SLOW)
     ask(page)
     written_by(page, SERVED)
     tab(page, "Sources")

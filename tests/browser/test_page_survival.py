@@ -183,7 +183,7 @@ def test_a_message_for_a_server_that_was_replaced_stays_in_the_box(page: Page, a
 
 def test_a_server_that_is_killed_and_comes_back(browser, start, ask) -> None:
     process, url = start(0)
-    context = browser.new_context()
+    context = browser.new_context(reduced_motion="reduce")
     page = context.new_page()
     page.goto(url)
     expect(page.locator(".welcome")).to_be_visible()
