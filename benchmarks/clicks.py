@@ -240,3 +240,11 @@ def settle(ledger: Ledger, seen: Seen, *, late: bool = False) -> None:
         if one in seen.turns:
             ledger.unfinished.add(one)
     ledger.doubtful.clear()
+
+
+def accept(ledger: Ledger, seen: Seen) -> None:
+    """Expect what is there from now on, so that what was lost once is told once."""
+    ledger.facts, ledger.documents = set(seen.facts), set(seen.documents)
+    there = seen.turns.keys() - ledger.unfinished
+    ledger.replies = {mark: seen.turns[mark][0].versions for mark in there & ledger.replies.keys()}
+    ledger.unfinished |= there - ledger.replies.keys()

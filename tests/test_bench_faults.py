@@ -12,7 +12,7 @@ from assistant.store.database import connect
 from assistant.store.users import ME
 from assistant.types import Answer, Turn
 from benchmarks import attacks, faults, injections
-from benchmarks.clicks import Ledger, Stores, lost, others, settle
+from benchmarks.clicks import Ledger, Stores, accept, lost, others, settle
 from benchmarks.light import Served, light_settings
 from benchmarks.load import Found, State, summary
 from ptkb.store import Ptkb
@@ -51,6 +51,13 @@ def test_what_is_not_as_acknowledged_is_lost_unless_it_was_under_way(
     stores: Stores, ledger: Ledger, told: list[str]
 ) -> None:
     assert lost(ledger, stores.seen()) == told
+
+
+def test_what_was_lost_is_told_once(stores: Stores) -> None:
+    ledger = Ledger({"I like rice."}, {"p0x2": 1}, {"a.txt"})
+    assert len(lost(ledger, stores.seen())) == 5
+    accept(ledger, stores.seen())
+    assert lost(ledger, stores.seen()) == []
 
 
 def test_what_was_under_way_counts_as_it_came_out(stores: Stores) -> None:
