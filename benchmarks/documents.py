@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import process_time
 from typing import Annotated
 
 import typer
@@ -22,11 +21,11 @@ from assistant.library.readers import read
 from assistant.library.writer import writing
 from assistant.retrieve.bm25 import Bm25
 from assistant.types import Passage
+from benchmarks.growth import growth
 
 QUESTIONS = Path(__file__).with_suffix(".jsonl")
 FIRST, FOUR = 1, 4
-LARGEST = 20_000
-STEP = 1_000
+LARGEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,9 @@ class Reading:
 def documents(
     paths: Annotated[list[Path], typer.Argument(help="Documents; one has to be a manual with 1,000 passages or so.")],
     questions: Annotated[Path, typer.Option(help="Questions about them, with words of the answer.")] = QUESTIONS,
-    largest: Annotated[int, typer.Option(help="Passages to index in the end, by the thousand.")] = LARGEST,
+    largest: Annotated[
+        int, typer.Option(help="Passages that a library grows to: 1,000, 10,000, 30,000 or 100,000.")
+    ] = LARGEST,
 ) -> None:
     """Read and index documents, and look whether questions find the passages that answer them, by words (BM25).
 
@@ -73,7 +74,7 @@ def documents(
         missed = "; ".join(one.question for one, rank in ranks.items() if not 0 < rank <= FOUR)
         table.add_row(name, str(len(asked)), *map(str, hits), escape(missed))
     out.print(table)
-    out.print(_growth(passages, largest))
+    out.print(growth(passages, [one.question for one in asked], largest))
 
 
 def reading_of(path: Path) -> Reading:
@@ -123,20 +124,6 @@ def _table_of(readings: Iterable[Reading]) -> Table:
         headed = sum(bool(passage.heading) for passage in one.passages)
         counts = str(len(one.passages)), str(headed)
         table.add_row(escape(one.name), str(one.pages or ""), f"{one.seconds:.1f} s", speed, *counts)
-    return table
-
-
-def _growth(passages: Sequence[Passage], largest: int) -> Table:
-    """How long the first and the last thousand passages take to be indexed, each with a commit of its own."""
-    table = Table("passages there", "1,000 more", box=None)
-    supply = (replace(one, id=str(n)) for n, one in enumerate(cycle(passages)))
-    with TemporaryDirectory() as folder, writing(Path(folder)) as writer:
-        for there in range(0, largest, STEP):
-            start = perf_counter()
-            writer.add(str(there), list(islice(supply, STEP)))
-            writer.commit({})
-            if there in {0, STEP, largest // 2, largest - STEP}:
-                table.add_row(f"{there:,}", f"{perf_counter() - start:.2f} s")
     return table
 
 

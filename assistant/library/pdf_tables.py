@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -29,6 +30,7 @@ ACROSS = 0.1
 # A column of text has cells of more characters; a table has few such columns, and few empty cells.
 CELL_CHARS, LONG_MOST, FILLED = 30, 0.5, 0.5
 _LEADERS = ". . ."
+_WORD = re.compile(r"\S+")
 # The share of a table's words that lines of the page's text have to have to be its lines, and of theirs that it has.
 SAME = 0.8
 
@@ -91,22 +93,21 @@ def _lines(page: PdfTextPage) -> list[_Line]:
 
 
 def _words(page: PdfTextPage) -> Iterator[_Cell]:
-    """The words of a page with their boxes, in points from its lower left corner."""
-    edges, word = raw.FS_RECTF(), _Cell("", 0, 0, 0, 0)
-    for n in range(min(page.count_chars(), PAGE_CHARS_MOST)):
-        char = chr(raw.FPDFText_GetUnicode(page, n))
-        if char.isspace():
-            if word.text:
-                yield word
-            word = word._replace(text="")
-        elif raw.FPDFText_GetLooseCharBox(page, n, ctypes.byref(edges)) and edges.right > edges.left:
-            box = _Cell(char, edges.left, edges.bottom, edges.right, edges.top)
-            if word.text:
-                word = _joined(word, box, "")
-            elif not raw.FPDFText_GetCharAngle(page, n):  # what is turned labels a figure
-                word = box
-    if word.text:
-        yield word
+    """The words of a page with their boxes, in points from its lower left corner; a word's are those of its ends."""
+    count = min(page.count_chars(), PAGE_CHARS_MOST)
+    text = "".join(chr(raw.FPDFText_GetUnicode(page, n)) for n in range(count))
+    for word in _WORD.finditer(text):
+        first, last = _box(page, word.start()), _box(page, word.end() - 1)
+        # what is turned labels a figure
+        if first and last and not raw.FPDFText_GetCharAngle(page, word.start()):
+            yield _joined(first, last, "")._replace(text=word[0])
+
+
+def _box(page: PdfTextPage, char: int) -> _Cell | None:
+    """Where a character stands; None for one that is drawn nowhere."""
+    edges = raw.FS_RECTF()
+    drawn = raw.FPDFText_GetLooseCharBox(page, char, ctypes.byref(edges)) and edges.right > edges.left
+    return _Cell("", edges.left, edges.bottom, edges.right, edges.top) if drawn else None
 
 
 def _joined(one: _Cell, other: _Cell, glue: str) -> _Cell:

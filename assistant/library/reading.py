@@ -19,9 +19,9 @@ from assistant.text.chunks import Block
 from assistant.types import Passage
 
 MEGABYTE = 2**20
-# Seconds of a processor for a document, and for each megabyte of it: finding the sentences of a text takes about as
-# long.
-SECONDS, SECONDS_PER_MEGABYTE = 8.0, 10.0
+# Seconds of a processor for a document, and for each megabyte of it: finding the sentences of a text, and the tables
+# of a PDF's pages, takes about as long.
+SECONDS, SECONDS_PER_MEGABYTE = 8.0, 15.0
 PASSAGES_MOST = 100_000
 _TOO_MANY = f"it makes more than {PASSAGES_MOST:,} passages; split it up"
 

@@ -1,0 +1,119 @@
+"""How a library of a person's own grows: what indexing, searching and adding one document take at each size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import quantiles
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import ParamSpec
+from zlib import crc32
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+from rich.table import Table
+
+from assistant.library.index import add_documents
+from assistant.library.shelves import library_folder, open_library
+from assistant.library.vectors import dense_retriever
+from assistant.library.writer import Writer, writing
+from assistant.protocols import Retriever, silent
+from assistant.settings import Settings
+from assistant.types import Passage
+
+STEP = 1_000  # passages of a document
+SIZES = (1_000, 10_000, 30_000, 100_000)
+SHOWN = 4
+MIB = 1 << 20
+LIBRARY = "grown"
+P = ParamSpec("P")
+HEADS = ("passages", "1,000 more", "memory", "by words", "one document more", "vectors kept", "by meaning",
+         "vectors after it")  # fmt: skip
+
+
+class ReadyMade:
+    """Vectors that cost nothing and mean nothing, the same for the same text: for what is done with vectors."""
+
+    name = "ready-made"
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, as long as MiniLM's: shape (len(texts), 384)."""
+        seeds = (crc32(text.encode()) for text in texts)
+        vectors = np.stack([np.random.default_rng(seed).standard_normal(384, np.float32) for seed in seeds])
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+
+def growth(passages: Sequence[Passage], queries: Sequence[str], largest: int) -> Table:
+    """A line for each size up to the largest: the library, made of copies of these passages, in a folder of its own.
+
+    Each copy has words of its own, since Lucene keeps what repeats in less. Times are by the clock: of 1,000 passages
+    more, in the mean since the line before, of one document of a few passages, and of a search (half of them, and 95 of
+    100). Vectors are ready-made: what they take is the reading of all passages, the index and its writing.
+    """
+    table = Table(*HEADS, box=None)
+    process = psutil.Process()
+    supply = _copies(passages)
+    with TemporaryDirectory() as folder:
+        settings, before = Settings(data_dir=Path(folder)), process.memory_info().rss
+        there = 0
+        for size in [one for one in SIZES if one <= largest]:
+            seconds = _took(_grown, settings, supply, there, size)
+            per_step, there = seconds * STEP / (size - there), size
+            words = _latency(open_library(LIBRARY, settings), queries)
+            made = _took(_by_meaning, settings)
+            near = _latency(_by_meaning(settings), queries)
+            memory = process.memory_info().rss - before
+            more = _took(_add_one, settings, size)
+            again = _took(_by_meaning, settings)
+            table.add_row(f"{size:,}", f"{per_step:.2f} s", f"{memory / MIB:.0f} MiB", words, f"{more:.2f} s",
+                          f"{made:.1f} s", near, f"{again:.1f} s")  # fmt: skip
+    return table
+
+
+def _copies(passages: Sequence[Passage]) -> Iterator[Passage]:
+    for n, one in enumerate(cycle(passages)):
+        yield replace(one, id=f"{n // STEP}-{n % STEP}", text=f"{one.text} Copy {n:x} of {n % 997:x}.")
+
+
+def _grown(settings: Settings, supply: Iterator[Passage], there: int, size: int) -> None:
+    folder = library_folder(LIBRARY, settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder) as writer:
+        for start in range(there, size, STEP):
+            writer.add(f"{start // STEP}", list(islice(supply, STEP)))
+            _commit(writer, start + STEP)
+
+
+def _commit(writer: Writer, size: int) -> None:
+    entries = {f"{n}": {"name": f"{n}.txt", "passages": STEP, "hash": f"{n}"} for n in range(size // STEP)}
+    writer.commit({"documents": entries})
+
+
+def _add_one(settings: Settings, size: int) -> None:
+    file = settings.data_dir / f"one more at {size}.txt"
+    file.write_text("\n\n".join(f"Paragraph {n} at {size}. " + "It says a little of its own. " * 20 for n in range(5)))
+    add_documents(LIBRARY, [file], settings)
+
+
+def _by_meaning(settings: Settings) -> Retriever:
+    return dense_retriever(LIBRARY, open_library(LIBRARY, settings), settings, ReadyMade(), silent)
+
+
+def _latency(retriever: Retriever, queries: Sequence[str]) -> str:
+    """Milliseconds for half of the searches at most, and for 95 of 100; of two of each the second counts."""
+    taken = []
+    for query in queries:
+        retriever.search(query, SHOWN)
+        taken.append(1000 * _took(retriever.search, query, SHOWN))
+    cuts = quantiles(taken, n=20)
+    return f"{cuts[9]:.1f} / {cuts[18]:.1f} ms"
+
+
+def _took(do: Callable[P, object], *arguments: P.args, **named: P.kwargs) -> float:
+    start = perf_counter()
+    do(*arguments, **named)
+    return perf_counter() - start
