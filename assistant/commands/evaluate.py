@@ -535,7 +535,6 @@ def evaluate_ikat(
     to: Written,
 ) -> None:
     """Measure a run of TREC iKAT: facts, passages, and responses beside the canonical ones and nuggets."""
-    to.check()
     labels = ikat.Labels(
         ptkb.judged(ptkb.read_topics(topics), facts)[1],
         ikat.of_turns(read_qrels(qrels)) if qrels else {},

@@ -12,7 +12,7 @@ import typer
 
 from assistant.commands.bars import bar
 from assistant.commands.common import DataDir, Model, SettingsFile, settings_of
-from assistant.commands.experiment import embedder_of, perform
+from assistant.commands.experiment import Running, embedder_of
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import known
 from assistant.evaluation.scenarios import read_scenarios
@@ -75,9 +75,9 @@ def peers(  # noqa: PLR0913 - a command's options
     claim = {**said, "seed": seed, "model": model_meant(knobs), "embedder": knobs.embedder.model}
     task = Peers(interleaved(asked, works), claim, _read(read), seed)
     with ExitStack() as stack:
-        perform(
-            task, into, lambda: stack.enter_context(_systems(commands, knobs, patience, threads)), as_json=as_json
-        )  # fmt: skip
+        Running(as_json=as_json, into=into).perform(
+            task, lambda: stack.enter_context(_systems(commands, knobs, patience, threads))
+        )
 
 
 @contextmanager
