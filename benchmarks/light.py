@@ -222,9 +222,9 @@ def served(
     Raises:
         SequiturError: it could not start; the message is what the person at the terminal would read.
     """
-    context = get_context("spawn") if anew else _FORK
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, settings, pause, before))
+    made = get_context("spawn").Process if anew else _FORK.Process
+    ours, theirs = _FORK.Pipe()
+    process = made(target=_serve, args=(theirs, settings, pause, before))
     process.start()
     theirs.close()
     try:
