@@ -175,7 +175,7 @@ def test_the_command_teaches_and_measures(tmp_path, monkeypatch):
         monkeypatch.setattr(f"assistant.training.suitability.train.{pairs}", 60)
     for epochs in ("FACT_EPOCHS", "THING_EPOCHS"):
         monkeypatch.setattr(f"assistant.training.suitability.train.{epochs}", 1)
-    monkeypatch.setattr("assistant.parts.load_embedder", lambda *_: Few())
+    monkeypatch.setattr("assistant.commands.experiment.load_embedder", lambda *_: Few())
     done = CliRunner().invoke(app, ["train", "suitability", "--out", str(tmp_path / "t"), "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
