@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 
-import gradio as gr
-
 from assistant.errors import SettingsError
 from assistant.store.users import ME
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
 from assistant.web.live import live, place
-from assistant.web.tab import Tab, Updates, on, on_open
+from assistant.web.opening import Opening
+from assistant.web.tab import Tab, Updates, on
 from assistant.web.view import View
 
 _LOG = logging.getLogger(__name__)
@@ -30,14 +29,14 @@ class AccountPanel:
         """Place the form."""
         place(self._piece)
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self, opening: Opening) -> None:
         """Listen, and show the form when the page opens."""
         on(self._piece, "remove", self.remove, [self._piece], self._view.pieces.notice)
 
         def show(user: str) -> Updates:
             return {self._piece: render.render("account", word=confirmation(user), gone=False)}
 
-        on_open(page, self._piece, show, self._view.pieces.notice)
+        opening.fill([self._piece], show)
 
     def remove(self, tab: Tab) -> Updates:
         """Delete all that is the user's own, once the user has typed so; what is being written for them stops first.

@@ -16,6 +16,7 @@ from assistant.store.conversations import Conversations
 from assistant.types import Choices
 from assistant.web import render
 from assistant.web.live import place
+from assistant.web.opening import Opening
 from assistant.web.tab import QUIET, Updates, guarded, user_of
 from assistant.web.view import View
 
@@ -127,20 +128,18 @@ class ChoicePanel:
         """Place the fields."""
         place(*self._fields.values())
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self, opening: Opening) -> None:
         """Show the user's choices when the page opens; keep each as soon as it is made."""
         fields = self._fields
 
-        def show(request: gr.Request) -> Updates:
-            user = user_of(request)
+        def show(user: str) -> Updates:
             chosen = asdict(self._choices(user))
             shown = {field: _shown(name, chosen[name]) for name, field in fields.items() if name != "library"}
             shown[fields["loops"]] = _rounds(chosen["loop"], chosen["loops"])
             libraries = gr.Dropdown(choices=self._choices.libraries(user), value=chosen["library"])
             return {**shown, fields["library"]: libraries}
 
-        show.__annotations__ = {"request": gr.Request}
-        page.load(show, None, list(fields.values()), **QUIET)
+        opening.fill(list(fields.values()), show)
         for name, field in fields.items():
             event = field.release if name in MOST else field.input
             outputs = [field, self._view.pieces.notice, *([fields["k"], fields["loops"]] if name == "loop" else [])]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import gradio as gr
-
 from assistant.library.collections import MARK, collections, make, put, remove
 from assistant.library.finding import Found, find, uses
 from assistant.settings import Settings
 from assistant.web import render
 from assistant.web.library import Documents
 from assistant.web.live import live, place
-from assistant.web.tab import Tab, Updates, on, on_open
+from assistant.web.opening import Opening
+from assistant.web.tab import Tab, Updates, on
 from assistant.web.view import View
 
 
@@ -38,11 +37,11 @@ class Collected:
         """Place it."""
         place(self._piece)
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self, opening: Opening) -> None:
         """Listen; the menus follow the list of documents."""
         notice = self._view.pieces.notice
 
-        on_open(page, self._piece, self.show, notice, after=self._view.pieces.documents)
+        opening.fill([self._piece], self.show, after=self._view.pieces.documents)
         for event, act in (
             ("find", self.find),
             ("make", self.make),

@@ -10,6 +10,7 @@ import gradio as gr
 from assistant.errors import FactError, StoreError
 from assistant.web.chat import Talk
 from assistant.web.live import place
+from assistant.web.opening import Opening
 from assistant.web.tab import QUIET, Tab, Updates, guarded, on, user_of
 from assistant.web.view import View
 from ptkb.store import ImportReport
@@ -36,7 +37,7 @@ class Facts:
         """Place the facts, and the button beneath them."""
         place(self._view.pieces.facts, self._upload)
 
-    def wire(self, _page: gr.Blocks) -> None:
+    def wire(self, _opening: Opening) -> None:
         """Listen."""
         pieces = self._view.pieces
         shown = [pieces.facts, pieces.transcript, pieces.answering]

@@ -25,7 +25,8 @@ from assistant.web import render
 from assistant.web.bodies import MEGABYTE
 from assistant.web.folder import Followed
 from assistant.web.live import place
-from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_open, on_stream, user_of
+from assistant.web.opening import Opening
+from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_stream, user_of
 from assistant.web.view import View
 
 # Seconds between looks at how far documents are that are being read.
@@ -142,7 +143,7 @@ class Library:
         """Place the field for files, and the documents beneath it."""
         place(self._upload, self._view.pieces.documents)
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self, opening: Opening) -> None:
         """Listen."""
         pieces = self._view.pieces
         on(pieces.documents, "drop", self.drop, [pieces.documents], pieces.notice)
@@ -159,7 +160,7 @@ class Library:
                 yield {self._upload: None, **updates}
 
         bring.__annotations__ = {"files": list, "request": gr.Request}
-        on_open(page, pieces.documents, self.show, pieces.notice)
+        opening.fill([pieces.documents], self.show)
         self._upload.upload(bring, self._upload, [self._upload, pieces.documents, pieces.notice], **QUIET)
 
     def show(self, user: str, problems: Sequence[str] = ()) -> Updates:

@@ -7,10 +7,12 @@ from typing import Any
 
 import gradio as gr
 from starlette.responses import Response
+from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 FOLDER = Path(__file__).parent
 SCRIPTS = FOLDER / "js"
+GRADIOS = Path(gr.__file__).parent / "templates/frontend/assets"
 # In this order: of two rules that are as specific, the later one holds.
 STYLES = (
     *("theme", "frame", "parts", "header", "conversations", "turn", "steps", "confidence", "comparison", "welcome"),
@@ -20,14 +22,30 @@ FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-
 MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")
 
 
-class Scripts(StaticFiles):
-    """The parts of the page's script; the browser asks each time whether they are still the same."""
+class Kept(StaticFiles):
+    """Files that the browser keeps as long as `caching`, the value of their Cache-Control, says."""
+
+    def __init__(self, directory: Path, caching: str) -> None:
+        super().__init__(directory=directory)
+        self._caching = caching
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         """One of them, as the base class has it."""
         response = super().file_response(*args, **kwargs)
-        response.headers["Cache-Control"] = "no-cache"
+        response.headers["Cache-Control"] = self._caching
         return response
+
+
+def files() -> list[Mount]:
+    """The parts of the page's script, and Gradio's own, some ninety a page.
+
+    The browser asks each time whether ours are still the same. It never asks for Gradio's, whose names change with what
+    is in them; Gradio itself says nothing about how long they hold.
+    """
+    return [
+        Mount("/js", Kept(SCRIPTS, "no-cache")),
+        Mount("/assets", Kept(GRADIOS, "public, max-age=31536000, immutable")),
+    ]
 
 
 def look() -> dict[str, Any]:

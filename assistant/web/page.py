@@ -32,6 +32,7 @@ from assistant.web.live import Live, live, place
 from assistant.web.metrics import Metrics
 from assistant.web.models import ModelMenu
 from assistant.web.offer import OfferLine
+from assistant.web.opening import Opening
 from assistant.web.panel import Panel
 from assistant.web.runs import Runs
 from assistant.web.sidebar import Sidebar
@@ -123,12 +124,14 @@ def build(house: House) -> gr.Blocks:
     with page:
         _place(pieces, header, loading, offer, panels)
         talk.wire()
-        offer.wire(page)
+        opening = Opening(page, pieces.notice)
         Sidebar(view, talk).wire(page)
+        offer.wire(opening)
         for panel in panels:
-            panel.wire(page)
+            panel.wire(opening)
         _show_header(page, header)
-        _show_loading(page, loading, house.loading)
+        _show_loading(opening, loading, house.loading)
+        opening.wire()
     return page
 
 
@@ -168,6 +171,8 @@ def _place(pieces: Pieces, header: Live, loading: Live, offer: OfferLine, panels
 
 
 def _show_header(page: gr.Blocks, header: Live) -> None:
+    """An event of its own: whether a person logged in, as somebody may who is called `ME`, only the request tells."""
+
     def show(request: gr.Request) -> Updates:
         return {header: render.render("header", user=request.username or "")}
 
@@ -175,7 +180,7 @@ def _show_header(page: gr.Blocks, header: Live) -> None:
     page.load(show, None, [header], **QUIET)
 
 
-def _show_loading(page: gr.Blocks, piece: Live, loading: Loading) -> None:
+def _show_loading(opening: Opening, piece: Live, loading: Loading) -> None:
     """Bars while something is being made ready; the timer stops when there is nothing more to tell."""
     timer = gr.Timer(0.5)
 
@@ -185,5 +190,5 @@ def _show_loading(page: gr.Blocks, piece: Live, loading: Loading) -> None:
         html = render.render("loading", ready=loading.ready, error=loading.error, notice=loading.notice, stages=stages)
         return {piece: html, timer: gr.Timer(active=not over)}
 
-    page.load(show, None, [piece, timer], **QUIET)
+    opening.fill([piece, timer], lambda _: show())
     timer.tick(show, None, [piece, timer], **QUIET)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import gradio as gr
+from assistant.web.opening import Opening
 
 
 class Panel(Protocol):
@@ -17,6 +17,6 @@ class Panel(Protocol):
         """Place its components, in its tab."""
         ...
 
-    def wire(self, page: gr.Blocks, /) -> None:
-        """Listen to what its components send, and fill them when the page opens."""
+    def wire(self, opening: Opening, /) -> None:
+        """Listen to what its components send; tell `opening` what fills them when the page opens."""
         ...

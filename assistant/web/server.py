@@ -45,7 +45,7 @@ from assistant.web.folder import Followed
 from assistant.web.health import figures, health
 from assistant.web.library import OwnDocuments
 from assistant.web.logins import Addresses, Door, shared_counts
-from assistant.web.look import SCRIPTS, Scripts, look
+from assistant.web.look import files, look
 from assistant.web.metrics import Metrics
 from assistant.web.owners import LOGOUT, MARK, Owners, user_of
 from assistant.web.page import House, build
@@ -224,7 +224,7 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
         "auth": None if local and not logins.names() else Door(logins, shared=shared_counts(logins.engine)).keeper(),
         "app_kwargs": {
             "lifespan": outermost(lambda app: protected(app, web, local), Sessions(logins.engine, logins)),
-            "routes": [Mount("/js", Scripts(directory=SCRIPTS)), Route(LOGOUT, log_out, methods=["POST"]), *more],
+            "routes": [*files(), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
         "auth_message": WAIT_AND_TRY,
         "max_file_size": f"{web.max_upload_mb}mb",

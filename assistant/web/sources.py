@@ -9,14 +9,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-import gradio as gr
-
 from assistant.errors import LibraryError
 from assistant.types import Passage, Turn, new_id
 from assistant.web import render
 from assistant.web.cited import has_page, on_pages
 from assistant.web.library import Documents, document_with
 from assistant.web.live import place
+from assistant.web.opening import Opening
 from assistant.web.tab import Tab, Updates, on_stream
 from assistant.web.view import View
 
@@ -48,7 +47,7 @@ class Sources:
         """Place its piece."""
         place(self._view.pieces.sources)
 
-    def wire(self, _page: gr.Blocks) -> None:
+    def wire(self, _opening: Opening) -> None:
         """Listen. A page is asked for by a source, and by the page before or after it."""
         pieces = self._view.pieces
         for piece in (pieces.sources, pieces.viewer):

@@ -7,15 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-import gradio as gr
-
 from assistant.errors import SettingsError
 from assistant.llm.fetching import State
 from assistant.llm.known import KnownModel
 from assistant.llm.models import Change, Models, Running
 from assistant.web import render
 from assistant.web.live import live, place
-from assistant.web.tab import Tab, Updates, on_open, on_stream
+from assistant.web.opening import Opening
+from assistant.web.tab import Tab, Updates, on_stream
 from assistant.web.view import View
 
 PAUSE = 0.3  # seconds between looks at a model that is being loaded
@@ -99,12 +98,12 @@ class SwitchPiece(ABC):
         """Place the piece."""
         place(self._piece)
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self, opening: Opening) -> None:
         """Listen; the piece is filled when the page opens, and looked at anew when `Models.mark` is another one."""
         for event in self._events:
             on_stream(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
-        on_open(page, self._piece, self._at_first, self._view.pieces.notice)
+        opening.fill([self._piece], self._at_first)
 
     async def see(self, tab: Tab) -> AsyncIterator[Updates]:
         """Show the piece, and what is being fetched or loaded to its end."""

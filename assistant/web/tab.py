@@ -93,20 +93,6 @@ def on_load(page: gr.Blocks, place: gr.Textbox, js: str, stream: Stream, outputs
     page.load(handle, place, [*outputs, notice], js=js, **QUIET)
 
 
-def on_open(
-    page: gr.Blocks, piece: Live, show: Callable[[str], Updates], notice: Live, *, after: Live | None = None
-) -> None:
-    """Have `show` fill `piece` for the user when the page opens, and whenever the piece `after` was drawn anew."""
-
-    def handle(request: gr.Request) -> Updates:
-        return told(lambda: show(user_of(request)), notice)
-
-    handle.__annotations__ = {"request": gr.Request}
-    page.load(handle, None, [piece, notice], **QUIET)
-    if after is not None:
-        after.change(handle, None, [piece, notice], **QUIET)
-
-
 async def guarded_stream(stream: AsyncIterator[Updates], notice: Live) -> AsyncIterator[Updates]:
     """What `stream` yields, and a banner if it fails."""
     try:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gradio as gr
-
 from assistant.store.tokens import AccessTokens
 from assistant.web import render
 from assistant.web.live import live, place
-from assistant.web.tab import Tab, Updates, on, on_open
+from assistant.web.opening import Opening
+from assistant.web.tab import Tab, Updates, on
 from assistant.web.view import View
 
 
@@ -24,12 +23,12 @@ class TokenPanel:
         """Place the list of tokens."""
         place(self._piece)
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self, opening: Opening) -> None:
         """Listen, and list the user's tokens when the page opens."""
         for event in ("make", "revoke"):
             on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
-        on_open(page, self._piece, self._shown, self._view.pieces.notice)
+        opening.fill([self._piece], self._shown)
 
     def make(self, tab: Tab) -> Updates:
         """A new token, shown this once."""

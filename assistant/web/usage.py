@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import gradio as gr
-
 from assistant.store.usage import Usage
 from assistant.web import render
 from assistant.web.live import live, place
-from assistant.web.tab import Updates, on_open
+from assistant.web.opening import Opening
+from assistant.web.tab import Updates
 from assistant.web.view import View
 
 DAYS = 30
@@ -28,9 +27,9 @@ class UsagePanel:
         """Place the table."""
         place(self._piece)
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self, opening: Opening) -> None:
         """Show the table when the page opens, to whom it may be shown."""
-        on_open(page, self._piece, self.shown, self._view.pieces.notice)
+        opening.fill([self._piece], self.shown)
 
     def shown(self, user: str) -> Updates:
         """The table, or nothing."""

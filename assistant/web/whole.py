@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import cast, get_args
 
-import gradio as gr
-
 from assistant.errors import LibraryError
 from assistant.llm.models import Models
 from assistant.settings import Settings
@@ -16,7 +14,8 @@ from assistant.web import render
 from assistant.web.chat import Talk
 from assistant.web.library import Documents
 from assistant.web.live import live, place
-from assistant.web.tab import Tab, Updates, on, on_open, on_stream
+from assistant.web.opening import Opening
+from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
 from assistant.whole.documents import named_work, own_library, read_documents
 from assistant.whole.plan import check
@@ -37,11 +36,11 @@ class WholeWork:
         """Place the form."""
         place(self._piece)
 
-    def wire(self, page: gr.Blocks) -> None:
+    def wire(self, opening: Opening) -> None:
         """Listen; the form follows the list of documents."""
         notice = self._view.pieces.notice
 
-        on_open(page, self._piece, self.show, notice, after=self._view.pieces.documents)
+        opening.fill([self._piece], self.show, after=self._view.pieces.documents)
         on(self._piece, "plan", self.plan, [self._piece], notice)
         on_stream(self._piece, "work", self.work, [*self._talk.shown, self._piece], notice)
 

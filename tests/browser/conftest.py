@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -165,9 +166,21 @@ def opened(context: BrowserContext, site: Site, path: str = "") -> Page:
 
 def _shown(page: Page, site: Site, path: str = "") -> Page:
     page.goto(site.url + path)
-    expect(page.locator("#conversations nav")).to_be_attached()
-    expect(page.locator("#transcript [data-conversation]")).to_be_attached()
+    filled(page)
     return page
+
+
+def filled(page: Page) -> None:
+    """Waits until the conversation and the header are there."""
+    for piece in ("#conversations nav", "#transcript [data-conversation]", "#header header"):
+        expect(page.locator(piece)).to_be_attached()
+
+
+def quiet(page: Page) -> None:
+    """Waits until the page has asked the server for nothing for a second."""
+    with suppress(playwright.TimeoutError):
+        while True:
+            page.wait_for_event("request", timeout=1000)
 
 
 def _fail(error: Exception) -> None:

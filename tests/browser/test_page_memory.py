@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from playwright.sync_api import Page, expect
 
 from ptkb.fields import fields_of
-from tests.browser.conftest import Site, tab
+from tests.browser.conftest import Site, filled, quiet, tab
 from tests.scripted import WORDS, WordEmbedder
 
 DIET = "What is a good diet?"
@@ -189,6 +189,8 @@ def test_two_hundred_facts_are_folded_into_groups_and_filtered_without_the_serve
     *dishes, last = site.house.ptkb.facts("me")
     site.house.ptkb.set_fields("me", {**{one.id: "food" for one in dishes}, last.id: "health"})
     page.reload()
+    filled(page)
+    quiet(page)
     tab(page, "My facts")
     groups = page.locator("#facts .group")
     expect(groups).to_have_count(2)

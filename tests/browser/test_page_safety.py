@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import urllib.parse
 from collections.abc import Callable, Iterator
 
@@ -14,7 +15,7 @@ from assistant.errors import StoreError
 from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.web.server import serve
-from tests.browser.conftest import WAIT, Site, opened, tab
+from tests.browser.conftest import WAIT, Site, filled, opened, quiet, tab
 from tests.browser.fake import HOSTILE, Loaded, Script, house
 
 PASSWORDS = {"ann": "oats ann tea", "bob": "oats bob tea", "me": "oats mine tea"}
@@ -89,6 +90,24 @@ def test_the_scripts_are_asked_for_anew_and_nothing_beside_them_is_given(site) -
     assert "default-src 'self'" in headers["content-security-policy"]
     assert answer(site, "/js/../page.py")[0] == 404
     assert answer(site, "/js/%2e%2e/page.py")[0] == 404
+
+
+def test_gradios_files_whose_names_change_with_their_content_are_never_asked_for_again(site) -> None:
+    name = re.findall(r"assets/(index-[\w-]+\.js)", answer(site, "/")[1])[0]
+    status, _, headers = answer(site, f"/assets/{name}")
+    assert (status, headers["cache-control"]) == (200, "public, max-age=31536000, immutable")
+    assert answer(site, "/assets/../index.html")[0] == 404
+
+
+def test_opening_the_page_sends_a_few_events_and_not_one_for_each_panel(context: BrowserContext, site) -> None:
+    opened(context, site).close()  # the browser knows the scripts now, the server has told that it is ready
+    sent: list[str] = []
+    page = context.new_page()
+    page.on("request", lambda request: sent.append(request.url) if "queue/join" in request.url else None)
+    page.goto(site.url)
+    filled(page)
+    quiet(page)
+    assert 4 <= len(sent) <= 6  # with a timer that ticks once or twice before it is told to stop
 
 
 def test_other_hosts_and_other_origins_are_refused(site) -> None:
