@@ -51,6 +51,13 @@ def test_a_rewrite_is_right_that_says_what_it_must_say(tmp_path: Path) -> None:
     assert summary["kinds"]["country"]["value"] == 0.5
 
 
+def test_a_rewrite_is_wrong_that_says_what_it_must_not(tmp_path: Path) -> None:
+    row = {"facts": [], "history": [["How big is Chad?", "Big."]], "question": "And Mali?", "must": ["mali"]}
+    path = written(tmp_path, {**row, "never": ["chad"]}, row)
+    _, run = ran(path, read_pairs(path), tmp_path / "out", parts(*["How big are Chad and Mali?"] * 2))
+    assert [one["right"] for one in run.rows.values()] == [False, True]
+
+
 def test_the_facts_and_what_was_said_are_told_to_the_model(tmp_path: Path) -> None:
     row = {**LIVES, "history": [["Is Norway in the EU?", "No, it isn't."]]}
     given = parts("How large is Norway?")

@@ -305,12 +305,29 @@ def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:
     ],
 )
 def test_an_answer_or_a_question_of_before_is_no_rewrite(parts: Parts, written: str) -> None:
-    replies = (written, DRAFT, "Lentils are rich in protein.")
-    turn = asked(scripted(parts, *replies), Turn("And without meat?", (EARLIER,)))
     good = "without meat" in written
+    tries = () if good else (written,) * 4
+    turn = asked(scripted(parts, written, *tries, DRAFT, "Lentils do."), Turn("And without meat?", (EARLIER,)))
     # what goes on with the question before, and was not rewritten, is asked behind it
     question = "What is a good diet without meat?" if good else "What are good diets? And without meat?"
     assert (turn.question, sought(turn)) == (question, question)
+
+
+@pytest.mark.parametrize(
+    ("others", "question"),
+    [
+        (["What is a good diet without meat?"], "What is a good diet without meat?"),
+        # one is the message itself, one drops what is new in it
+        (["And without meat?", "What is good?", "Is meat bad without salt?"], "Is meat bad without salt?"),
+        (["And without meat?", "What is good?", "Yes.", ""], "What are good diets? And without meat?"),
+    ],
+)
+def test_what_only_goes_on_is_written_anew_until_it_is_a_question(
+    parts: Parts, others: list[str], question: str
+) -> None:
+    parts = scripted(parts, "What are good diets?", *others, DRAFT, "Lentils do.")
+    assert asked(parts, Turn("And without meat?", (EARLIER,))).question == question
+    assert not parts.llm.replies  # every try was made that the case lists, and none beyond
 
 
 @pytest.mark.parametrize(

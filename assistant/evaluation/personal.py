@@ -1,8 +1,11 @@
-"""Measures whether questions are written anew with what the facts say: "my country" as Germany for who lives in Berlin.
+"""Measures whether questions are written anew with what the facts say, or with what was said before.
+
+"My country" is Germany for who lives in Berlin, and "And in Malta?" asks what was asked of Switzerland.
 
 One record: {"facts": ["I live in Berlin."], "question": "How many people live in my country?", "must": ["german"]};
-`must` are regular expressions that the rewrite has to hold, whatever the case. `history` [[said, reply], ...], `kind`,
-`id` and `split` may be missing. One row: {"id", "question", "rewrite", "right"}.
+`must` are regular expressions that the rewrite has to hold, whatever the case, `never` such as it must not.
+`history` [[said, reply], ...], `never`, `kind`, `id` and `split` may be missing.
+One row: {"id", "question", "rewrite", "right"}.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ class Pair(BaseModel):
     facts: tuple[str, ...]
     question: Annotated[str, Field(min_length=1)]
     must: Annotated[tuple[Pattern, ...], Field(min_length=1)]
+    never: tuple[Pattern, ...] = ()
     history: tuple[tuple[str, str], ...] = ()
     kind: str = ""
     id: str = ""
@@ -69,7 +73,8 @@ class Personal(Task[Pair, Parts]):
         turn = Turn(item.question, tuple(Exchange(said, said, reply) for said, reply in item.history), known)
         for step in (facts.run, rewrite.run):
             *_, turn = step(turn, given, Event())
-        right = all(has(turn.question, one) for one in item.must)
+        said = all(has(turn.question, one) for one in item.must)
+        right = said and not any(has(turn.question, one) for one in item.never)
         return {"id": item.id, "question": item.question, "rewrite": turn.question, "right": right}
 
     def summarise(self, rows: Rows) -> Summary:

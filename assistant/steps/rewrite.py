@@ -16,8 +16,9 @@ from assistant.prompting.budget import fit
 from assistant.prompting.history import recent
 from assistant.protocols import Parts
 from assistant.steps.ordinals import spelt_out
+from assistant.text.overlap import coverage
 from assistant.text.sentences import in_full, normalise
-from assistant.types import Options, Turn
+from assistant.types import Messages, Options, Turn
 from ptkb.rank import SAME_AGAIN
 
 # A rewrite that grew beyond this is an answer, not a question.
@@ -28,14 +29,17 @@ _FACTS = 800
 # "and the second most?" goes on with the question before, and is none without it; longer ones mostly are.
 _GOES_ON = re.compile(r"\W*(?:and|but|or|(?:what|how) about)\b", re.IGNORECASE)
 _FEW_WORDS = 6
+# So many times they are written anew; what drops one of them is the question before once more, in other words.
+_TRIES = 4
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `question`. A first utterance of somebody of whom nothing is known is its own question.
 
     A rewrite that went wrong is not used. Small models go wrong in three ways that can be seen: they answer, they go on
-    writing, or they repeat a question of before. A few words that go on with the question before are then asked behind
-    it. What is named by its place in the last reply is spelt out for them.
+    writing, or they repeat a question of before. A few words that go on with the question before are then written anew
+    less greedily, a few times, and asked behind that question where this goes wrong as well. What is named by its place
+    in the last reply is spelt out for them.
     """
     history = recent(turn.history, exchanges=3, chars=400)
     facts = _facts(turn) if history or _is_near(turn, parts.settings.facts.rewrite_threshold) else ()
@@ -48,9 +52,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
     said = SAME_AGAIN.sub("And", " ".join(utterance.split()))
     messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, facts=facts, utterance=said)
-    [completion] = parts.llm.complete([messages], Options(max_tokens=_ROOM, stop=("\n",)), stop)
-    # what has no room is cut off, and a question would lose its end
-    question = in_full(utterance if completion.finish == "length" else _question(completion.text, utterance, turn))
+    question = in_full(_written(messages, utterance, turn, parts, stop))
     yield replace(turn, question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
@@ -69,19 +71,34 @@ def _facts(turn: Turn) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _question(written: str, utterance: str, turn: Turn) -> str:
-    written, said = written.strip().removeprefix("A:").strip().strip('"'), len(turn.said)
-    too_long = len(written) > max(_LONGEST * said, said + 160)
-    answers = "?" in utterance and "?" not in written
-    unusable = not written or too_long or answers or _was_said(written, turn)
-    return _behind_the_last(utterance, turn) if unusable else written
-
-
-def _behind_the_last(utterance: str, turn: Turn) -> str:
-    """The utterance itself, with the question before in front of it where it goes on with that."""
-    if not turn.history or not _GOES_ON.match(utterance) or len(utterance.split()) > _FEW_WORDS:
+def _written(messages: Messages, utterance: str, turn: Turn, parts: Parts, stop: Event) -> str:
+    """The utterance as the model writes it, or where it can't, the utterance with the question that it goes on with."""
+    greedy = Options(max_tokens=_ROOM, stop=("\n",))
+    if written := _usable(parts, messages, greedy, stop, utterance, turn):
+        return written
+    if not _goes_on(utterance, turn):
         return utterance
+    for seed in range(_TRIES):
+        options = replace(greedy, temperature=1.0, seed=seed)
+        written = "" if stop.is_set() else _usable(parts, messages, options, stop, utterance, turn)
+        if normalise(written) != normalise(utterance) and coverage(utterance, written) == 1:
+            return written
     return f"{turn.history[-1].question.rstrip(' .?!')}? {utterance}"
+
+
+def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utterance: str, turn: Turn) -> str:
+    """What the model writes, or "" where that can be seen to be wrong."""
+    [completion] = parts.llm.complete([messages], options, stop)
+    written, said = completion.text.strip().removeprefix("A:").strip().strip('"'), len(turn.said)
+    # what has no room is cut off, and a question would lose its end
+    too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
+    answers = "?" in utterance and "?" not in written
+    return "" if too_long or answers or _was_said(written, turn) else written
+
+
+def _goes_on(utterance: str, turn: Turn) -> bool:
+    """Whether the utterance is a few words that are no question without the one before."""
+    return bool(turn.history) and bool(_GOES_ON.match(utterance)) and len(utterance.split()) <= _FEW_WORDS
 
 
 def _was_said(written: str, turn: Turn) -> bool:
