@@ -26,8 +26,8 @@ import psutil
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import DataDir, SettingsFile, settings_of
-from assistant.commands.experiment import command_line, tell
+from assistant.commands.experiment import Basic, command_line, show, tell_folder
+from assistant.commands.spread import spread
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
 from assistant.experiment.options import Corpus, Out, Questions, Seed
@@ -407,6 +407,7 @@ def _peak() -> float:
     return peak_bytes() / MIB
 
 
+@spread
 def retrieval(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
@@ -427,9 +428,7 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     limit: Annotated[int, typer.Option(min=2, help="Questions to ask.")] = 300,
     runs: Annotated[int, typer.Option(min=1, help="Times that all are asked; the medians count.")] = 3,
     seed: Seed = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Basic,
 ) -> None:
     """Measure BM25 (beside plain Lucene), dense (exact and approximate) and hybrid search at several sizes.
 
@@ -437,7 +436,7 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     """
     from benchmarks import retrieval_report as report  # noqa: PLC0415 - matplotlib
 
-    knobs = settings_of(settings, data_dir)
+    knobs = usual.knobs()
     material = prepare(corpus, questions, more or (), words, limit, seed)
     sizes = sorted(set(size or SIZES))
     if sizes[-1] > len(material.passages):
@@ -457,5 +456,6 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     with bar("Measures") as progress:
         run.fill(tasks, len(tasks), progress)
     rows = list(run.rows.values())
-    where = report.write(rows, run, command_line())
-    tell({"rows": rows} if as_json else {}, json.dumps(rows) if as_json else report.tables(rows), where.parent, as_json)
+    report.write(rows, run, command_line())
+    show({"rows": rows}, usual.as_json, report.tables(rows))
+    tell_folder(run)

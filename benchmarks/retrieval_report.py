@@ -1,9 +1,9 @@
-"""What `bench retrieval` measured: tables in Markdown, growth curves, and what DPR's Wikipedia would need by them."""
+"""What `bench retrieval` measured: its tables, growth curves, and what DPR's Wikipedia would need by them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -13,8 +13,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from assistant.experiment.report import grid
+from assistant.experiment.report import markdown
 from assistant.experiment.runs import Row, Run
+from assistant.experiment.task import Summary
 
 WIKIPEDIA = 21_015_324
 GROWING = {
@@ -27,27 +28,33 @@ GROWING = {
 _STYLES = ("o-", "s--", "^:")
 
 
-def write(rows: Sequence[Row], run: Run[str], command: str) -> Path:
+def write(rows: Sequence[Row], run: Run[str], command: str) -> None:
     """Write results.json, the plots and report.md into the run's folder; `command` is how to repeat it."""
     run.write("results.json", json.dumps(rows, indent=1) + "\n")
     _draw(run.folder / "growth.png", (2, 2), [_curve(rows, key, label) for key, label in GROWING.items()])
-    compared = list(_indexes(rows))
+    compared = _indexes(rows)
     if compared:
         _draw(run.folder / "approximate.png", (1, 2), [_trade(compared, k) for k in (10, 100)])
     plots = "\n\n".join(f"![{plot.stem}]({plot.name})" for plot in sorted(run.folder.glob("*.png")))
-    return run.write("report.md", f"# Retrieval\n\n    {command}\n\n{tables(rows)}\n\n{plots}\n")
+    run.write("report.md", f"# Retrieval\n\n    {command}\n\n{markdown(tables(rows))}\n\n{plots}\n")
 
 
-def tables(rows: Sequence[Row]) -> str:
-    """All that was measured, in Markdown."""
-    found = [
-        ("Retrievers", _retrievers(rows)),
-        ("BM25 beside Anserini's searcher", _beside(rows)),
-        ("Encoding", _encoding(rows)),
-        ("Approximate beside exact", _approximate(rows)),
-        (f"{WIKIPEDIA:,} passages, if it went on in a straight line", _needs(rows)),
-    ]
-    return "\n\n".join(f"## {title}\n\n{table}" for title, table in found if table)
+def tables(rows: Sequence[Row]) -> Summary:
+    """All that was measured, and what so many passages as Wikipedia has would need if it went on in a straight line.
+
+    That is told of a retriever that was measured at three sizes at least, with what each million of passages adds.
+    """
+    return {
+        "retrievers": {row["key"]: _figures(row) for row in _measured(rows)},
+        "BM25 beside Anserini's searcher": {row["key"]: _figures(row) for row in rows if "ratios" in row},
+        "encoding": {row["key"]: _figures(row) for row in rows if "per_second" in row},
+        "approximate beside exact": _indexes(rows),
+        f"{WIKIPEDIA:,} passages (a million more)": {
+            name: {heading: _far(of, key) for key, heading in GROWING.items()}
+            for name, of in _by_name(rows).items()
+            if len(of) >= 3
+        },
+    }
 
 
 def growth(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
@@ -62,65 +69,8 @@ def growth(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, floa
     return (float(start), float(slope)) if start >= 0 else (0.0, float(x @ y / (x @ x)))
 
 
-def _retrievers(rows: Sequence[Row]) -> str:
-    heads = "retriever|encoder|passages|index s|building MiB|disk MiB|memory MiB|p50 ms|p95 ms|gold in 10|gold in 100"
-    keys = ("index_seconds", "building_mib", "disk_mib", "memory_mib")
-    lines = [
-        [
-            row["retriever"], row["encoder"] or "-", f"{row['passages']:,}", *map(_whole, (row[key] for key in keys)),
-            f"{row['p50']:.1f}", f"{row['p95']:.1f}", f"{row['found']:.1%}", f"{row['found_deep']:.1%}",
-        ]
-        for row in _measured(rows)
-    ]  # fmt: skip
-    return _grid(heads, lines)
-
-
-def _beside(rows: Sequence[Row]) -> str:
-    heads = "passages|k|ours ms|with texts|ids and scores|batch in Java|ours / with texts|by CPU time|each run"
-    lines = [
-        [
-            f"{row['passages']:,}", str(row["k"]), *(f"{row[key]:.2f}" for key in ("ours", "texts", "hits", "java")),
-            f"{row['ratio']:.2f}", f"{row['cpu_ratio']:.2f}", ", ".join(f"{ratio:.2f}" for ratio in row["ratios"]),
-        ]
-        for row in rows
-        if row["key"].startswith("beside")
-    ]  # fmt: skip
-    return _grid(heads, lines)
-
-
-def _encoding(rows: Sequence[Row]) -> str:
-    lines = [
-        [
-            row["encoder"],
-            f"{row['passages']:,}",
-            f"{row['per_second']:,.1f}" if row["per_second"] else "kept from before",
-        ]
-        for row in rows
-        if row["key"].startswith("encode")
-    ]
-    return _grid("encoder|passages|passages a second", lines)
-
-
-def _approximate(rows: Sequence[Row]) -> str:
-    heads = "encoder|vectors|index|search|build s|disk MiB|p50 ms|p95 ms|recall@10|recall@100"
-    lines = [
-        [
-            one["encoder"], f"{one['vectors']:,}", one["index"], one["search"], f"{one['build_seconds']:.0f}",
-            f"{one['disk_mib']:.0f}", f"{one['p50']:.2f}", f"{one['p95']:.2f}", f"{one['recall_10']:.3f}",
-            f"{one['recall_100']:.3f}",
-        ]
-        for one in _indexes(rows)
-    ]  # fmt: skip
-    return _grid(heads, lines)
-
-
-def _needs(rows: Sequence[Row]) -> str:
-    """Where a retriever was measured at three sizes at least; with what each million of passages adds."""
-    lines = []
-    for name, of in _by_name(rows).items():
-        if len(of) >= 3:
-            lines.append([name, *(_far(of, key) for key in GROWING)])
-    return _grid("retriever|" + "|".join(f"{heading} (a million more)" for heading in GROWING.values()), lines)
+def _figures(row: Row) -> Row:
+    return {name: found for name, found in row.items() if name != "key"}
 
 
 def _far(rows: Sequence[Row], key: str) -> str:
@@ -129,10 +79,6 @@ def _far(rows: Sequence[Row], key: str) -> str:
         return "-"
     start, slope = growth([row["passages"] for row in rows], values)
     return f"{start + slope * WIKIPEDIA:,.0f} ({slope * 1e6:,.1f})"
-
-
-def _whole(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
 
 
 def _measured(rows: Sequence[Row]) -> list[Row]:
@@ -149,12 +95,8 @@ def _by_name(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return named
 
 
-def _indexes(rows: Sequence[Row]) -> Iterable[dict[str, Any]]:
-    return (one for row in rows for one in row.get("indexes", ()))
-
-
-def _grid(heads: str, rows: Sequence[Sequence[str]]) -> str:
-    return grid(heads.split("|"), rows) if rows else ""
+def _indexes(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    return [one for row in rows for one in row.get("indexes", ())]
 
 
 def _draw(path: Path, shape: tuple[int, int], paints: Sequence[Callable[[Axes], None]]) -> None:

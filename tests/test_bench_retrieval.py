@@ -113,7 +113,7 @@ def test_everything_is_measured_and_a_broken_off_run_goes_on(data, tmp_path, mon
     both, exact = rows[f"hybrid {WORD_PIECES} 130"], rows[f"dense, exact {WORD_PIECES} 130"]
     assert both["index_seconds"] is None
     assert both["disk_mib"] == rows["bm25 130"]["disk_mib"] + exact["disk_mib"]
-    assert f"| hybrid ({WORD_PIECES}) | - |" in done.output
+    assert f"| hybrid {WORD_PIECES} 130 | hybrid | {WORD_PIECES} | 130 |  |" in done.output
     assert rows["beside 130 10"]["ratio"] > 0
     exact, *others = rows[f"approximations {WORD_PIECES} 130"]["indexes"]
     assert (exact["index"], exact["recall_10"], exact["vectors"]) == ("exact", 1.0, 130)

@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 from assistant.commands.common import by_words_only
 from assistant.commands.evaluate import evaluate_re_rag as re_rag
 from assistant.commands.evaluate import evaluate_relevance as measure_relevance
-from assistant.commands.train_blend import blend
-from assistant.commands.train_joint import joint
-from assistant.commands.train_relevance import relevance as train_relevance
+from assistant.commands.train import blend, joint
+from assistant.commands.train import relevance as train_relevance
 from assistant.errors import SettingsError
 from assistant.evaluation import relevance, weighing
 from assistant.experiment.conditions import llm_of, model_of

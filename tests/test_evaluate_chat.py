@@ -13,6 +13,7 @@ from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.evaluation.chat import Chat
 from assistant.experiment.datasets import read_questions
+from assistant.experiment.report import markdown
 from assistant.experiment.runs import Run, rows_of
 from assistant.protocols import Parts, silent
 from assistant.types import Choices, Passage
@@ -82,7 +83,7 @@ def test_two_runs_are_compared_question_by_question(questions: Path, parts: Part
     summary = beside.summarise(good.rows)
     change = summary["measures"]["gold answer in the reply"]["difference"]
     assert (change["value"], change["low"], change["high"]) == (1, 1, 1)
-    assert "| 1.000 [1.000, 1.000] |" in beside.table(summary)
+    assert "| 1.000 [1.000, 1.000] |" in markdown(summary)
     with pytest.raises(DataError, match="has no question 'q1'"):
         replace(task, beside={}).summarise(good.rows)
 

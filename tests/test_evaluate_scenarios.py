@@ -15,6 +15,7 @@ from assistant.__main__ import app
 from assistant.commands import evaluate
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.scenarios import Scenario, Scenarios, read_scenarios, verdict
+from assistant.experiment.report import markdown
 from assistant.experiment.runs import Run
 from assistant.library.shelves import open_shelves, own_library
 from assistant.protocols import Parts, silent
@@ -219,7 +220,7 @@ def test_shares_have_wilson_intervals_and_answers_stand_in_full(tmp_path: Path) 
     }  # fmt: skip
     assert summary["kinds"]["talk"]["value"] == 0
     assert (summary["overall"]["value"], summary["overall"]["n"]) == (0.6, 5)
-    assert "| library | 0.750 [0.301, 0.954] of 4 |" in task.table(summary)
+    assert "| library | 0.750 [0.301, 0.954] of 4 |" in markdown(summary)
     assert "> Lentils.\n> \n> Beans." in task.details(summary, run)
     assert "### 4: FAILED" in task.details(summary, run)
 
@@ -233,7 +234,7 @@ def test_the_command_writes_rows_summary_and_report(
         turn=TurnSettings(strategy="concat", loop="retrieve_then_generate"),
     )  # fmt: skip
     monkeypatch.setattr(evaluate, "ready", lambda knobs: source)
-    monkeypatch.setattr("assistant.commands.experiment.settings_of", lambda *_, **__: usual)
+    monkeypatch.setattr("assistant.commands.spread.settings_of", lambda *_, **__: usual)
     path = lines(tmp_path / "s.jsonl", ROW)
     given = ["evaluate", "scenarios", "--scenarios", str(path), "--out", str(tmp_path / "out"), "--json"]
     result = CliRunner().invoke(app, given)

@@ -13,6 +13,7 @@ from assistant.commands.evaluate import evaluate_re_rag as command
 from assistant.errors import DataError
 from assistant.evaluation.weighing import METHODS, Experiment, Weighing, prepare
 from assistant.experiment.datasets import Question
+from assistant.experiment.report import markdown
 from assistant.protocols import Parts, silent
 from assistant.types import Completion, Passage, Relevance
 from tests.fixtures_models import sharing_models
@@ -57,7 +58,7 @@ def ran(files, settings, folder: Path, replies: list[str], confidences=CONFIDENC
 
 
 def test_each_part_of_it_does_what_it_says(files, settings, tmp_path) -> None:
-    summary, run, task = ran(files, settings, tmp_path / "out", ["Quito", "Quito", "unknown", "Lima", "La Paz"])
+    summary, run, _ = ran(files, settings, tmp_path / "out", ["Quito", "Quito", "unknown", "Lima", "La Paz"])
     assert run.rows["a"]["gold_at"] == [3]
     assert run.rows["a"]["own"] == "La Paz"
     found = {name: one["value"] for name, one in summary["methods"].items()}
@@ -71,7 +72,7 @@ def test_each_part_of_it_does_what_it_says(files, settings, tmp_path) -> None:
     assert low["answerable"] == {"sets": 1, "right": 1}
     assert low["unanswerable"]["sets"] == 0
     assert low["mixed"]["value"] == 1
-    assert "| re_rag | 1.000 [" in task.table(summary)
+    assert "| re_rag | 1.000 [" in markdown(summary)
     assert set(found) == set(METHODS)
 
 

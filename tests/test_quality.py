@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from assistant.commands import train_quality
+from assistant.commands.train import quality
 from assistant.errors import DataError, ModelError
 from assistant.evaluation.quality import FEWEST, measure, read_examples, train, unseen
 from assistant.experiment.report import markdown
@@ -188,7 +188,7 @@ def test_broken_lines_are_named(tmp_path: Path, change: dict[str, Any], says: st
 
 def typed(*words: object) -> Result:
     app = typer.Typer()
-    app.command()(train_quality.quality)
+    app.command()(quality)
     return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
 
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from assistant.commands.train import app as train
-from assistant.commands.train_blend import blend
+from assistant.commands.train import blend
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.judges import packed
 from assistant.judges.relevance.blend import NAME, Blend, fit
@@ -155,7 +155,7 @@ def test_the_command_blends(tiny_cross_encoder, tmp_path, monkeypatch) -> None:
     shutil.copytree(tiny_cross_encoder, folder)
     corpus = lines(tmp_path / "c.jsonl", *({"id": p.id, "title": p.title, "contents": p.text} for p in PASSAGES))
     asked = {"id": "1", "question": "rich in protein, milk, good?", "answers": ["x"], "gold": ["a"]}
-    monkeypatch.setattr("assistant.commands.train_blend.embedder_of", lambda *_: WORDS)
+    monkeypatch.setattr("assistant.commands.train.embedder_of", lambda *_: WORDS)
     monkeypatch.setattr("assistant.judges.relevance.load.trained", lambda *_: Sure())
     app = typer.Typer()
     app.command()(blend)

@@ -13,7 +13,7 @@ import typer
 from torch import Tensor
 from typer.testing import CliRunner
 
-from assistant.commands.train_joint import joint
+from assistant.commands.train import joint
 from assistant.errors import DataError, ModelError
 from assistant.judges.relevance.estimators.seq2seq import (
     Seq2SeqEstimator,

@@ -12,7 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 from assistant.commands import train
-from assistant.commands import train_relevance as command
+from assistant.commands import train as command
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.experiment.datasets import Question
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator

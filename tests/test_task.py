@@ -10,7 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.experiment import Running, spread
+from assistant.commands.experiment import Running
+from assistant.commands.spread import spread
 from assistant.errors import DataError
 from assistant.experiment.options import Limit, Sample
 from assistant.experiment.runs import Row, Run

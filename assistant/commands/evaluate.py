@@ -32,9 +32,9 @@ from assistant.commands.experiment import (
     embedder_of,
     indexed,
     show,
-    spread,
     with_models,
 )
+from assistant.commands.spread import spread
 from assistant.errors import DataError
 from assistant.evaluation import (
     answers,
@@ -61,7 +61,6 @@ from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Gold, read_corpus, read_qrels, read_queries
 from assistant.experiment.gather import side_by_side
 from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, Shown, Split
-from assistant.experiment.report import markdown
 from assistant.experiment.runs import rows_of
 from assistant.ikat.topics import read_topics
 from assistant.judges.addresses import Addresses
@@ -136,7 +135,7 @@ def evaluate_pool(
 ) -> None:
     """Sum up runs of `evaluate answers` on other questions of the same data as if they were one."""
     blocks = scores.summaries(scores.pool(files), seed)
-    show({"settings": blocks}, markdown({"settings": blocks}), as_json)
+    show({"settings": blocks}, as_json)
 
 
 @command

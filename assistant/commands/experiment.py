@@ -1,28 +1,27 @@
-"""What commands share that measure or train on data: how options are spread, parts loaded, and rows made."""
+"""What commands share that measure or train on data: their options, parts loaded, and rows made."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import wraps
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 from typer import Option
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of, talk, writing
+from assistant.commands.common import load_llm, out, talk, writing
+from assistant.commands.spread import Modelled, Settled
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import remarked
 from assistant.experiment.datasets import Question
 from assistant.experiment.options import AsJson, Kept, Sample
 from assistant.experiment.report import markdown
-from assistant.experiment.runs import ASKED, ROWS, Row
+from assistant.experiment.runs import ASKED, ROWS, Row, Run
 from assistant.experiment.task import Item, Summary, Task, With
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
@@ -33,28 +32,15 @@ from assistant.types import Passage
 
 
 @dataclass(frozen=True)
-class Basic:
+class Basic(Settled):
     """The options of every measurement."""
 
     as_json: AsJson = False
-    settings: SettingsFile = None
-    data_dir: DataDir = None
-
-    def knobs(self, **more: str | None) -> Settings:
-        """The settings, with what the command line says on top."""
-        return settings_of(self.settings, self.data_dir, **more)
 
 
 @dataclass(frozen=True)
-class Usual(Basic):
+class Usual(Basic, Modelled):
     """The options of every measurement that asks a language model."""
-
-    model: Model = None
-    backend: Backend = None
-
-    def knobs(self, **more: str | None) -> Settings:
-        """See `Basic`."""
-        return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
 
 
 @dataclass(frozen=True)
@@ -77,7 +63,12 @@ class Running(Usual):
             with bar(task.title) as progress:
                 task.fill(run, given, progress, jobs)
         summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
-        tell(summary, task.write(run, summary, command_line()), run.folder, self.as_json)
+        task.write(run, summary, command_line())
+        for key, start in (("left_out", "Left out"), ("remarks", "Note")):
+            for what, count in summary.get(key, {}).items():
+                talk.print(f"{start}: {what} ({count}).", highlight=False)
+        show(summary, self.as_json, task.told(summary))
+        tell_folder(run)
 
 
 @dataclass(frozen=True)
@@ -100,7 +91,7 @@ class Written(Basic):
                 (self.into / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
                 lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
                 (self.into / ROWS).write_text("".join(lines), encoding="utf-8")
-        show(summary, markdown(summary), self.as_json)
+        show(summary, self.as_json)
 
 
 @dataclass(frozen=True)
@@ -108,51 +99,12 @@ class Judged(Written, Usual):
     """The same, of what may ask a language model."""
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the fields of a dataclass, wherever a parameter is one, as options of its own."""
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    parameters = signature(command).parameters
-
-    @wraps(command)
-    def spreading(**given: Any) -> None:
-        for name, kind in groups.items():
-            own = [one.name for one in _options(parameters[name], kind)]
-            values = {one: given.pop(one) for one in own if one in given}
-            given[name] = kind(**{one: _as_declared(value) for one, value in values.items() if value is not None})
-        command(**given)
-
-    options = [one for name, at in parameters.items() for one in _options(at, hints[name])]
-    spreading.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    spreading.__annotations__ = {one.name: one.annotation for one in options}
-    return spreading
-
-
-def _as_declared(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
-    if not is_dataclass(kind):
-        yield parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY)
-        return
-    hints = get_type_hints(kind, include_extras=True)
-    for one in fields(kind):
-        hint, default = hints[one.name], Parameter.empty if one.default is MISSING else one.default
-        if get_origin(hint) is not Annotated:
-            continue  # nothing that a person chooses
-        plain, *said = get_args(hint)
-        if get_origin(plain) is tuple:
-            hint, default = Annotated[list[get_args(plain)[0]] | None, *said], None  # type: ignore[misc]
-        yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-
-
-def show(summary: Any, tables: str, as_json: bool) -> None:
-    """Print what was measured, for programs or for people."""
+def show(summary: Any, as_json: bool, told: Summary | None = None) -> None:
+    """Print what was measured: all of it for programs, for people what is `told` of it, where that is not all."""
     if as_json:
         out.print_json(json.dumps(summary))
     else:
-        out.print(tables, highlight=False, markup=False, soft_wrap=True)
+        out.print(markdown(summary if told is None else told), highlight=False, markup=False, soft_wrap=True)
 
 
 def embedder_of(settings: Settings) -> Embedder:
@@ -195,13 +147,9 @@ def command_line() -> str:
     return shlex.join(["python", "-m", "assistant", *sys.argv[1:]])
 
 
-def tell(summary: Mapping[str, Any], tables: str, where: Path, as_json: bool) -> None:
-    """Say what was measured, what was left out and remarked, and where the rest of it is."""
-    for key, start in (("left_out", "Left out"), ("remarks", "Note")):
-        for what, count in summary.get(key, {}).items():
-            talk.print(f"{start}: {what} ({count}).", highlight=False)
-    show(summary, tables, as_json)
-    talk.print(f"Rows, summary and report are in {where}.", highlight=False, soft_wrap=True)
+def tell_folder(run: Run[Any]) -> None:
+    """Say where the whole of a run is."""
+    talk.print(f"Rows, summary and report are in {run.folder}.", highlight=False, soft_wrap=True)
 
 
 def answered(file: Path, some: Sample, kept_apart: int) -> list[Question]:

@@ -1,18 +1,45 @@
-"""`train`: the parts that learn."""
+"""`train`: the parts that learn.
+
+What takes seconds to import is imported by the command that needs it, so that the help comes at once.
+"""
 
 from __future__ import annotations
 
-import typer
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from assistant.commands.train_blend import blend
-from assistant.commands.train_joint import joint
-from assistant.commands.train_quality import quality
-from assistant.commands.train_reader import reader
-from assistant.commands.train_relevance import pack, relevance
-from assistant.commands.train_suitability import suitability
-from assistant.commands.train_support import support
+from typer import BadParameter, Option, Typer
 
-app = typer.Typer(help="Train the parts that learn.", no_args_is_help=True)
+from assistant.commands.bars import bar
+from assistant.commands.common import by_words_only, load_llm, talk, writing
+from assistant.commands.experiment import Basic, Usual, answered, embedder_of, indexed, show
+from assistant.commands.spread import spread
+from assistant.errors import DataError
+from assistant.experiment.conditions import model_of
+from assistant.experiment.datasets import Question, fingerprint, read_corpus
+from assistant.experiment.options import AsJson, Corpus, Questions, Sample, Seed
+from assistant.experiment.report import markdown
+from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
+from assistant.judges.support.trained import SHIPPED as SUPPORT
+from assistant.settings import Settings
+
+if TYPE_CHECKING:
+    from assistant.training.relevance.train import Example
+
+app = Typer(help="Train the parts that learn.", no_args_is_help=True)
+
+Into = Annotated[Path, Option("--out", help="The folder for the model; a training that is there goes on.")]
+Base = Annotated[str, Option(help="The encoder to start from: a name of the catalogue, a hub id or a folder.")]
+Epochs = Annotated[int, Option(min=1, help="Times that all questions are gone through.")]
+Pairs = Annotated[int, Option(min=1, help="Pairs of a step.")]
+Asked = Annotated[int, Option(min=1, help="Questions of a step.")]
+Rate = Annotated[float, Option(min=0, help="AdamW's highest learning rate.")]
+Length = Annotated[int, Option(min=16, help="Tokens read of question and passage together.")]
 
 
 @app.callback()
@@ -20,5 +47,328 @@ def _group() -> None:
     """Train the parts that learn."""
 
 
-for command in (relevance, pack, quality, reader, suitability, support, joint, blend):
-    app.command()(command)
+# --- the relevance estimator -------------------------------------------------------------------------------------
+
+
+@app.command()
+@spread
+def relevance(  # noqa: PLR0913 - the training's knobs
+    *,
+    corpus: Annotated[
+        list[Path], Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}; may be given again.")
+    ],
+    questions: Annotated[
+        list[Path], Option(help="Questions: a .jsonl[.gz] file of {id, question, answers}; one for each --corpus.")
+    ],
+    into: Into,
+    base: Base = "all-MiniLM-L6-v2",
+    likelihoods: Annotated[
+        Literal["llm", "words"],
+        Option(help="What tells which passages help: the language model, or (quick) the answer's words in them."),
+    ] = "llm",
+    contexts: Annotated[int, Option(min=2, max=100, help="BM25 passages of a question.")] = 20,
+    dev: Annotated[
+        int, Option(min=1, help="Questions of each file that are kept apart to choose the best epoch.")
+    ] = 100,
+    epochs: Epochs = 3,
+    steps: Annotated[int | None, Option(min=1, help="Stop after so many.", show_default="all epochs")] = None,
+    batch: Asked = 4,
+    rate: Rate = 5e-5,
+    warm_up: Annotated[int, Option(min=0, help="Steps after which it is reached; it falls afterwards.")] = 100,
+    frozen: Annotated[
+        bool, Option("--frozen/--unfrozen", help="Leave the word embeddings of the base as they are.")
+    ] = True,
+    length: Length = 256,
+    some: Sample,
+    usual: Usual,
+) -> None:
+    """Train a relevance estimator; the language model's likelihoods of the answers are computed once and kept."""
+    if len(corpus) != len(questions):
+        raise BadParameter("give one --questions for each --corpus")
+    chosen = [answered(file, some, dev) for file in questions]
+    for file in corpus:
+        read_corpus(file, set())
+    knobs = by_words_only(usual.knobs())
+    measured = _by_words if likelihoods == "words" else _by_llm
+    examples = [measured(asked, file, contexts, knobs, dev) for asked, file in zip(chosen, corpus, strict=True)]
+
+    from assistant.training.loop import MODEL  # noqa: PLC0415
+    from assistant.training.relevance.train import Plan, Trainer  # noqa: PLC0415 - torch
+
+    plan = Plan(
+        _resolved(base, knobs), epochs=epochs, batch=batch, rate=rate, length=length, seed=some.seed, warm_up=warm_up,
+        frozen=frozen, most=steps,
+    )  # fmt: skip
+    trainer = Trainer(
+        into, plan, [one for of in examples for one in of[dev:]], [one for of in examples for one in of[:dev]]
+    )
+    with bar("Steps") as progress:
+        found = trainer.run(progress)
+    _show_epochs(found, usual.as_json)
+    talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
+
+
+def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, _dev: int) -> list[Example]:
+    from assistant.training.relevance import likelihoods  # noqa: PLC0415
+
+    retriever = indexed(corpus, knobs)
+    with bar("Likelihoods") as progress:
+        return likelihoods.by_words(questions, retriever, contexts, progress)
+
+
+def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, dev: int) -> list[Example]:
+    from assistant.library.corpus import load_corpus  # noqa: PLC0415
+    from assistant.training.relevance import likelihoods  # noqa: PLC0415
+
+    run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, model_of(knobs))
+    retriever = indexed(corpus, knobs)
+    with bar("Language model") as progress:
+        llm = load_llm(knobs, progress)
+    with bar("Likelihoods") as progress:
+        likelihoods.measure(questions, run, llm, retriever, contexts, progress, dev)
+    return likelihoods.examples(questions, run, {passage.id: passage for passage in load_corpus(corpus)})
+
+
+def _cache(corpus: Path, contexts: int, knobs: Settings) -> Path:
+    facts = f"{fingerprint(corpus)} {model_of(knobs)} {contexts}"
+    return knobs.data_dir / "likelihoods" / sha256(facts.encode()).hexdigest()[:16]
+
+
+@app.command()
+def pack(
+    *,
+    model: Annotated[Path, Option(help="The folder of a cross-encoder that `train relevance` made.")],
+    into: Annotated[Path, Option("--out", help="The folder for its packed form.")],
+) -> None:
+    """Pack a trained relevance estimator into a quarter of its size: int8 weights, read back when it is loaded."""
+    from assistant.judges import packed  # noqa: PLC0415 - torch
+
+    size = packed.pack(model, into)
+    talk.print(f"The packed model is {into}, {size / 1e6:.1f} MB.", soft_wrap=True)
+
+
+# --- the classifier of passage quality ---------------------------------------------------------------------------
+
+
+@app.command()
+def quality(
+    *,
+    data: Annotated[Path, Option(help="Texts: a .jsonl[.gz] file of {text, label, source, split}.")],
+    into: Annotated[Path, Option("--out", help="The file for the model, .npz; its report goes beside it.")],
+    unseen: Annotated[
+        bool, Option("--unseen", help="Also measure every source by a model that never saw it; takes minutes.")
+    ] = False,
+    seed: Annotated[int, Option(help="Decides the interval.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Train the classifier of passage quality: reliable, unreliable or junk."""
+    from assistant.evaluation import quality as measured  # noqa: PLC0415 - scikit-learn
+
+    if into.suffix.lower() != ".npz":  # its report's files differ from it in this alone
+        raise DataError(f"The model goes into a .npz file, beside which its report is written; {into.name} is none.")
+    examples = measured.read_examples(data)
+    with bar("Training") as progress:
+        progress(0, 1)
+        model = measured.train(examples)
+    model.save(into)
+    summary = measured.measure(model, examples, seed)
+    if unseen:
+        with bar("Sources") as progress:
+            summary["unseen"] = measured.unseen(examples, progress)
+    beside = into.with_suffix(".md")
+    with writing(beside):
+        into.with_suffix(".json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        beside.write_text(markdown(summary) + "\n", encoding="utf-8")
+    show(summary, as_json)
+    talk.print(f"The model is in {into}, its report in {beside}.", highlight=False, markup=False, soft_wrap=True)
+
+
+# --- the judges of suitability and of support --------------------------------------------------------------------
+
+
+@app.command()
+@spread
+def reader(  # noqa: PLR0913 - the training's knobs
+    *,
+    into: Into,
+    tables: Annotated[Path, Option(help="What `train suitability` learned, which it is weighed with.")] = SUITABILITY,
+    base: Annotated[Path, Option(help="The folder of a cross-encoder or encoder to start from.")] = SUPPORT,
+    pairs: Annotated[
+        list[Path] | None,
+        Option(
+            help="More development pairs to choose weight and threshold on, as `evaluate suitability` reads them; may "
+            "be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    corpus: Annotated[
+        list[Path] | None,
+        Option(help="Passages that pairs point into; may be given again.", show_default=False),
+    ] = None,
+    batch: Pairs = 32,
+    rate: Rate = 1e-4,
+    seed: Seed = 0,
+    usual: Basic,
+) -> None:
+    """Train the reader of the suitability judge, and weigh it with the tags; pack it with `train pack`."""
+    from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
+    from assistant.judges.suitability.reader import LENGTH  # noqa: PLC0415
+    from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
+    from assistant.training.suitability.reader import train  # noqa: PLC0415 - torch
+    from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
+
+    more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
+    embedder = embedder_of(usual.knobs())
+    plan = Plan(str(base), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150)
+    with bar("Steps") as progress:
+        summary = train(into, plan, tables, embedder, progress, more)
+    show(summary, usual.as_json)
+    talk.print(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", soft_wrap=True)
+
+
+@app.command()
+@spread
+def suitability(
+    *,
+    into: Annotated[Path, Option("--out", help="The folder for what was learned.")],
+    seed: Seed = 0,
+    usual: Basic,
+) -> None:
+    """Teach the suitability judge the tables that come with Sequitur, for the embedder that is set; about a minute."""
+    from assistant.training.suitability.train import train  # noqa: PLC0415 - scikit-learn
+
+    summary = train(into, embedder_of(usual.knobs()), seed)
+    show(summary, usual.as_json, {"groups of facts": summary["test"]})
+    talk.print(f"The judge is in {into}; measure it with `evaluate suitability --judge {into}`.")
+
+
+@app.command()
+@spread
+def support(  # noqa: PLR0913 - the training's knobs
+    *,
+    data: Annotated[
+        Path, Option(help="A folder with squad/, nq/, hotpotqa/ and 2wikimultihopqa/, each with corpus and questions.")
+    ],
+    into: Into,
+    base: Base = "all-MiniLM-L6-v2",
+    pairs: Annotated[int, Option(min=100, help="Pairs to learn from at most, each once.")] = 16_000,
+    batch: Pairs = 16,
+    rate: Rate = 1e-4,
+    length: Annotated[int, Option(min=16, max=512, help="Leave out pairs of more tokens than that.")] = 256,
+    hand: Annotated[
+        Path | None,
+        Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    usual: Basic,
+) -> None:
+    """Train the support judge on pairs made from question sets, by a recipe; pack it with `train pack`."""
+    from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
+    from assistant.training.support.train import hold_out, train  # noqa: PLC0415 - torch
+    from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
+
+    folder = _resolved(base, usual.knobs())
+    plan = Plan(folder, batch=batch, rate=rate, length=length, seed=seed, dropout=0.0, save_every=200)
+    with bar("Steps") as progress:
+        summary = train(into, plan, data, pairs, progress, hand)
+    misses = hold_out(into, data, seed)
+    show({**summary, "near_misses": str(misses)}, usual.as_json, summary)
+    talk.print(f"The best model is {into / MODEL}; measure it with `evaluate support --judge`, as on {misses}.")
+
+
+# --- RE-RAG's estimators -----------------------------------------------------------------------------------------
+
+
+@app.command()
+@spread
+def joint(  # noqa: PLR0913 - the training's knobs
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    into: Annotated[Path, Option("--out", help="The folder for both models; a training that is there goes on.")],
+    estimator: Annotated[str, Option(help="The T5 that judges: a hub id or a folder.")] = "google-t5/t5-base",
+    generator: Annotated[str, Option(help="The T5 that answers: a hub id or a folder.")] = "google-t5/t5-base",
+    contexts: Annotated[int, Option(min=1, max=100, help="BM25 passages of a question.")] = 20,
+    dev: Annotated[int, Option(min=1, help="Questions kept apart; the epoch that answers most of them is kept.")] = 100,
+    epochs: Epochs = 3,
+    batch: Asked = 64,
+    rate: Annotated[float, Option(min=0, help="AdamW's learning rate, constant.")] = 1e-4,
+    alpha1: Annotated[float, Option(min=0, help="Weight of L_re.")] = 1.0,
+    alpha2: Annotated[float, Option(min=0, help="Weight of L_tok.")] = 1.0,
+    length: Length = 384,
+    some: Sample,
+    usual: Basic,
+) -> None:
+    """Train the paper's two T5s together, from questions and answers alone."""
+    chosen = answered(questions, some, dev)
+    read_corpus(corpus, set())
+    knobs = by_words_only(usual.knobs())
+    retriever = indexed(corpus, knobs)
+
+    from assistant.training.relevance import joint as training  # noqa: PLC0415 - torch
+
+    reader, writer = (_resolved(name, knobs, "Models") for name in (estimator, generator))
+    plan = training.JointPlan(
+        reader, writer, epochs=epochs, batch=batch, rate=rate, alpha1=alpha1, alpha2=alpha2, length=length,
+        seed=some.seed,
+    )  # fmt: skip
+    asked = [training.Asked(one.text, one.answers, tuple(retriever.search(one.text, contexts))) for one in chosen]
+    trainer = training.JointTrainer(into, plan, asked[dev:], asked[:dev])
+    with bar("Questions") as progress:
+        found = trainer.run(progress)
+    _show_epochs(found, usual.as_json)
+    talk.print(f"The best models are {into / training.ESTIMATOR} and {into / training.GENERATOR}.", soft_wrap=True)
+
+
+@app.command()
+@spread
+def blend(
+    *,
+    corpus: Corpus,
+    questions: Questions,
+    model: Annotated[Path, Option(help="The folder of a cross-encoder or a T5, which gets a blend.json.")],
+    depth: Annotated[int, Option(min=2, max=100, help="BM25 candidates of each question.")] = 20,
+    some: Sample,
+    usual: Basic,
+) -> None:
+    """Blend a trained estimator with the embedder's cosine, on questions that name their gold passages."""
+    from assistant.judges.relevance.blend import NAME, fit  # noqa: PLC0415
+    from assistant.judges.relevance.by_cosine import cosines  # noqa: PLC0415
+    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415 - torch
+    from assistant.judges.relevance.load import trained  # noqa: PLC0415
+
+    chosen = [one for one in some.asked(questions).values() if one.gold and not one.unanswerable]
+    if not chosen:
+        raise DataError(f"No question of {questions} names a gold passage; give another file.")
+    knobs = by_words_only(usual.knobs())
+    retriever, judge = indexed(corpus, knobs), trained("seq2seq" if is_seq2seq(model) else "cross_encoder", model)
+    embedder = embedder_of(knobs)
+    scores, alike, relevant = list[float](), list[float](), list[bool]()
+    with bar("Questions") as progress:
+        for done, question in enumerate(chosen):
+            progress(done, len(chosen))
+            passages = retriever.search(question.text, depth)
+            scores += [one.score for one in judge.estimate(question.text, passages, Event())]
+            alike += cosines(embedder, question.text, passages)
+            relevant += [passage.id in question.gold for passage in passages]
+    found = fit(embedder.name, scores, alike, relevant)
+    found.save(model / NAME)
+    show(asdict(found), usual.as_json)
+    talk.print(f"The blend is {model / NAME}.", soft_wrap=True)
+
+
+# --- what several of them do -------------------------------------------------------------------------------------
+
+
+def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
+    """The folder of a model to start from, fetched if need be."""
+    from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
+
+    with bar(title) as progress:
+        return str(Catalogue.load().resolve(model, knobs, progress))
+
+
+def _show_epochs(epochs: Sequence[Any], as_json: bool) -> None:
+    """What each epoch came to."""
+    history = [asdict(epoch) for epoch in epochs]
+    show(history, as_json, {"epochs": history})

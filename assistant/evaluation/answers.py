@@ -41,7 +41,6 @@ from assistant.experiment.gather import side_by_side
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.experiment.options import Corpus as CorpusFile
 from assistant.experiment.options import Iterations, OneLoop, Questions, Rounds, Sample
-from assistant.experiment.report import markdown
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
 from assistant.flow.timing import charged, timed
@@ -338,9 +337,9 @@ class Answers(Task[Ask, Parts]):
         """What the rows scored; see `assistant.evaluation.scores`."""
         return scores.of_rows(self.claim(), [rows[key] for key in self.items])
 
-    def table(self, summary: Summary) -> str:
+    def told(self, summary: Summary) -> Summary:
         """The strategies at the first setting."""
-        return markdown({name: summary[name] for name in ("strategies", "differences")})
+        return {name: summary[name] for name in ("strategies", "differences")}
 
     def details(self, summary: Summary, run: Run[Any]) -> str:
         """The plots, and what to think of while reading; scores.csv is written, too."""

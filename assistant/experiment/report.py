@@ -46,13 +46,13 @@ def _tables(name: str, found: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
 def _is_cell(found: Any) -> bool:
     if isinstance(found, Mapping):
         return "value" in found and not any(isinstance(one, Mapping) for one in found.values())
-    return not isinstance(found, list) or all(_is_cell(one) for one in found)
+    return not isinstance(found, (list, tuple)) or all(_is_cell(one) for one in found)
 
 
 def _cell(found: Any) -> str:
     if isinstance(found, Mapping):
         ends = f" [{_cell(found['low'])}, {_cell(found['high'])}]" if "low" in found else ""
         return f"{_cell(found['value'])}{ends}" + (f" of {found['n']}" if "n" in found else "")
-    if isinstance(found, list):
+    if isinstance(found, (list, tuple)):
         return ", ".join(map(_cell, found))
     return "" if found is None else f"{found:.3f}" if isinstance(found, float) else str(found)

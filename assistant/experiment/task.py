@@ -58,9 +58,9 @@ class Task(ABC, Generic[Item, With]):
     def summarise(self, rows: Rows) -> Summary:
         """The measures that the rows of all items give."""
 
-    def table(self, summary: Summary) -> str:
+    def told(self, summary: Summary) -> Summary:
         """What is told of the summary; the report holds all of it."""
-        return markdown(summary)
+        return summary
 
     def details(self, summary: Summary, run: Run[Any]) -> str:  # noqa: ARG002 - for those that have more to tell
         """What the report says behind the table; other files of results are written here, too."""
@@ -87,9 +87,8 @@ class Task(ABC, Generic[Item, With]):
         made = [(key, partial(self.row, item, given)) for key, item in self.items.items()]
         run.fill(made, len(made), progress, jobs, stop)
 
-    def write(self, run: Run[Any], summary: Summary, command: str) -> str:
-        """Write summary and report into the folder, and give what is told; `command` is how to repeat it."""
+    def write(self, run: Run[Any], summary: Summary, command: str) -> None:
+        """Write summary and report into the folder; `command` is how to repeat it."""
         run.write("summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
         details = self.details(summary, run).rstrip()
         run.write("report.md", "\n\n".join(filter(None, (f"    {command}", markdown(summary), details))) + "\n")
-        return self.table(summary)
