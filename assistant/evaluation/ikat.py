@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from threading import Event
-from typing import Any
 
 from ir_measures import RR, R, SetF, SetP, SetR, nDCG
 from pydantic import BaseModel, ConfigDict, Field
@@ -88,13 +87,12 @@ def measure(
     used = {turn: [one["id"] for one in some if one["used"]] for turn, some in facts.items()}
     passages = {turn: played[turn]["ranking"] for turn in turns if labels.passages.get(turn)}
     found = {
-        "facts": {**_scored(ranked, labels.facts, FACTS_RANKED), **_scored(used, labels.facts, FACTS_USED)},
-        "passages": _scored(passages, labels.passages, PASSAGES),
+        "facts": scores(ranked, labels.facts, FACTS_RANKED).join(scores(used, labels.facts, FACTS_USED)),
+        "passages": scores(passages, labels.passages, PASSAGES),
     }
     for what, measured in found.items():
-        for name, by_turn in measured.items():
-            for turn, value in by_turn.items():
-                rows[turn][f"{what}, {name}"] = value
+        for turn, values in measured.add_prefix(f"{what}, ").to_dict("index").items():
+            rows[turn] |= values
     held = {turn: _held(played[turn], labels.nuggets[turn], judge) for turn in turns if labels.nuggets.get(turn)}
     for turn, some in held.items():
         rows[turn] |= {"nuggets": len(some), "nuggets held": sum(some)}
@@ -109,9 +107,7 @@ def measure(
             {name: [row[name] for row in listed] for name in ("ROUGE-1 recall", "ROUGE-1 F1")}, seed
         ),
         **{
-            name: {"turns": len(next(iter(measured.values()))), **means(_lists(measured), seed)}
-            for name, measured in found.items()
-            if any(measured.values())
+            name: {"turns": len(measured), **means(measured, seed)} for name, measured in found.items() if len(measured)
         },
         **({"nugget recall": _recall(held, seed)} if held else {}),
         **{f"{name}, median": float(median(row[name] for row in listed)) for name in ("words", "seconds")},
@@ -129,16 +125,6 @@ def _row(canonical: str, played: Row) -> Row:
         "ROUGE-1 F1": alike["f1"],
         "seconds": played["seconds"],
     }
-
-
-def _scored(rankings: Mapping[str, Sequence[str]], qrels: Qrels, of: Sequence[Any]) -> dict[str, dict[str, float]]:
-    if not rankings:
-        return {}
-    return {name: dict(zip(rankings, values, strict=True)) for name, values in scores(rankings, qrels, of).items()}
-
-
-def _lists(measured: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
-    return {name: list(values.values()) for name, values in measured.items()}
 
 
 def _held(played: Row, nuggets: Sequence[str], judge: SupportJudge) -> list[bool]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_measures import RR, P, R, SetF, SetP, SetR, nDCG
+from pandas import DataFrame
 
 from assistant.errors import DataError
 from assistant.evaluation.ranking import scores
@@ -26,7 +27,6 @@ from assistant.types import Exchange, Fact, RankedFact
 from ptkb.rank import rank, ranked_by
 
 Qrels = dict[str, dict[str, int]]
-Scores = dict[str, dict[str, float]]
 RANKING = (nDCG @ 3, P @ 3, R @ 3, RR)
 SETS = (SetP, SetR, SetF)
 
@@ -100,8 +100,8 @@ def measure(
             "id": turn.id,
             "utterance": turn.utterance,
             "facts": [asdict(fact) for fact in ranked[turn.id]],
-            **{name: of[turn.id] for name, of in ours.items()},
-            "baseline": {name: of[turn.id] for name, of in theirs.items()},
+            **ours.loc[turn.id],
+            "baseline": dict(theirs.loc[turn.id]),
         }
         for turn in turns
     ]
@@ -149,16 +149,15 @@ def _check(file: str, qrels: Qrels, known: Mapping[str, set[str]]) -> None:
             raise DataError(f"{file} judges fact '{min(unknown)}' in turn '{turn}', whose ptkb lacks it; mend it.")
 
 
-def _measured(qrels: Qrels, ranked: Mapping[str, Sequence[RankedFact]]) -> Scores:
-    """Every measure's value by turn: of the ranking, and of the set that is used; nothing given counts as 0."""
+def _measured(qrels: Qrels, ranked: Mapping[str, Sequence[RankedFact]]) -> DataFrame:
+    """Every measure by turn: of the ranking, and of the set that is used; nothing given counts as 0."""
     everything = {turn: [fact.id for fact in facts] for turn, facts in ranked.items()}
     used = {turn: [fact.id for fact in facts if fact.used] for turn, facts in ranked.items()}
-    found = {**scores(everything, qrels, RANKING), **scores(used, qrels, SETS)}
-    return {name: dict(zip(ranked, values, strict=True)) for name, values in found.items()}
+    return scores(everything, qrels, RANKING).join(scores(used, qrels, SETS))
 
 
-def _summary(turns: Sequence[str], ours: Scores, theirs: Scores, seed: int) -> dict[str, Any]:
-    mine, baseline = ({name: [of[turn] for turn in turns] for name, of in of_all.items()} for of_all in (ours, theirs))
+def _summary(turns: Sequence[str], ours: DataFrame, theirs: DataFrame, seed: int) -> dict[str, Any]:
+    mine, baseline = ours.loc[turns], theirs.loc[turns]
     return {
         "turns": len(turns),
         "measures": means(mine, seed),

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import ir_measures
 from ir_measures import AP, RR, Measure, R, Success, nDCG
+from pandas import DataFrame
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from typer import Option
 
@@ -152,12 +153,14 @@ class Ranking(Task[Key, Finder]):
         }
 
 
-def scores(
-    rankings: Mapping[str, Sequence[str]], qrels: Qrels, measures: Sequence[Measure] = MEASURES
-) -> dict[str, list[float]]:
-    """For each measure its value for each query, in the order of `rankings`; a query that found nothing counts 0."""
+def scores(rankings: Mapping[str, Sequence[str]], qrels: Qrels, measures: Sequence[Measure] = MEASURES) -> DataFrame:
+    """A line for each query, in the order of `rankings`, with each measure; a query that found nothing counts 0."""
+    names = list(map(str, measures))
+    if not rankings:
+        return DataFrame(columns=names)
     # by rank, not by score: equal scores must not let the ids decide
     run = {query: {one: 1 / n for n, one in enumerate(ranking, 1)} for query, ranking in rankings.items()}
     judged = {query: dict(qrels[query]) for query in rankings}
-    values = {(str(one.measure), one.query_id): one.value for one in ir_measures.iter_calc(measures, judged, run)}
-    return {str(measure): [values[str(measure), query] for query in rankings] for measure in measures}
+    values = ir_measures.iter_calc(measures, judged, run)
+    found = DataFrame((one.query_id, str(one.measure), one.value) for one in values)
+    return found.pivot(index=0, columns=1, values=2).loc[list(rankings), names]

@@ -61,7 +61,7 @@ def counted(passed: Sequence[bool]) -> dict[str, float]:
 
 
 def means(by_measure: Mapping[str, Sequence[float]], seed: int = 0) -> dict[str, dict[str, float]]:
-    """The mean of each measure's values, with its interval."""
+    """The mean of each measure's values, with its interval; measures may be a table's columns."""
     return {name: asdict(mean(values, seed)) for name, values in by_measure.items()}
 
 
