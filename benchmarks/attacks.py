@@ -6,7 +6,6 @@ would do for anybody, and goes on answering others meanwhile. The page is `light
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import socket
@@ -14,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -25,11 +24,11 @@ from urllib.parse import quote, urlsplit
 import httpx
 import psutil
 import typer
-from rich.table import Table
 from typer.testing import CliRunner
 
 from assistant.chat import BROKEN
-from assistant.commands.common import out, results_folder, talk, writing
+from assistant.commands.common import talk
+from assistant.commands.spread import spread
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.readers import read, suffixes
 from assistant.library.reading import read_apart
@@ -38,6 +37,7 @@ from assistant.store.users import Logins
 from assistant.types import Answer, Fact, Passage, Sentence, Turn, new_id, now
 from assistant.web import render
 from benchmarks.bombs import BOMBS, MORE, made
+from benchmarks.figures import Figures
 from benchmarks.light import Served, light_settings, served
 from benchmarks.visitor import DATA, JOIN, UPLOAD, RefusedError, Visitor
 
@@ -524,23 +524,18 @@ def run(count: int, seed: int, only: Iterable[str] = ()) -> list[Row]:
     return rows
 
 
+@spread
 def attacks(
     count: Annotated[int, typer.Option("--fuzz", min=0, help="Made-up inputs of each of three kinds.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Decides the made-up inputs.")] = 0,
     only: Annotated[list[str] | None, typer.Option(help="One attack; may be repeated.", show_default="all")] = None,
-    into: Annotated[Path | None, typer.Option("--out", help="A folder for attacks.json.", show_default=False)] = None,
+    *,
+    figures: Figures,
 ) -> None:
     """Attack a served page: long names, large bodies, bombs, guesses, forged ids, floods, other sites, active text."""
-    results_folder(into)
     rows = run(count, seed, only or ())
-    table = Table("attack", "tries", "not held off", "")
-    for row in rows:
-        table.add_row(row.name, str(row.tries), str(len(row.through)), row.note)
-    out.print(table)
-    if into:
-        with writing(into):
-            found = [{"name": r.name, "tries": r.tries, "through": r.through, "note": r.note} for r in rows]
-            (into / "attacks.json").write_text(json.dumps({"seed": seed, "rows": found}, indent=1), encoding="utf-8")
+    told = {row.name: {"tries": row.tries, "not held off": len(row.through), "note": row.note} for row in rows}
+    figures.tell("attacks", {"seed": seed, "rows": [asdict(row) for row in rows]}, {"attack": told})
 
 
 def _told(row: Row) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,12 @@ from time import process_time
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from assistant.commands.common import out
+from assistant.commands.experiment import show
 from assistant.errors import DataError
+from assistant.experiment.datasets import read_models
+from assistant.experiment.options import AsJson
+from assistant.experiment.task import Summary
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
 from assistant.library.writer import writing
@@ -57,24 +57,25 @@ def documents(
     largest: Annotated[
         int, typer.Option(help="Passages that a library grows to: 1,000, 10,000, 30,000 or 100,000.")
     ] = LARGEST,
+    as_json: AsJson = False,
 ) -> None:
     """Read and index documents, and look whether questions find the passages that answer them, by words (BM25).
 
     The passages are searched as they are, and without their headings.
     """
     readings = [reading_of(path) for path in paths]
-    out.print(_table_of(readings))
     passages = [passage for one in readings for passage in one.passages]
-    asked = _asked(questions, [path.name for path in paths])
+    named, every = {path.name for path in paths}, read_models(questions, Asked, "no question about a document")
+    asked = [one for one in every if one.document in named]
     bare = [replace(passage, heading="") for passage in passages]
-    table = Table("searched", "questions", "in the first", f"in the first {FOUR}", "missed", box=None)
+    searched: Summary = {}
     for name, some in (("with headings", passages), ("without", bare)):
         ranks = {one: rank_of(one, some, found) for one, found in _searched(asked, some)}
-        hits = [sum(0 < rank <= most for rank in ranks.values()) for most in (FIRST, FOUR)]
-        missed = "; ".join(one.question for one, rank in ranks.items() if not 0 < rank <= FOUR)
-        table.add_row(name, str(len(asked)), *map(str, hits), escape(missed))
-    out.print(table)
-    out.print(growth(passages, [one.question for one in asked], largest))
+        hits = {f"in the first {most}": sum(0 < rank <= most for rank in ranks.values()) for most in (FIRST, FOUR)}
+        missed = [one.question for one, rank in ranks.items() if not 0 < rank <= FOUR]
+        searched[name] = {"questions": len(asked), **hits, "missed": missed}
+    grown = growth(passages, [one.question for one in asked], largest)
+    show({"document": {one.name: _told(one) for one in readings}, "searched": searched, "passages": grown}, as_json)
 
 
 def reading_of(path: Path) -> Reading:
@@ -109,22 +110,14 @@ def _searched(asked: Sequence[Asked], passages: Sequence[Passage]) -> Iterator[t
             yield one, library.search(one.question, FOUR)
 
 
-def _asked(path: Path, names: Sequence[str]) -> list[Asked]:
-    try:
-        asked = [Asked(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"{path} can't be read: its lines need document, question and says ({error}).") from error
-    return [one for one in asked if one.document in names]
-
-
-def _table_of(readings: Iterable[Reading]) -> Table:
-    table = Table("document", "pages", "read, of a processor", "pages a second", "passages", "with a heading", box=None)
-    for one in readings:
-        speed = f"{one.pages / one.seconds:.0f}" if one.pages else ""
-        headed = sum(bool(passage.heading) for passage in one.passages)
-        counts = str(len(one.passages)), str(headed)
-        table.add_row(escape(one.name), str(one.pages or ""), f"{one.seconds:.1f} s", speed, *counts)
-    return table
+def _told(one: Reading) -> Summary:
+    return {
+        "pages": one.pages or None,
+        "seconds of a processor": one.seconds,
+        "pages a second": one.pages / one.seconds if one.pages else None,
+        "passages": len(one.passages),
+        "with a heading": sum(bool(passage.heading) for passage in one.passages),
+    }
 
 
 def _letters(text: str) -> str:

@@ -7,7 +7,6 @@ which the next process starts. What was under way may be there or not.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -15,7 +14,7 @@ import sqlite3
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,13 +22,13 @@ from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
-from typing import Annotated, Any
+from typing import Annotated
 
 import httpx
 import typer
-from rich.table import Table
 
-from assistant.commands.common import out, results_folder, talk, writing
+from assistant.commands.common import talk
+from assistant.commands.spread import spread
 from assistant.errors import SequiturError
 from assistant.library.shelves import library_folder, own_library
 from assistant.llm.catalogue import Catalogue, Entry
@@ -39,6 +38,7 @@ from assistant.store.database import is_postgres
 from assistant.store.users import ME
 from assistant.upkeep.accounts import Accounts
 from benchmarks.clicks import Clicks, Ledger, Stores, accept, lost, settle
+from benchmarks.figures import Figures
 from benchmarks.light import Served, light_settings, served
 from benchmarks.visitor import RefusedError, Visitor
 
@@ -371,6 +371,7 @@ def _after_cut(settings: Settings, name: str) -> tuple[str, str]:
 # --- the command --------------------------------------------------------------------------------------------------
 
 
+@spread
 def faults(
     count: Annotated[int, typer.Option("--kills", min=0, help="Kills of the served process.")] = 1000,
     cut: Annotated[int, typer.Option("--cuts", min=0, help="Cuts of the database, and of an index.")] = 20,
@@ -379,10 +380,10 @@ def faults(
     database: Annotated[
         str, typer.Option(help="Address of an empty PostgreSQL for the kills.", show_default="a file of SQLite")
     ] = "",
-    into: Annotated[Path | None, typer.Option("--out", help="A folder for faults.json.", show_default=False)] = None,
+    *,
+    figures: Figures,
 ) -> None:
     """Kill the served page at random moments, fill its disk, cut its files; tell what acknowledged things were lost."""
-    results_folder(into)
     with TemporaryDirectory() as name:
         folder = Path(name)
         settings = light_settings(folder / "kills", database=database)
@@ -393,17 +394,12 @@ def faults(
     report = {
         "seed": seed,
         "database": on,
-        "kills": _as_json(found),
+        "kills": vars(found),
         "cases": [[one.name, one.said, one.right] for one in cases],
     }
-    table = Table("fault", "what came of it", "right")
-    table.add_row(f"{found.kills} kills", _line(found), "yes" if not (found.lost or found.not_started) else "no")
-    for case in cases:
-        table.add_row(case.name, case.said, "yes" if case.right else "no")
-    out.print(table)
-    if into:
-        with writing(into):
-            (into / "faults.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+    ended = Case(f"{found.kills} kills", _line(found), not (found.lost or found.not_started))
+    told = {one.name: {"what came of it": one.said, "right": one.right} for one in (ended, *cases)}
+    figures.tell("faults", report, {"fault": told})
 
 
 def _cases(folder: Path, seed: int) -> Iterator[Case]:
@@ -418,10 +414,6 @@ def _line(found: Kills) -> str:
         f"{found.acknowledged.total()} clicks acknowledged, {len(found.lost)} lost, {len(found.not_started)} starts "
         f"failed, {len(found.refused)} clicks refused, {found.seconds / max(found.kills, 1):.1f} s a kill"
     )
-
-
-def _as_json(found: Kills) -> Mapping[str, Any]:
-    return {**vars(found), "during": dict(found.during), "acknowledged": dict(found.acknowledged)}
 
 
 def _tell(found: Kills) -> None:

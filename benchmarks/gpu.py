@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import typer
 
 from assistant.commands.bars import bar_of_bytes
-from assistant.commands.common import DataDir, SettingsFile, out, results_folder, settings_of, talk, writing
+from assistant.commands.common import results_folder, talk, writing
+from assistant.commands.spread import Settled, spread
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import GPU_DEFAULT, NO_CUDA
 from assistant.llm.processor import description, sees_gpu
 from assistant.settings import Quantisation
-from benchmarks.llm import measured_apart, table_of
+from benchmarks.llm import command_of, measured_apart, tell
 
 _PACKAGES = ("torch", "transformers", "accelerate", "bitsandbytes")
 _BACKEND = "transformers"
@@ -38,6 +37,7 @@ class Machine:
     packages: dict[str, str]
 
 
+@spread
 def gpu(
     into: Annotated[Path, typer.Option("--out", help="A folder for gpu.json and turn.json.")],
     model: Annotated[str, typer.Option(help="A name of the catalogue, a hub id or a folder.")] = GPU_DEFAULT,
@@ -48,8 +48,8 @@ def gpu(
     on_cpu: Annotated[
         bool, typer.Option("--on-cpu", help="Measure without a GPU all the same, to try this command.")
     ] = False,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    usual: Settled,
 ) -> None:
     """Measure the model of a GPU: loading, memory, speed, batches and people at once by quantisation, and whole turns.
 
@@ -59,14 +59,14 @@ def gpu(
     lacking = missing()
     if lacking and not on_cpu:
         raise ModelError(lacking)
-    settings = settings_of(settings_file, data_dir)
+    settings = usual.knobs()
     results_folder(into)
     with bar_of_bytes(f"Fetching {model}") as progress:
         Catalogue.load().resolve(model, settings, progress)
     costs, failed = [], {}
     for one in wanted:
         try:
-            costs.append(measured_apart(model, _BACKEND, one, settings_file, data_dir))
+            costs.append(measured_apart(model, _BACKEND, one, usual))
         except ModelError as error:
             failed[one] = str(error)
             talk.print(str(error), style="yellow", markup=False)
@@ -74,8 +74,8 @@ def gpu(
         with writing(into):
             (into / "gpu.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     if costs:
-        out.print(table_of(costs))
-    trouble = _turns(model, limit, into, settings_file, data_dir) if limit else ""
+        tell(costs)
+    trouble = _turns(model, limit, into, usual) if limit else ""
     if failed or trouble:
         raise ModelError(f"Not all could be measured: {'; '.join([*failed, *filter(None, [trouble])])}; see above why.")
 
@@ -114,10 +114,8 @@ def _version(package: str) -> str:
         return "none"
 
 
-def _turns(model: str, limit: int, into: Path, settings_file: Path | None, data_dir: Path | None) -> str:
+def _turns(model: str, limit: int, into: Path, usual: Settled) -> str:
     """Time whole turns with the quantisation that the settings name, twice; what went wrong, or ""."""
-    options: dict[str, Any] = {"--model": model, "--backend": _BACKEND, "--limit": limit, "--out": into,
-                               "--settings": settings_file, "--data-dir": data_dir}  # fmt: skip
-    given: Sequence[str] = [str(word) for option in options.items() if option[1] for word in option]
-    command = [sys.executable, "-m", "assistant", "bench", "turn", *given]
-    return "whole turns" if subprocess.run(command, check=False).returncode else ""
+    options = {"--model": model, "--backend": _BACKEND, "--limit": limit, "--out": into}
+    done = subprocess.run(command_of("turn", options, usual), check=False)
+    return "whole turns" if done.returncode else ""

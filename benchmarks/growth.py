@@ -15,8 +15,8 @@ from zlib import crc32
 import numpy as np
 import psutil
 from numpy.typing import NDArray
-from rich.table import Table
 
+from assistant.experiment.task import Summary
 from assistant.library.index import add_documents
 from assistant.library.shelves import library_folder, open_library
 from assistant.library.vectors import dense_retriever
@@ -31,8 +31,6 @@ SHOWN = 4
 MIB = 1 << 20
 LIBRARY = "grown"
 P = ParamSpec("P")
-HEADS = ("passages", "1,000 more", "memory", "by words", "one document more", "vectors kept", "by meaning",
-         "vectors after it")  # fmt: skip
 
 
 class ReadyMade:
@@ -47,14 +45,15 @@ class ReadyMade:
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
-def growth(passages: Sequence[Passage], queries: Sequence[str], largest: int) -> Table:
+def growth(passages: Sequence[Passage], queries: Sequence[str], largest: int) -> Summary:
     """A line for each size up to the largest: the library, made of copies of these passages, in a folder of its own.
 
     Each copy has words of its own, since Lucene keeps what repeats in less. Times are by the clock: of 1,000 passages
-    more, in the mean since the line before, of one document of a few passages, and of a search (half of them, and 95 of
-    100). Vectors are ready-made: what they take is the reading of all passages, the index and its writing.
+    more, in the mean since the line before, of one document of a few passages, and of a search in milliseconds (half of
+    them, and 95 of 100). Vectors are ready-made: what they take is the reading of all passages, the index and its
+    writing.
     """
-    table = Table(*HEADS, box=None)
+    found: Summary = {}
     process = psutil.Process()
     supply = _copies(passages)
     with TemporaryDirectory() as folder:
@@ -69,9 +68,12 @@ def growth(passages: Sequence[Passage], queries: Sequence[str], largest: int) ->
             memory = process.memory_info().rss - before
             more = _took(_add_one, settings, size)
             again = _took(_by_meaning, settings)
-            table.add_row(f"{size:,}", f"{per_step:.2f} s", f"{memory / MIB:.0f} MiB", words, f"{more:.2f} s",
-                          f"{made:.1f} s", near, f"{again:.1f} s")  # fmt: skip
-    return table
+            found[f"{size:,}"] = {
+                "1,000 more, s": per_step, "memory, MiB": memory / MIB, "by words, ms": words,
+                "one document more, s": more, "vectors kept, s": made, "by meaning, ms": near,
+                "vectors after it, s": again,
+            }  # fmt: skip
+    return found
 
 
 def _copies(passages: Sequence[Passage]) -> Iterator[Passage]:
@@ -103,14 +105,14 @@ def _by_meaning(settings: Settings) -> Retriever:
     return dense_retriever(LIBRARY, open_library(LIBRARY, settings), settings, ReadyMade(), silent)
 
 
-def _latency(retriever: Retriever, queries: Sequence[str]) -> str:
+def _latency(retriever: Retriever, queries: Sequence[str]) -> list[float]:
     """Milliseconds for half of the searches at most, and for 95 of 100; of two of each the second counts."""
     taken = []
     for query in queries:
         retriever.search(query, SHOWN)
         taken.append(1000 * _took(retriever.search, query, SHOWN))
     cuts = quantiles(taken, n=20)
-    return f"{cuts[9]:.1f} / {cuts[18]:.1f} ms"
+    return [cuts[9], cuts[18]]
 
 
 def _took(do: Callable[P, object], *arguments: P.args, **named: P.kwargs) -> float:

@@ -16,10 +16,11 @@ from time import perf_counter
 from typing import Annotated, Any, get_args
 
 import typer
-from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, results_folder, settings_of, talk, writing
+from assistant.commands.common import out, results_folder, talk, writing
 from assistant.commands.ending import at_end
+from assistant.commands.experiment import show
+from assistant.commands.spread import Settled, spread
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import load
@@ -68,6 +69,7 @@ class Cost:
     bandwidth_share: float
 
 
+@spread
 def llm(
     model: Annotated[
         str, typer.Option(help="A name of the catalogue, a path, or (transformers) a hub id.")
@@ -78,19 +80,19 @@ def llm(
         bool, typer.Option("--all", help="Measure every engine, one after the other, and name the fastest.")
     ] = False,
     into: Annotated[Path | None, typer.Option("--out", help="A folder for llm.jsonl.", show_default=False)] = None,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    usual: Settled,
 ) -> None:
     """Measure loading, memory, reading and writing of one model, on one engine or on all of them."""
-    settings = settings_of(settings_file, data_dir)
+    settings = usual.knobs()
     results_folder(into)
     if every:
         # a server is somebody else's machine, and is asked only where one is set
         engines = [one for one in get_args(Backend) if one != "server" or settings.llm.server]
-        costs = [measured_apart(model, one, quantisation, settings_file, data_dir) for one in engines]
+        costs = [measured_apart(model, one, quantisation, usual) for one in engines]
     else:
         costs = [asdict(measure(model, backend, quantisation, settings))]
-    out.print(table_of(costs))
+    tell(costs)
     if every:
         out.print(fastest(costs))
     if into:
@@ -98,12 +100,9 @@ def llm(
             file.writelines(json.dumps(cost) + "\n" for cost in costs)
 
 
-def table_of(costs: Sequence[Mapping[str, Any]]) -> Table:
-    """The costs side by side, a line a measure."""
-    table = Table(show_header=False, box=None)
-    for name in costs[0]:
-        table.add_row(name.replace("_", " "), *(_shown(cost[name]) for cost in costs))
-    return table
+def tell(costs: Sequence[Mapping[str, Any]]) -> None:
+    """The costs side by side, a line an engine."""
+    show({"engine": {f"{cost['backend']}, {cost['quantisation']}": cost for cost in costs}}, as_json=False)
 
 
 def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
@@ -117,25 +116,28 @@ def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
     return f"Fastest here: {chat['backend']} for chat, {many['backend']} for evaluation."
 
 
-def measured_apart(
-    model: str, backend: str, quantisation: str, settings_file: Path | None, data_dir: Path | None
-) -> dict[str, Any]:
+def measured_apart(model: str, backend: str, quantisation: str, usual: Settled) -> dict[str, Any]:
     """The costs of one engine, measured in a process of its own, so that no other engine's memory counts.
 
     Raises:
         ModelError: they could not be measured; the message ends with what that process said.
     """
     with TemporaryDirectory() as folder:
-        options = {"--model": model, "--backend": backend, "--quantisation": quantisation, "--out": folder,
-                   "--settings": settings_file, "--data-dir": data_dir}  # fmt: skip
-        given = [str(word) for option in options.items() if option[1] for word in option]
+        options = {"--model": model, "--backend": backend, "--quantisation": quantisation, "--out": folder}
         talk.print(f"Measuring {backend} ...", style="dim")
-        command = [sys.executable, "-m", "assistant", "bench", "llm", *given]
+        command = command_of("llm", options, usual)
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise ModelError(f"{backend} could not be measured: {done.stderr.strip()[-500:]}")
         cost = json.loads((Path(folder) / "llm.jsonl").read_text(encoding="utf-8"))
     return {**cost, "batches": {int(size): speed for size, speed in cost["batches"].items()}}
+
+
+def command_of(benchmark: str, options: Mapping[str, object], usual: Settled) -> list[str]:
+    """The command line of a benchmark that runs in a process of its own, with the same settings."""
+    given = {**options, "--settings": usual.settings, "--data-dir": usual.data_dir}
+    words = [str(word) for option in given.items() if option[1] for word in option]
+    return [sys.executable, "-m", "assistant", "bench", benchmark, *words]
 
 
 def measure(model: str, backend: Backend, quantisation: Quantisation, settings: Settings) -> Cost:
@@ -257,13 +259,3 @@ def _with_torch(ask: Callable[[Any], Any]) -> Any:
     import torch  # noqa: PLC0415 - takes seconds to import
 
     return ask(torch)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    if isinstance(value, tuple | list):
-        return " and ".join(map(_shown, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{size}: {_shown(speed)}" for size, speed in value.items())
-    return str(value)

@@ -6,7 +6,6 @@ stores. A question carries a mark that its reply repeats: a mark of anybody else
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -21,12 +20,13 @@ from typing import Annotated
 import httpx
 import psutil
 import typer
-from rich.table import Table
 
-from assistant.commands.common import out, results_folder, talk, writing
+from assistant.commands.common import talk
+from assistant.commands.spread import spread
 from assistant.store.database import connect
 from assistant.store.users import Logins
 from benchmarks.clicks import others
+from benchmarks.figures import Figures
 from benchmarks.light import light_settings, served
 from benchmarks.visitor import RefusedError, Visitor
 
@@ -175,33 +175,27 @@ def at(values: Sequence[float], percent: int) -> float:
     return quantiles(values, n=100)[percent - 1] if len(values) > 1 else -1.0
 
 
+@spread
 def load(
     people: Annotated[int, typer.Option(min=1, help="People at once.")] = 20,
     minutes: Annotated[float, typer.Option(min=0.1, help="How long they ask.")] = 3.0,
     pause: Annotated[float, typer.Option(min=0, help="Seconds that the scripted model takes for a word.")] = 0.05,
     slots: Annotated[int, typer.Option(min=1, help="Replies that it writes side by side.")] = 4,
     think: Annotated[float, typer.Option(min=0, help="Mean seconds between a reply and the next question.")] = 5.0,
-    into: Annotated[Path | None, typer.Option("--out", help="A folder for load.json.", show_default=False)] = None,
+    *,
+    figures: Figures,
 ) -> None:
     """Let many people ask at once; tell errors, mix-ups, first sources, waits, threads, open files and memory."""
-    results_folder(into)
     began = time.perf_counter()
     found = load_of(people, 60 * minutes, pause, slots, think)
     report = summary(found) | {"people": people, "minutes": (time.perf_counter() - began) / 60, "slots": slots}
-    table = Table("measure", "value")
-    for name, value in report.items():
-        table.add_row(name, f"{value:.2f}" if isinstance(value, float) else str(value))
-    out.print(table)
+    figures.tell("load", report, {"measure": report})
     for one in (*found.errors[:10], *found.mixed[:10]):
         talk.print(one, markup=False)
-    if into:
-        with writing(into):
-            (into / "load.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
 def summary(found: Found) -> dict[str, float | int]:
     """Every figure by its name."""
-    first, last = found.states[min(1, len(found.states) - 1)], found.states[-1]
     means = [sum(waits) / len(waits) for waits in found.of_person.values()]
     return {
         "turns": len(found.waits),
@@ -213,13 +207,14 @@ def summary(found: Found) -> dict[str, float | int]:
         "wait p95 s": at(found.waits, 95),
         "longest wait / median": found.fairness,
         "longest mean of a person / median": max(means) / median(means) if means else 0.0,
-        "threads first": first.threads,
-        "threads most": max(state.threads for state in found.states),
-        "threads last": last.threads,
-        "files first": first.files,
-        "files most": max(state.files for state in found.states),
-        "files last": last.files,
+        **_over_time("threads", [state.threads for state in found.states]),
+        **_over_time("files", [state.files for state in found.states]),
         "held GB after 50 turns": found.held_after(50),
         "held GB after 500 turns": found.held_after(500),
-        "held GB last": last.held,
+        "held GB last": found.states[-1].held,
     }
+
+
+def _over_time(name: str, values: Sequence[int]) -> dict[str, int]:
+    """The first as the second look found it, where there was one."""
+    return {f"{name} first": values[:2][-1], f"{name} most": max(values), f"{name} last": values[-1]}

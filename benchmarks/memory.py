@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,20 +11,11 @@ from threading import Event
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from assistant.chat import Chat
-from assistant.commands.common import (
-    Backend,
-    DataDir,
-    Model,
-    SettingsFile,
-    out,
-    ready,
-    settings_of,
-    talk,
-    usual_choices,
-)
+from assistant.commands.common import Model, ready, talk
+from assistant.commands.experiment import Usual, show
+from assistant.commands.spread import Way, spread
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.store.conversations import Conversations
@@ -90,33 +81,30 @@ def held_after(
 TURNS = (20, 50, 100, 200)
 
 
+@dataclass(frozen=True)
+class Small(Usual):
+    """The usual options, with a small model where none is named: what is measured is all around it."""
+
+    model: Model = "smollm2-135m"
+
+
+@spread
 def memory(
     turns: Annotated[
         list[int] | None,
         typer.Option(min=1, help="Look after so many turns; may be repeated.", show_default="20 to 200"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
-    model: Model = "smollm2-135m",
-    backend: Backend = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    usual: Small,
 ) -> None:
     """Ask as the page does, up to 200 different questions, and tell what memory is held after 20, 50, 100 and all."""
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    knobs = usual.knobs()
     loader = ready(knobs)
-    choices = usual_choices(knobs)
+    choices = Way().choices(knobs)
     name = loader.parts("me", choices).llm.name
     with TemporaryDirectory() as folder:
         held = held_after(sorted(turns or TURNS), loader, choices, Path(folder), _tell)
-    found = {"model": name, "held_gb": held, "growth": held[max(held)] / held[min(held)] - 1}
-    if as_json:
-        out.print_json(json.dumps(found))
-        return
-    table = Table("turns", "held", title=name)
-    for n, gb in held.items():
-        table.add_row(str(n), f"{gb:.2f} GB")
-    out.print(table)
-    out.print(f"Growth from the first to the last: {found['growth']:+.1%}")
+    show({"model": name, "held_gb": held, "growth": held[max(held)] / held[min(held)] - 1}, usual.as_json)
 
 
 def _tell(n: int, turn: Turn) -> None:

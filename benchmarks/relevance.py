@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import platform
-from pathlib import Path
 from statistics import median
 from threading import Event
 from time import perf_counter, process_time
@@ -13,30 +11,30 @@ from typing import Annotated
 import typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
+from assistant.commands.common import load_llm
+from assistant.commands.experiment import Usual, show
+from assistant.commands.spread import spread
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_questions, sample
+from assistant.experiment.options import Corpus, Questions
 from assistant.library.corpus import load_corpus
 from assistant.types import Passage
 
 
-def relevance(  # noqa: PLR0913 - the experiment's knobs
+@spread
+def relevance(
     *,
-    corpus: Annotated[Path, typer.Option(help="Passages: a .jsonl[.gz] file of {id, title, contents}.")],
-    questions: Annotated[Path, typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers}.")],
+    corpus: Corpus,
+    questions: Questions,
     estimator: Annotated[str, typer.Option(help="'llm', 'shipped', a folder, or a hub id.")] = "shipped",
     passages: Annotated[int, typer.Option(min=1, help="Passages scored for each question.")] = 25,
     runs: Annotated[int, typer.Option(min=1, help="Questions; the first is not counted.")] = 12,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
-    model: Model = None,
-    backend: Backend = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Usual,
 ) -> None:
     """Time a relevance estimator on real passages, drawn from the corpus: by the clock, and what the CPUs worked."""
     from assistant.judges.relevance.load import load  # noqa: PLC0415 - torch
 
-    knobs = settings_of(settings, data_dir, model=model, backend=backend)
+    knobs = usual.knobs()
     asked = sample(read_questions(questions), runs + 1, 0)
     pool = sample(load_corpus(corpus), passages * (runs + 1), 0)
     if len(asked) <= runs or len(pool) < passages * (runs + 1):
@@ -57,12 +55,4 @@ def relevance(  # noqa: PLR0913 - the experiment's knobs
         "estimator": scorer.name, "machine": platform.processor() or platform.machine(), "passages": passages,
         "words": words, "runs": runs, "median": median(timed), "fastest": min(timed), "slowest": max(timed), "cpu": cpu,
     }  # fmt: skip
-    if as_json:
-        out.print_json(json.dumps(found))
-        return
-    out.print(
-        f"{scorer.name}: {passages} passages of {words:.0f} words (median) in {median(timed):.2f} s (median of {runs};"
-        f" fastest {min(timed):.2f} s, slowest {max(timed):.2f} s), {cpu:.2f} s of all CPUs together",
-        highlight=False,
-        soft_wrap=True,
-    )
+    show(found, usual.as_json)

@@ -197,18 +197,16 @@ class Plan:
 
     def _encode(self, encoder: str, size: int, progress: Progress) -> dict[str, Any]:
         speed = encode(self.material.passages[:size], self.store(encoder), encoder, self.settings, progress)
-        return {"key": f"encode {encoder}", "encoder": encoder, "passages": size, "per_second": speed}
+        return {"encoder": encoder, "passages": size, "per_second": speed}
 
     def _bm25(self, size: int) -> dict[str, Any]:
         folder = self.words(size)
         seconds, building = alone(index_words, folder, self.material.passages[:size])
         found = alone(search, "bm25", folder, folder, "", self.material.questions, self.runs, self.settings)
-        row = Row("bm25", "", size, seconds, building, disk_mib(folder), **found)
-        return {"key": f"bm25 {size}", **asdict(row)}
+        return asdict(Row("bm25", "", size, seconds, building, disk_mib(folder), **found))
 
     def _beside(self, size: int, k: int) -> dict[str, Any]:
-        found = alone(beside_anserini, self.words(size), self.material.questions, k, self.runs, self.settings)
-        return {"key": f"beside {size} {k}", **asdict(found)}
+        return asdict(alone(beside_anserini, self.words(size), self.material.questions, k, self.runs, self.settings))
 
     def _dense(self, kind: Kind, encoder: str, size: int) -> dict[str, Any]:
         exact = kind == "dense, exact" or (kind == "hybrid" and self._few(encoder, size))
@@ -221,8 +219,7 @@ class Plan:
         found = alone(
             search, kind, self.words(size), folder, encoder, self.material.questions, self.runs, self.settings
         )
-        row = Row(kind, encoder, size, seconds, building, disk + disk_mib(folder, "*.faiss"), **found)
-        return {"key": f"{kind} {encoder} {size}", **asdict(row)}
+        return asdict(Row(kind, encoder, size, seconds, building, disk + disk_mib(folder, "*.faiss"), **found))
 
     def _few(self, encoder: str, size: int) -> bool:
         """Whether so many passages have vectors few enough to be searched exactly by default."""
@@ -231,7 +228,7 @@ class Plan:
     def _approximations(self, encoder: str, size: int) -> dict[str, Any]:
         passages, store = self.material.passages[:size], self.store(encoder)
         found = alone(approximations, store, passages, self.material.questions, encoder, self.settings)
-        return {"key": f"approximations {encoder} {size}", "indexes": [asdict(one) for one in found]}
+        return {"indexes": [asdict(one) for one in found]}
 
 
 def alone(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -349,6 +346,10 @@ def _milliseconds(retriever: Retriever, query: str) -> float:
     return (perf_counter() - since) * 1000
 
 
+def _row(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    return {"key": key, **make()}
+
+
 def _share(hits: Iterable[bool]) -> float:
     return float(np.mean(list(hits)))
 
@@ -450,7 +451,7 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     run = Run(into, asked, lambda row: str(row["key"]))
     plan = Plan.of(material, sizes, encoded, runs, knobs)
     with bar("Vectors") as progress:
-        tasks = list(plan.tasks(progress))
+        tasks = [(key, partial(_row, key, make)) for key, make in plan.tasks(progress)]
         first = [task for task in tasks if task[0].startswith("encode")]
         run.fill(first, len(first), silent)
     with bar("Measures") as progress:

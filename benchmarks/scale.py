@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import quantiles
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from assistant.commands.experiment import show
 from assistant.errors import DataError
+from assistant.experiment.options import AsJson
 
-out = Console()
 TURNS = 20_000  # answered in a simulation, after as many of which a quarter were not counted
 MOST = 1_000_000  # people
 
@@ -142,7 +141,8 @@ def houses(turn: float, share: float, gpu: float, seats: int, slowing: float) ->
     ]
 
 
-def scale(
+def scale(  # noqa: PLR0913 - what is assumed
+    *,
     turn: Annotated[float, typer.Option(help="Seconds of a turn on two cores: docs/results/turn.md.")] = 5.4,
     share: Annotated[float, typer.Option(help="Share of it inside the language model: the same.")] = 0.76,
     gpu: Annotated[float, typer.Option(help="Seconds of that on a GPU's server, alone: an assumption.")] = 1.5,
@@ -152,19 +152,10 @@ def scale(
         float, typer.Option(help="Mean seconds from an answer to the next question: an assumption.")
     ] = 60.0,
     aim: Annotated[float, typer.Option(help="Seconds within which 19 of 20 answers have to come.")] = 25.0,
+    as_json: AsJson = False,
 ) -> None:
     """Simulate how many people at once four houses hold, from one machine to sixteen GPUs (docs/scale.md)."""
     if min(turn, gpu, pause, aim) <= 0 or not 0 <= share < 1 or slowing < 1:
         raise DataError("Times have to be above 0, --share from 0 to below 1, and --slowing 1 or more.")
-    table = Table("house", "people at once", "turns an hour", "median s", "95 % within s", "seats taken", box=None)
-    for house in houses(turn, share, gpu, seats, slowing):
-        held = holds(house, pause, aim)
-        figures = (
-            f"{held.people:,}",
-            f"{held.hourly:,.0f}",
-            f"{held.median:.1f}",
-            f"{held.worst:.1f}",
-            f"{held.busy:.0%}",
-        )
-        table.add_row(house.name, *figures)
-    out.print(table)
+    found = {one.name: asdict(holds(one, pause, aim)) for one in houses(turn, share, gpu, seats, slowing)}
+    show({"houses": found}, as_json)

@@ -6,37 +6,25 @@ are marked anew, so that none is still in the model's memory from when it was as
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from statistics import median
 from threading import Event
 from time import perf_counter
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from pandas import DataFrame
 
-from assistant.commands.common import (
-    Backend,
-    DataDir,
-    Model,
-    SettingsFile,
-    by_words_only,
-    out,
-    results_folder,
-    settings_of,
-    talk,
-    writing,
-)
+from assistant.commands.common import by_words_only, talk
 from assistant.commands.experiment import indexed, with_models
+from assistant.commands.spread import Modelled, spread
 from assistant.evaluation.answers import Experiment, Material, Passages, prepare
 from assistant.evaluation.scores import Setting
 from assistant.experiment.options import Corpus, Questions, Seed
 from assistant.protocols import Parts
 from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import Choices, Turn
+from benchmarks.figures import Figures
 
 BASE = "concat"
 
@@ -94,26 +82,24 @@ def _cost(name: str, n: int, turn: Turn, parts: Parts) -> Cost:
 
 def ratios(costs: Sequence[Cost]) -> dict[str, Ratio]:
     """For each strategy what it costs beside `BASE`."""
-    return {name: _ratio(costs, name) for name in dict.fromkeys(cost.strategy for cost in costs)}
+    asked = ["round", "question"]
+    every = DataFrame(map(asdict, costs))
+    base = every[every["strategy"] == BASE].set_index(asked)["seconds"].rename("base")
+    return {str(name): _ratio(of.join(base, on=asked)) for name, of in every.groupby("strategy", sort=False)}
 
 
-def _ratio(costs: Sequence[Cost], name: str) -> Ratio:
-    rounds = sorted({cost.round for cost in costs})
-    own = [{c.question: c for c in costs if c.strategy == name and c.round == n} for n in rounds]
-    base = [{c.question: c for c in costs if c.strategy == BASE and c.round == n} for n in rounds]
-    straight = [[q for q, cost in mine.items() if not cost.fell_back] for mine in own]
-    answered = [_times(mine, theirs, some) for mine, theirs, some in zip(own, base, straight, strict=True) if some]
-    return Ratio(
-        seconds=median(cost.seconds for mine in own for cost in mine.values()),
-        all=median(_times(mine, theirs, list(mine)) for mine, theirs in zip(own, base, strict=True)),
-        answered=median(answered) if answered else None,
-    )
+def _ratio(costs: DataFrame) -> Ratio:
+    answered = costs[~costs["fell_back"]]
+    return Ratio(float(costs["seconds"].median()), _times(costs), _times(answered) if len(answered) else None)
 
 
-def _times(mine: dict[str, Cost], theirs: dict[str, Cost], questions: Sequence[str]) -> float:
-    return sum(mine[q].seconds for q in questions) / sum(theirs[q].seconds for q in questions)
+def _times(costs: DataFrame) -> float:
+    """The median over rounds of how many times the seconds of `BASE` all questions took."""
+    sums = costs.groupby("round")[["seconds", "base"]].sum()
+    return float((sums["seconds"] / sums["base"]).median())
 
 
+@spread
 def strategies(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
@@ -126,37 +112,20 @@ def strategies(  # noqa: PLR0913 - the experiment's knobs
     k: Annotated[int, typer.Option("--k", min=1, help="Passages shown.")] = 5,
     limit: Annotated[int, typer.Option(min=1, help="Questions asked.")] = 12,
     seed: Seed = 0,
-    into: Annotated[
-        Path | None, typer.Option("--out", help="A folder for strategies.json.", show_default=False)
-    ] = None,
-    model: Model = None,
-    backend: Backend = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    figures: Figures,
+    usual: Modelled,
 ) -> None:
     """Time strategies side by side: seconds a question, and times those of concatenation."""
     names = tuple(dict.fromkeys([BASE, *(strategy or ["post_fusion", "concat_pf"])]))
     experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)
     material = prepare(experiment)
-    knobs = by_words_only(settings_of(settings, data_dir, model=model, backend=backend))
-    results_folder(into)
+    knobs = by_words_only(usual.knobs())
     parts = with_models(knobs, indexed(corpus, knobs))
     costs = measure(experiment, material, parts, rounds, each=_tell)
-    found = ratios(costs)
-    out.print(_table(found))
-    if into:
-        report = {"model": parts.llm.name, "ratios": {name: asdict(one) for name, one in found.items()},
-                  "costs": [asdict(cost) for cost in costs]}  # fmt: skip
-        with writing(into):
-            (into / "strategies.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+    found = {name: asdict(one) for name, one in ratios(costs).items()}
+    report = {"model": parts.llm.name, "ratios": found, "costs": [asdict(cost) for cost in costs]}
+    figures.tell("strategies", report, {f"seconds, and times those of {BASE}": found})
 
 
 def _tell(cost: Cost) -> None:
     talk.print(f"{cost.seconds:5.1f} s  {cost.strategy}: {cost.question}", style="dim")
-
-
-def _table(found: dict[str, Ratio]) -> Table:
-    table = Table("strategy", "seconds a question", "times concat", "times concat where it did not fall back")
-    for name, one in found.items():
-        table.add_row(name, *(("-" if value is None else f"{value:.2f}") for value in asdict(one).values()))
-    return table

@@ -14,10 +14,10 @@ from typing import Annotated
 from xml.etree import ElementTree as ET
 
 import typer
-from rich.table import Table
 
-from assistant.commands.common import out
+from assistant.commands.experiment import show
 from assistant.errors import DataError
+from assistant.experiment.options import AsJson
 from assistant.library.pdf_tables import tables_of
 from assistant.library.readers import read
 
@@ -28,6 +28,7 @@ Row = tuple[str, int, tuple[str, ...]]
 
 def tables(
     folder: Annotated[Path, typer.Argument(help="Where the PDFs lie, each with its marks beside it.")],
+    as_json: AsJson = False,
 ) -> None:
     """Find the tables of PDFs, and count the rows that have just the cells that people marked.
 
@@ -37,9 +38,7 @@ def tables(
     marks = sorted(one for one in folder.rglob(f"*{MARKS}") if _pdf(one).is_file())
     if not marks:
         raise DataError(f"There are no PDFs with marks of their tables (*{MARKS}) in {folder}.")
-    table = Table(
-        "documents", "tables", "rows", "found whole", "rows that were found", "in the text", "seconds", box=None
-    )
+    told = {}
     for name, some in (("looked at", marks[::2]), ("not looked at", marks[1::2])):
         start = process_time()
         wanted = [row for one in some for row in marked(one)]
@@ -48,8 +47,11 @@ def tables(
         count = sum(len(list(ET.parse(one).iter("table"))) for one in some)  # noqa: S314 - a file that one has chosen
         whole = (Counter(wanted) & Counter(found)).total()
         said = sum(block.unit for one in some for block in read(_pdf(one)))
-        table.add_row(f"{len(some)} {name}", *map(str, (count, len(wanted), whole, len(found), said)), f"{seconds:.1f}")
-    out.print(table)
+        told[f"{len(some)} {name}"] = {
+            "tables": count, "rows": len(wanted), "found whole": whole, "rows that were found": len(found),
+            "in the text": said, "seconds": seconds,
+        }  # fmt: skip
+    show({"documents": told}, as_json)
 
 
 def marked(path: Path) -> Iterator[Row]:

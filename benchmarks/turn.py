@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -15,28 +14,19 @@ from time import perf_counter
 from typing import Annotated, Any, get_args
 
 import typer
-from rich.table import Table
 
 from assistant import turn as flow
-from assistant.commands.common import (
-    Backend,
-    DataDir,
-    Model,
-    SettingsFile,
-    out,
-    ready,
-    results_folder,
-    settings_of,
-    talk,
-    usual_choices,
-    writing,
-)
+from assistant.commands.common import ready, talk
+from assistant.commands.experiment import show
+from assistant.commands.spread import Modelled, Way, spread
 from assistant.errors import ModelError, SequiturError, SettingsError
+from assistant.experiment.task import Summary
 from assistant.llm.meter import Meter
 from assistant.protocols import Parts
 from assistant.settings import Backend as Engine
 from assistant.settings import Settings
 from assistant.types import Choices, Exchange, Fact, Turn, new_id, now
+from benchmarks.figures import Figures
 from benchmarks.peak import peak_bytes
 
 FACTS = ("I'm vegetarian.", "I'm lactose intolerant.", "I live in Bergen, Norway.", "I run three times a week.")
@@ -56,6 +46,7 @@ QUESTIONS: tuple[tuple[str, tuple[Exchange, ...]], ...] = (
     ("What is the climate of Kenya?", ()),
     ("How do I remember what I study?", ()),
 )
+MEASURES = ("first_source", "first_word", "whole", "share", "prompt_tokens", "completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +80,7 @@ def bench(
 
 def medians(timings: Sequence[Timing]) -> dict[str, float]:
     """The median of each measure, over the turns that have it; -1 where none has."""
-    names = ("first_source", "first_word", "whole", "share", "prompt_tokens", "completion_tokens")
-    return {name: median([getattr(t, name) for t in timings if getattr(t, name) >= 0] or [-1]) for name in names}
+    return {name: median([getattr(t, name) for t in timings if getattr(t, name) >= 0] or [-1]) for name in MEASURES}
 
 
 def peak_memory() -> float:
@@ -123,7 +113,8 @@ _NOTHING = 0.01  # seconds
 _CONTEXT = get_context("spawn")  # a process with Java in it can't be forked
 
 
-def turn(  # noqa: PLR0913, PLR0917 - a command's options
+@spread
+def turn(
     runs: Annotated[
         int, typer.Option(min=1, help="Times that all questions are asked; the first is the cold one.")
     ] = 2,
@@ -135,12 +126,9 @@ def turn(  # noqa: PLR0913, PLR0917 - a command's options
         ),
     ] = "",
     limit: Annotated[int, typer.Option(min=1, help="Of the questions, so many.")] = len(QUESTIONS),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the medians as JSON.")] = False,
-    into: Annotated[Path | None, typer.Option("--out", help="A folder for turn.json.", show_default=False)] = None,
-    model: Model = None,
-    backend: Backend = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    figures: Figures,
+    usual: Modelled,
 ) -> None:
     """Time whole turns over twelve real questions: first source, first word, the model's share, memory.
 
@@ -148,35 +136,24 @@ def turn(  # noqa: PLR0913, PLR0917 - a command's options
     falls on all alike; the engines are in processes of their own, whose memory is told apart. A file with settings is
     named without its ending; it shows what other settings cost.
     """
-    wanted = settings_of(settings, data_dir, model=model, backend=backend)
     names = [name.strip() for name in engines.split(",") if name.strip()]
-    asked = dict(_named(name, wanted, lambda file: settings_of(file, data_dir, model=model)) for name in names)
+    asked = dict(_named(name, usual) for name in names)
     if len(asked) < len(names):
         raise SettingsError("Two of --engines have one name; give each once, and files of different names.")
-    results_folder(into)
-    report = _side_by_side(asked, runs, limit) if asked else _alone(wanted, runs, limit)
-    if as_json:
-        typer.echo(json.dumps({"engines": {name: _short(one) for name, one in report.items()}}))
-    else:
-        for name, one in report.items():
-            for n, timings in enumerate(one["runs"]):
-                taken = [Timing(**row) for row in timings]
-                out.print(_table(f"{name}, {'warm' if n else 'cold'}", taken))
-                out.print(_steps(taken))
-            out.print(f"{name}: model {one['model']}; peak memory {one['peak_memory_gb']:.2f} GB")
-    if into:
-        with writing(into):
-            (into / "turn.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
+    report = _side_by_side(asked, runs, limit) if asked else _alone(usual.knobs(), runs, limit)
+    short = {name: {"model": one["model"], **_short(one)} for name, one in report.items()}
+    show({"engines": short}, figures.as_json, {"engines": short, **_told(report)})
+    figures.keep("turn", report)
 
 
-def _named(name: str, usual: Settings, read: Callable[[Path], Settings]) -> tuple[str, Settings]:
+def _named(name: str, usual: Modelled) -> tuple[str, Settings]:
     if name.endswith(".toml"):
-        return Path(name).stem, read(Path(name))
+        return Path(name).stem, replace(usual, settings=Path(name), backend=None).knobs()
     if name not in get_args(Engine):
         raise SettingsError(
             f"There is no engine {name}; give some of {', '.join(get_args(Engine))}, or TOML files with settings."
         )
-    return name, usual.model_copy(update={"llm": usual.llm.model_copy(update={"backend": name})})
+    return name, replace(usual, backend=name).knobs()
 
 
 def _short(report: dict[str, Any]) -> dict[str, float]:
@@ -264,7 +241,7 @@ def _received(connection: Connection) -> Any:
 
 def _parts(settings: Settings) -> tuple[Parts, Choices]:
     loader = ready(settings)
-    choices = usual_choices(loader.settings)
+    choices = Way().choices(loader.settings)
     return loader.parts("me", choices), choices
 
 
@@ -272,32 +249,27 @@ def _tell(timing: Timing) -> None:
     talk.print(f"{timing.whole:5.1f} s  {timing.question}", style="dim")
 
 
-def _table(name: str, timings: list[Timing]) -> Table:
-    table = Table("question", "first source", "first word", "whole", "in the model", "prompt", "written", title=name)
-    for t in timings:
-        table.add_row(
-            t.question, _seconds(t.first_source), _seconds(t.first_word), _seconds(t.whole), f"{t.share:.0%}",
-            str(t.prompt_tokens), str(t.completion_tokens),
-        )  # fmt: skip
-    m = medians(timings)
-    table.add_section()
-    table.add_row(
-        "median", _seconds(m["first_source"]), _seconds(m["first_word"]), _seconds(m["whole"]), f"{m['share']:.0%}",
-        f"{m['prompt_tokens']:.0f}", f"{m['completion_tokens']:.0f}",
-    )  # fmt: skip
-    return table
+def _told(report: dict[str, Any]) -> Summary:
+    """A line a question, and one a step, of each engine and round."""
+    told: Summary = {}
+    for name, one in report.items():
+        for n, (rows, medians_) in enumerate(zip(one["runs"], one["medians"], strict=True)):
+            title = f"{name}, {'warm' if n else 'cold'}"
+            every = {**{row["question"]: row for row in rows}, "median": medians_}
+            told[title] = {
+                what: {key: None if row[key] < 0 else row[key] for key in MEASURES} for what, row in every.items()
+            }
+            told[f"{title}, steps"] = _steps(rows)
+    return told
 
 
-def _steps(timings: list[Timing]) -> Table:
+def _steps(rows: Sequence[dict[str, Any]]) -> Summary:
     """What each step took in the median turn, and in all turns; those that took next to nothing are left out."""
-    table = Table("step", "seconds", "tokens read, in all", "written, in all")
-    for step in dict.fromkeys(step for timing in timings for step in timing.steps):
-        seconds = median([timing.steps.get(step, 0.0) for timing in timings])
-        read, written = (sum(t.tokens.get(step, {}).get(kind, 0) for t in timings) for kind in ("prompt", "completion"))
+    told: Summary = {}
+    for step in dict.fromkeys(step for row in rows for step in row["steps"]):
+        seconds = median([row["steps"].get(step, 0.0) for row in rows])
+        tokens = [row["tokens"].get(step, {}) for row in rows]
+        read, written = (sum(one.get(kind, 0) for one in tokens) for kind in ("prompt", "completion"))
         if seconds >= _NOTHING or read:
-            table.add_row(step, f"{seconds:.2f}", str(read), str(written))
-    return table
-
-
-def _seconds(value: float) -> str:
-    return "-" if value < 0 else f"{value:.2f} s"
+            told[step] = {"seconds": seconds, "tokens read, in all": read, "written, in all": written}
+    return told

@@ -7,7 +7,6 @@ writes.
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections import Counter
@@ -17,14 +16,14 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Annotated, Any
+from typing import Annotated
 
 import httpx
 import typer
-from rich.table import Table
 
-from assistant.commands.common import out
+from assistant.commands.experiment import show
 from assistant.errors import SettingsError
+from assistant.experiment.options import AsJson
 from assistant.settings import Settings
 from assistant.store.database import connect, is_postgres
 from assistant.store.users import Logins
@@ -266,7 +265,7 @@ def workers(
     held: Annotated[
         list[int] | None, typer.Option(help="Also tell how many people at once so many workers hold; repeatable.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Kill workers behind a proxy while people click, and count what is lost; tell how many people workers hold."""
     if not is_postgres(database):
@@ -274,32 +273,6 @@ def workers(
     with TemporaryDirectory() as folder:
         found = measured(database, Path(folder), count, people, clicks, kills)
         tried = levels(database, Path(folder), held or ())
-    if as_json:
-        out.print_json(json.dumps({"killed": vars(found), "held": [_row(one) for one in tried]}))
-        return
-    table = Table("", "")
-    for name, value in vars(found).items():
-        table.add_row(name.replace("_", " "), _shown(value))
-    out.print(table)
-    if tried:
-        out.print(_held_table(tried))
-
-
-def _row(level: Level) -> dict[str, Any]:
-    return {**asdict(level), "held": level.held}
-
-
-def _held_table(tried: Sequence[Level]) -> Table:
-    table = Table("workers", "people at once", "replies a second", "median s", "95 % within s", "held")
-    for one in tried:
-        cells = (f"{one.replies_a_second:.2f}", f"{one.median:.1f}", f"{one.p95:.1f}", "yes" if one.held else "no")
-        table.add_row(str(one.workers), str(one.people), *cells)
-    return table
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{count} {what}" for what, count in sorted(value.items())) or "0"
-    if isinstance(value, list) and all(isinstance(one, float) for one in value):
-        return f"{len(value)}, at most {max(value):.1f} s" if value else "0"
-    return f"{len(value)} {value[:5] or ''}".strip() if isinstance(value, list) else str(value)
+    held_by = [{**asdict(one), "held": one.held} for one in tried]
+    told = {**vars(found), "waits": len(found.waits), "longest wait": max(found.waits, default=0.0)}
+    show({"killed": vars(found), "held": held_by}, as_json, {"killed": told, "held": held_by})

@@ -61,7 +61,7 @@ def test_turns_without_a_source_are_told_as_such(parts: Parts, tmp_path: Path, m
     words = ["turn", "--runs", "1", "--out", str(tmp_path / "b"), "--data-dir", str(tmp_path)]
     result = CliRunner().invoke(commands.app, words, catch_exceptions=False, env={"COLUMNS": "160"})
     [row] = [line for line in result.stdout.splitlines() if "median" in line]
-    assert row.split("│")[2].strip() == "-"
+    assert row.startswith("| median |  |")
     report = json.loads((tmp_path / "b" / "turn.json").read_text())["auto"]
     assert len(report["runs"][0]) == len(QUESTIONS)
     assert report["medians"][0]["first_source"] == -1

@@ -123,8 +123,6 @@ def test_rows_are_counted_that_people_marked(tmp_path: Path) -> None:
     region = f"<region page='1'>{''.join(marks)}{wrong}</region>"
     (tmp_path / "a-str.xml").write_text(f"<document><table>{region}</table></document>")
     said = CliRunner().invoke(app, ["bench", "tables", str(tmp_path)], terminal_width=200)
-    assert [line.split()[:8] for line in said.output.splitlines() if "1 looked at" in line] == [
-        ["1", "looked", "at", "1", "5", "4", "4", "3"]
-    ]
+    assert "| 1 looked at | 1 | 5 | 4 | 4 | 3 |" in said.output
     refused = CliRunner().invoke(app, ["bench", "tables", str(tmp_path / "none")])
     assert "no PDFs with marks" in str(refused.exception)

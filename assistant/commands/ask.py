@@ -4,89 +4,83 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 from typing import Annotated
 
-import typer
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.markup import escape
 from rich.padding import Padding
+from typer import Argument, Option
 
 from assistant import turn as flow
 from assistant.chat import exchanges
-from assistant.commands.common import (
-    Backend,
-    DataDir,
-    Model,
-    Rounds,
-    Searched,
-    SettingsFile,
-    out,
-    ready,
-    settings_of,
-    talk,
-    usual_choices,
-)
+from assistant.commands.common import Searched, out, ready, talk
+from assistant.commands.spread import Modelled, Way, spread
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.collections import library_of
 from assistant.parts import Loader
 from assistant.settings import IfUnanswerable, Settings
 from assistant.store.database import connect
-from assistant.types import Choices, Fact, Turn, new_id, now
+from assistant.types import Fact, Turn, new_id, now
 from assistant.wording.replies import reply
 from assistant.wording.views import as_json, events, headline, instead, passed_over, sources
 from ptkb.store import Ptkb, key, validated
 
 GIVEN = "command line"
-Facts = Annotated[list[str] | None, typer.Option("--fact", help="Something about you; may be repeated.")]
-Temporary = Annotated[bool, typer.Option("--temporary", help="Read no stored facts, and offer none to remember.")]
-Strategy = Annotated[str | None, typer.Option(help="How the answer is made from the passages.")]
-Loop = Annotated[str | None, typer.Option(help="How the passages are found.")]
-K = Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")]
-Library = Annotated[str | None, typer.Option(help="The library to answer from.")]
-Collection = Annotated[
-    str | None, typer.Option(help="A collection of your own documents to answer from, in place of a library.")
-]
-Under = Annotated[
-    IfUnanswerable | None,
-    typer.Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),
-]
 
 
-def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
-    question: Annotated[str, typer.Argument(help="What you want to know.")],
-    fact: Facts = None,
-    temporary: Temporary = False,
-    loop: Loop = None,
-    loops: Rounds = None,
-    strategy: Strategy = None,
-    k: K = None,
-    library: Library = None,
-    collection: Collection = None,
-    retriever: Searched = None,
-    if_unanswerable: Under = None,
-    as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
-    model: Model = None,
-    backend: Backend = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+@dataclass(frozen=True)
+class Asking(Way):
+    """The options of a turn that is asked for on the command line."""
+
+    fact: Annotated[tuple[str, ...], Option("--fact", help="Something about you; may be repeated.")] = ()
+    temporary: Annotated[bool, Option("--temporary", help="Read no stored facts, and offer none to remember.")] = False
+    library: Annotated[str | None, Option(help="The library to answer from.")] = None
+    collection: Annotated[
+        str | None, Option(help="A collection of your own documents to answer from, in place of a library.")
+    ] = None
+    retriever: Searched = None
+    if_unanswerable: Annotated[
+        IfUnanswerable | None,
+        Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),
+    ] = None
+
+    def settled(self, usual: Modelled) -> Settings:
+        """The settings, with what these options say on top."""
+        return usual.knobs(retriever=self.retriever, library=self.library)
+
+    def beginning(self, settings: Settings) -> Callable[..., Turn]:
+        """Gives a turn of an utterance, and of the exchanges before it, with what is chosen and known.
+
+        A collection that isn't there is told before anything loads.
+        """
+        choices = self.choices(settings, below=self.if_unanswerable or "")
+        if self.collection and self.library:
+            raise LibraryError("Give --collection or --library, not both.")
+        if self.collection:
+            choices = replace(choices, library=library_of(self.collection, "me", settings))
+        known = _known(settings, self.fact, self.temporary)
+        return partial(Turn, known=known, choices=choices, temporary=self.temporary)
+
+
+@spread
+def ask(
+    question: Annotated[str, Argument(help="What you want to know.")],
+    *,
+    asked: Asking,
+    as_data: Annotated[bool, Option("--json", help="Print the turn as JSON.")] = False,
+    usual: Modelled,
 ) -> None:
     """Ask one question and print the answer with its sources."""
-    usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    question = flow.accepted(question, usual.turn.max_utterance_chars)
-    choices = _within(
-        collection,
-        library,
-        usual,
-        usual_choices(usual, loop=loop, loops=loops, strategy=strategy, k=k, below=if_unanswerable or ""),
-    )
-    known = _known(usual, fact or [], temporary)
-    turn = Turn(question, known=known, choices=choices, temporary=temporary)
-    turn = _answered(turn, ready(usual), quiet=as_data)
+    settings = asked.settled(usual)
+    question = flow.accepted(question, settings.turn.max_utterance_chars)
+    turn = asked.beginning(settings)(question)
+    turn = _answered(turn, ready(settings), quiet=as_data)
     if as_data:
         out.print_json(json.dumps(as_json(turn)))
     else:
@@ -95,39 +89,19 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter an option
         raise SequiturError(turn.error)
 
 
-def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
-    fact: Facts = None,
-    temporary: Temporary = False,
-    loop: Loop = None,
-    loops: Rounds = None,
-    strategy: Strategy = None,
-    k: K = None,
-    library: Library = None,
-    collection: Collection = None,
-    retriever: Searched = None,
-    if_unanswerable: Under = None,
-    model: Model = None,
-    backend: Backend = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
-) -> None:
+@spread
+def chat(*, asked: Asking, usual: Modelled) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
-    usual = settings_of(settings, data_dir, model=model, backend=backend, retriever=retriever, library=library)
-    choices = _within(
-        collection,
-        library,
-        usual,
-        usual_choices(usual, loop=loop, loops=loops, strategy=strategy, k=k, below=if_unanswerable or ""),
-    )
-    known = _known(usual, fact or [], temporary)
-    loader = ready(usual)
+    settings = asked.settled(usual)
+    beginning = asked.beginning(settings)
+    loader = ready(settings)
     turns: list[Turn] = []
-    if temporary:
+    if asked.temporary:
         talk.print("Temporary chat: none of your stored facts are read, and nothing is kept.", style="dim")
     talk.print("Ask away; an empty line ends the conversation.", style="dim")
     for utterance in _lines():
         try:
-            turn = _answered(Turn(utterance, exchanges(turns), known, choices, temporary=temporary), loader)
+            turn = _answered(beginning(utterance, exchanges(turns)), loader)
         except SequiturError as error:
             talk.print(str(error), style="red", markup=False)
             continue
@@ -135,13 +109,6 @@ def chat(  # noqa: PLR0913, PLR0917 - one parameter an option
         if turn.status == "failed":
             talk.print(turn.error, style="red", markup=False)
         turns.append(turn)
-
-
-def _within(collection: str | None, library: str | None, usual: Settings, choices: Choices) -> Choices:
-    """The choices, for a collection where one is named; one that isn't there is told before anything loads."""
-    if collection and library:
-        raise LibraryError("Give --collection or --library, not both.")
-    return replace(choices, library=library_of(collection, "me", usual)) if collection else choices
 
 
 def _known(usual: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fact, ...]:

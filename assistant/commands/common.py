@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich import progress as rich_progress
@@ -14,15 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from assistant import parts
-from assistant import turn as flow
 from assistant.commands.ending import at_end
 from assistant.errors import DataError, SettingsError
 from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, Stage
 from assistant.protocols import Engine, Progress
-from assistant.settings import AnyBackend, IfUnanswerable, RetrieverName, Settings, load
-from assistant.types import Choices
+from assistant.settings import AnyBackend, RetrieverName, Settings, load
 
 # What is said to a person goes to the error stream, so that `--json` leaves the output to programs.
 talk = Console(stderr=True)
@@ -82,35 +80,6 @@ def settings_of(
 
 def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value}
-
-
-def usual_choices(
-    settings: Settings,
-    *,
-    loop: str | None = None,
-    loops: int | None = None,
-    strategy: str | None = None,
-    k: int | None = None,
-    library: str = "",
-    below: IfUnanswerable | Literal[""] = "",
-) -> Choices:
-    """What a turn does where nobody chooses anything else than this.
-
-    Raises:
-        SettingsError: there is no such loop or strategy; the message lists those there are.
-    """
-    loop = loop or settings.turn.loop
-    choices = Choices(
-        strategy or settings.turn.strategy,
-        loop,
-        k or settings.retrieve.top_k_for(loop),
-        library or settings.library,
-        loops=loops or settings.turn.grg_rounds,
-        retriever=settings.retrieve.retriever,
-        below=below,
-    )
-    flow.check(choices)
-    return choices
 
 
 def results_folder(into: Path | None) -> None:

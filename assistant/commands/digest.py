@@ -12,17 +12,8 @@ from rich.markdown import Markdown
 
 from assistant import turn as flow
 from assistant.commands.ask import show_sources, stopping
-from assistant.commands.common import (
-    Backend,
-    DataDir,
-    Model,
-    SettingsFile,
-    out,
-    ready,
-    settings_of,
-    talk,
-    usual_choices,
-)
+from assistant.commands.common import out, ready, talk
+from assistant.commands.spread import Modelled, Way, spread
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Settings
@@ -35,7 +26,8 @@ from assistant.wording.replies import reply
 from assistant.wording.views import as_json, headline, waits
 
 
-def digest(  # noqa: PLR0913, PLR0917 - one parameter an option
+@spread
+def digest(
     documents: Annotated[list[str], typer.Argument(help="Documents of the library, by name or id: one, or two.")],
     task: Annotated[
         Task, typer.Option(help="Sum one up, compare two, tell what changed from one to the next, or make a table.")
@@ -43,22 +35,20 @@ def digest(  # noqa: PLR0913, PLR0917 - one parameter an option
     columns: Annotated[str, typer.Option(help="What a table holds: its columns, such as 'item, price'.")] = "",
     library: Annotated[str, typer.Option(help="The library that they are in.")] = "mine",
     as_data: Annotated[bool, typer.Option("--json", help="Print the turn as JSON.")] = False,
-    model: Model = None,
-    backend: Backend = None,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    usual: Modelled,
 ) -> None:
     """Read whole documents from beginning to end, and tell what they say, every line with its source.
 
     Says first how many passages that is, and about how long it takes. Ctrl-C stops it and keeps what was done.
     """
-    settings = settings_of(settings_file, data_dir, model=model, backend=backend, library=library)
+    settings = usual.knobs(library=library)
     named = [one for name in columns.split(",") if (one := name.strip())]
     work = named_work(task, documents, named, library, settings)
     check(work)
     passages = read_documents(work, library, settings)
     cost(work, passages)
-    turn = Turn(title(work), choices=usual_choices(settings), work=work, passages=tuple(passages))
+    turn = Turn(title(work), choices=Way().choices(settings), work=work, passages=tuple(passages))
     loader = ready(settings)
     talk.print(_cost(turn, loader, settings), style="dim")
     turn = _done(turn, loader, as_data)

@@ -15,15 +15,7 @@ from typing import Annotated
 from typer import Argument, BadParameter, Option, Typer
 
 from assistant.commands.bars import bar
-from assistant.commands.common import (
-    Rounds,
-    Searched,
-    by_words_only,
-    load_llm,
-    ready,
-    talk,
-    usual_choices,
-)
+from assistant.commands.common import Searched, by_words_only, load_llm, ready, talk
 from assistant.commands.experiment import (
     Judged,
     Nothing,
@@ -34,7 +26,7 @@ from assistant.commands.experiment import (
     show,
     with_models,
 )
-from assistant.commands.spread import spread
+from assistant.commands.spread import Way, spread
 from assistant.errors import DataError
 from assistant.evaluation import (
     answers,
@@ -400,10 +392,7 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
         Path | None, Option(help="Passages to answer from: a .jsonl[.gz] file.", show_default="the library")
     ] = None,
     library: Annotated[str | None, Option(help="The library to answer from.", show_default=False)] = None,
-    loop: Annotated[str | None, Option(help="How passages are found.")] = None,
-    loops: Rounds = None,
-    strategy: Annotated[str | None, Option(help="How they are answered from.")] = None,
-    k: Annotated[int | None, Option("--k", min=1, max=20, help="Passages shown to the model.")] = None,
+    way: Way,
     read: Annotated[int, Option(min=0, help="Write so many sentences to reading.jsonl, for a person to label.")] = 0,
     labels: Annotated[
         Path | None, Option(help="What a person found: compare the check with it.", show_default=False)
@@ -415,7 +404,7 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
     asked, found = some.asked(questions), groundedness.read_labels(labels) if labels else []
     knobs = by_words_only(usual.knobs(library=library))
     below, searched = knobs.relevance.if_unanswerable_for("factoid"), str(corpus or "")
-    choices = usual_choices(knobs, loop=loop, loops=loops, strategy=strategy, k=k, library=searched, below=below)
+    choices = way.choices(knobs, searched, below)
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
     task = groundedness.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)
@@ -440,7 +429,7 @@ def evaluate_chat(
 ) -> None:
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
     asked, knobs = some.asked(questions), by_words_only(usual.knobs())
-    choices = usual_choices(knobs)
+    choices = Way().choices(knobs)
     task = chat.Chat(corpus, questions, asked, choices, knobs, some.seed, rows_of(beside) if beside else None)
     usual.perform(task, lambda: with_models(knobs, indexed(corpus, knobs)))
 
@@ -458,7 +447,7 @@ def evaluate_scenarios(
     """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
     every, knobs = scenarios.read_scenarios(file), usual.knobs()
     chosen = {one: every[one] for one in some.of(list(every))}
-    task = scenarios.Scenarios(file, chosen, usual_choices(knobs), model_of(knobs), Path())
+    task = scenarios.Scenarios(file, chosen, Way().choices(knobs), model_of(knobs), Path())
     usual.perform(replace(task, folder=usual.folder(task)), lambda: ready(knobs))
 
 

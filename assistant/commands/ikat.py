@@ -10,18 +10,9 @@ import typer
 from rich.markup import escape
 
 from assistant.commands.bars import bar
-from assistant.commands.common import (
-    Backend,
-    DataDir,
-    Model,
-    Rounds,
-    SettingsFile,
-    by_words_only,
-    out,
-    settings_of,
-    usual_choices,
-)
+from assistant.commands.common import by_words_only, out
 from assistant.commands.experiment import indexed, with_models
+from assistant.commands.spread import Modelled, Way, spread
 from assistant.errors import DataError, LibraryError
 from assistant.experiment.conditions import always_drafting, model_of
 from assistant.ikat.topics import Topics, read_topics
@@ -35,6 +26,7 @@ SHOWN = 10
 TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 2024 or 2025, the track's JSON file.")]
 
 
+@spread
 def ikat(  # noqa: PLR0913 - one parameter an option
     *,
     topics: TopicsFile,
@@ -49,10 +41,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(help="Instead: a Lucene index's folder, or a .jsonl[.gz] of passages.", show_default=False),
     ] = None,
-    loop: Annotated[str | None, typer.Option(help="How the passages are found.")] = None,
-    loops: Rounds = None,
-    strategy: Annotated[str | None, typer.Option(help="How the answer is made from the passages.")] = None,
-    k: Annotated[int | None, typer.Option("--k", min=1, max=20, help="Passages shown to the model.")] = None,
+    way: Way,
     depth: Annotated[int, typer.Option(min=20, max=1000, help="Passages ranked for a turn.")] = 1000,
     kind: Annotated[
         Literal["automatic", "manual"], typer.Option("--type", help="Manual: people's rewrites are asked, not ours.")
@@ -65,10 +54,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(help="A model of `train quality`: unreliable passages are left out.", show_default=False),
     ] = None,
-    model: Model = None,
-    backend: Backend = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    usual: Modelled,
 ) -> None:
     """Play the conversations of TREC iKAT turn by turn and write the run that the track wants."""
     from assistant.ikat import play  # noqa: PLC0415
@@ -76,10 +62,10 @@ def ikat(  # noqa: PLR0913 - one parameter an option
 
     label, asked = Label(name, team, kind, reply), read_topics(topics).only(topic or ())
     label.check(asked.year)
-    knobs = always_drafting(settings_of(settings, data_dir, model=model, backend=backend))
+    knobs = always_drafting(usual.knobs())
     knobs = _judging(by_words_only(knobs), quality)
     below = knobs.relevance.if_unanswerable_for("factoid")
-    choices = usual_choices(knobs, loop=loop, loops=loops, strategy=strategy, k=k, library=library or "", below=below)
+    choices = way.choices(knobs, library or "", below)
     if index and library:
         raise LibraryError("--library and --index both name what is searched; give one of them.")
     retriever = _searched(knobs, index, choices.library)

@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
-from assistant.settings import Settings
+from typer import Option
+
+from assistant import turn as flow
+from assistant.commands.common import Backend, DataDir, Model, Rounds, SettingsFile, settings_of
+from assistant.settings import IfUnanswerable, Settings
+from assistant.types import Choices
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,35 @@ class Modelled(Settled):
     def knobs(self, **more: str | None) -> Settings:
         """See `Settled`."""
         return settings_of(self.settings, self.data_dir, model=self.model, backend=self.backend, **more)
+
+
+@dataclass(frozen=True)
+class Way:
+    """The options that say how a turn goes; what is left out is as the settings have it."""
+
+    loop: Annotated[str | None, Option(help="How the passages are found.")] = None
+    loops: Rounds = None
+    strategy: Annotated[str | None, Option(help="How the answer is made from the passages.")] = None
+    k: Annotated[int | None, Option("--k", min=1, max=20, help="Passages shown to the model.")] = None
+
+    def choices(self, settings: Settings, library: str = "", below: IfUnanswerable | Literal[""] = "") -> Choices:
+        """What the turn does; of another library than the settings', where one is named.
+
+        Raises:
+            SettingsError: there is no such loop or strategy; the message lists those there are.
+        """
+        loop = self.loop or settings.turn.loop
+        choices = Choices(
+            self.strategy or settings.turn.strategy,
+            loop,
+            self.k or settings.retrieve.top_k_for(loop),
+            library or settings.library,
+            loops=self.loops or settings.turn.grg_rounds,
+            retriever=settings.retrieve.retriever,
+            below=below,
+        )
+        flow.check(choices)
+        return choices
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
