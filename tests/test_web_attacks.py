@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from assistant.web.bodies import EVENT_BYTES, FILES, LOGIN_BYTES, MEGABYTE
-from assistant.web.owners import MOST_OF_USER, NOT_THERE, Sessions, files, is_inside
+from assistant.web.owners import MOST_OF_USER, NOT_THERE, TabSessions, files, is_inside
 from assistant.web.server import Server, serve
 from tests.browser.fake import Loaded, Script, house
 
@@ -219,7 +219,7 @@ class TestOwners:
         assert ann.post(JOIN, content=body, headers=JSON).status_code == 400
 
     def test_a_session_stays_its_users_whatever_others_send(self) -> None:
-        sessions = Sessions()
+        sessions = TabSessions()
         assert sessions.owned("tab", "ann")
         for n in range(3 * MOST_OF_USER):
             assert sessions.owned(f"tab {n}", "bob")

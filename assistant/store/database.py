@@ -24,6 +24,15 @@ from assistant.store.advice import DAMAGED, advice
 from assistant.store.migrate import migrate
 
 BUSY_SECONDS = 10  # for which a database that another program writes to, or that is far away, is waited for
+# A server that went away without a word, with its computer or a cable, is given up after as long; systems wait for a
+# quarter of an hour.
+_GIVEN_UP = {
+    "connect_timeout": BUSY_SECONDS,
+    "tcp_user_timeout": BUSY_SECONDS * 1000,
+    "keepalives_idle": BUSY_SECONDS // 2,
+    "keepalives_interval": 1,
+    "keepalives_count": BUSY_SECONDS // 2,
+}
 
 
 def connect(url: str) -> Engine:
@@ -154,7 +163,7 @@ def _parse(url: str) -> URL:
 def _postgres(url: URL) -> Engine:
     try:
         # A server that was started again meanwhile has closed the connections that are kept: each is tried first.
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": BUSY_SECONDS})
+        return create_engine(url, pool_pre_ping=True, connect_args=_GIVEN_UP)
     except ImportError as error:
         raise SettingsError(
             f"The database {_name(url)} needs a driver: run `pip install -r requirements-postgres.txt`."

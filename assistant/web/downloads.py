@@ -6,8 +6,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from assistant.web.entered import user_of
 from assistant.web.library import Documents, document_with
-from assistant.web.owners import NOT_THERE, ORIGINALS, user_of
+from assistant.web.owners import NOT_THERE, ORIGINALS
 
 
 def downloads(documents: Documents) -> Route:

@@ -79,7 +79,7 @@ def figures(metrics: Metrics, web: WebSettings, logins: Logins) -> Route:
     """
     token = web.metrics_token.get_secret_value()
 
-    async def tell(request: Request) -> Response:
+    def tell(request: Request) -> Response:  # in a thread: it may ask the database
         shown = request.headers.get("authorization", "").encode()
         by_token = bool(token) and hmac.compare_digest(shown, f"Bearer {token}".encode())
         alone = not token and not logins.names() and is_loopback(request.client.host if request.client else "")

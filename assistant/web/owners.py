@@ -8,19 +8,22 @@ event, and a session is nobody's but its user's.
 from __future__ import annotations
 
 import json
+import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from assistant.store.users import ME
+from assistant.errors import StoreError
 from assistant.web.bodies import LOGIN, UPLOAD, replayed
+from assistant.web.entered import find_user
 
+_LOG = logging.getLogger(__name__)
 LOGOUT, MARK = "/logout", "/model-mark"
 HEALTH, READINESS, METRICS = "/healthz", "/readyz", "/metrics"
 JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload_progress"
@@ -28,7 +31,8 @@ JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gra
 # who show a token. The page asks the others whether the server is there and lets it in.
 OPEN = {"", LOGIN, "/favicon.ico", "/theme.css", "/gradio_api/app_id", "/gradio_api/login_check"}
 OPEN |= {"/gradio_api/startup-events"}
-OPEN |= {HEALTH, READINESS, METRICS}  # asked by what watches over the process; they tell nothing of anybody
+WATCHED = {HEALTH, READINESS, METRICS}  # asked by what watches over the process; they tell nothing of anybody
+OPEN |= WATCHED
 OPEN_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
 ORIGINALS = "/original"  # the files that users uploaded, each under the id of its document
 NEEDED = {"/config", LOGOUT, MARK, UPLOAD, PROGRESS, JOIN, DATA}
@@ -45,7 +49,7 @@ class Owners:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._sessions = Sessions()
+        self._sessions = TabSessions()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, as ASGI has it."""
@@ -53,7 +57,12 @@ class Owners:
             await self._app(scope, receive, send)
             return
         path = scope["path"].rstrip("/")
-        user = user_of(scope)
+        try:
+            user = None if path in WATCHED or path.startswith(OPEN_FOLDERS) else await find_user(scope)
+        except StoreError as error:
+            _LOG.error("%s", error)
+            await PlainTextResponse(str(error), 503)(scope, receive, send)
+            return
         refusal = refused(path, scope["method"], user)
         if not refusal and user:
             if path == JOIN:
@@ -88,7 +97,7 @@ class Owners:
         return None if all(self._sessions.owned(name, user) for name in names) else (403, ANOTHERS)
 
 
-class Sessions:
+class TabSessions:
     """Whose the ids are that browsers make up: theirs who used them first. Of each user the newest are known."""
 
     def __init__(self) -> None:
@@ -106,18 +115,6 @@ class Sessions:
         if len(own) > MOST_OF_USER:
             del self._owner[own.popitem(last=False)[0]]
         return True
-
-
-def user_of(scope: Scope) -> str | None:
-    """Who sends a request: the user who is logged in, None if nobody is, `ME` where there are no logins."""
-    app = scope["app"]
-    if app.auth is None:
-        return ME
-    cookies = HTTPConnection(scope).cookies
-    kinds = ("access-token", "access-token-unsecure")
-    token = next(filter(None, (cookies.get(f"{kind}-{app.cookie_id}") for kind in kinds)), None)
-    user: str | None = app.tokens.get(token)
-    return user
 
 
 def refused(path: str, method: str, user: str | None) -> tuple[int, str] | None:

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp
 from assistant.api.answers import Answers
 from assistant.api.completions import Completions
 from assistant.chat import Chat
-from assistant.errors import SettingsError
+from assistant.errors import SettingsError, StoreError
 from assistant.llm.models import Models
 from assistant.parts import Loader
 from assistant.settings import Settings, WebSettings
@@ -41,13 +41,14 @@ from assistant.web.allowance import Allowance
 from assistant.web.bodies import Bodies
 from assistant.web.choices import ChoicesOf
 from assistant.web.downloads import downloads
+from assistant.web.entered import Entered, user_of
 from assistant.web.folder import Followed
 from assistant.web.health import figures, health
 from assistant.web.library import OwnDocuments
 from assistant.web.logins import Addresses, Door, shared_counts
 from assistant.web.look import files, look
 from assistant.web.metrics import Metrics
-from assistant.web.owners import LOGOUT, MARK, Owners, user_of
+from assistant.web.owners import LOGOUT, MARK, Owners
 from assistant.web.page import House, build
 from assistant.web.runs import Runs
 from assistant.web.security import Guard, is_loopback
@@ -160,24 +161,29 @@ def protected(app: ASGIApp, web: WebSettings, local: bool) -> ASGIApp:
 
 
 def outermost(
-    protect: Callable[[ASGIApp], ASGIApp], sessions: Sessions
+    protect: Callable[[ASGIApp], ASGIApp], entered: Entered
 ) -> Callable[[gr.routes.App], AbstractAsyncContextManager[None]]:
     """A lifespan that puts `protect` around everything else that the app has, as its `middleware` would not stand.
 
     Gradio puts its own around what it is given, and would answer other sites before the page can refuse them. It also
-    keeps who is logged in for itself, under a cookie that only one process knows; `sessions` take the place of that.
+    keeps who is logged in for itself, under a cookie that only one process knows; `entered` takes the place of that.
     """
 
     @asynccontextmanager
     async def lifespan(app: gr.routes.App) -> AsyncIterator[None]:
         app.middleware_stack = protect(cast("ASGIApp", app.middleware_stack))
-        app.tokens, app.cookie_id = cast("dict[str, str]", sessions), sessions.name
+        app.tokens, app.cookie_id = cast("dict[str, str]", entered), entered.name
         yield
 
     return lifespan
 
 
-async def log_out(request: Request) -> Response:
+def unavailable(_request: Request, error: Exception) -> Response:
+    """What a request is answered with for which the database can't be used."""
+    return PlainTextResponse(str(error), 503)
+
+
+def log_out(request: Request) -> Response:
     """End all log-ins of the user, as Gradio's own way does, which other sites can send people to."""
     app = request.app
     if app.auth is not None and (user := user_of(request.scope)):
@@ -223,7 +229,8 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
     return {
         "auth": None if local and not logins.names() else Door(logins, shared=shared_counts(logins.engine)).keeper(),
         "app_kwargs": {
-            "lifespan": outermost(lambda app: protected(app, web, local), Sessions(logins.engine, logins)),
+            "lifespan": outermost(lambda app: protected(app, web, local), Entered(Sessions(logins.engine, logins))),
+            "exception_handlers": {StoreError: unavailable},
             "routes": [*files(), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
         "auth_message": WAIT_AND_TRY,
