@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from threading import Event
 from time import monotonic
 from typing import Protocol
 
 from assistant import turn as flow
-from assistant.errors import SequiturError, SettingsError
+from assistant.errors import LibraryError, SequiturError, SettingsError
 from assistant.library.arrivals import Arrivals
 from assistant.library.collections import ALL, MARK, library_of, mentioned
 from assistant.protocols import Parts
@@ -91,7 +91,8 @@ class Chat:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         earlier = self._conversations.get(user, conversation).turns
-        utterance, choices = self._collected(user, utterance, earlier, choices)
+        before = earlier[-1].choices.collection if earlier else ""
+        utterance, choices = addressed(utterance, user, choices, before, self._source.settings)
         return self._run(
             Place(user, conversation), self._new(Place(user, conversation), utterance, earlier, choices), stop
         )
@@ -101,10 +102,14 @@ class Chat:
     ) -> Iterator[Turn]:
         """Answer an utterance that belongs to no conversation: the user's facts are known, and nothing is saved.
 
+        Here as well an utterance may begin with "@" and the name of a collection; see `ask`.
+
         Raises:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
-        return self._watched(user, self._knowing(user, Turn(utterance, tuple(history), choices=choices)), stop)
+        before, history = _before(history, user, self._source.settings)
+        utterance, choices = addressed(utterance, user, choices, choices.collection or before, self._source.settings)
+        return self._watched(user, self._knowing(user, Turn(utterance, history, choices=choices)), stop)
 
     def within(self, user: str, collection: str, choices: Choices) -> Choices:
         """The choices, but to answer from this collection of the user's documents alone.
@@ -112,7 +117,7 @@ class Chat:
         Raises:
             LibraryError: there is no such collection, or no document in it.
         """
-        return replace(choices, library=library_of(collection, user, self._source.settings))
+        return within(choices, library_of(collection, user, self._source.settings), self._source.settings)
 
     def work(self, user: str, conversation: str, work: Work, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Work on whole documents of the user's, at the end of a conversation; yields the turn as it grows.
@@ -136,9 +141,9 @@ class Chat:
         """
         talk, place = self._find(user, conversation, turn_id)
         where = Place(user, conversation, Version(turn_id))
+        choices = within(choices, talk.turns[place].choices.collection, self._source.settings)
         turn = self._new(where, talk.turns[place].utterance, talk.turns[:place], choices)
         turn = self._read(user, replace(turn, model=model, work=talk.turns[place].work))
-        turn = replace(turn, choices=_in_collection(choices, talk.turns[place]))
         for turn in self._run(where, turn, stop):
             yield turn
         if not _written(turn):
@@ -160,6 +165,7 @@ class Chat:
         _check(strategies)
         talk, place = self._find(user, conversation, turn_id)
         asked, earlier = talk.turns[place], talk.turns[:place]
+        choices = within(choices, asked.choices.collection, self._source.settings)
         if asked.id in talk.compared:
             self._conversations.choose(user, conversation, asked.id)
         fresh, found = self._new(Place(user, conversation), asked.utterance, earlier, choices), None
@@ -185,13 +191,6 @@ class Chat:
     def _new(self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
         turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
         return self._knowing(place.user, turn)
-
-    def _collected(self, user: str, utterance: str, earlier: Sequence[Turn], choices: Choices) -> tuple[str, Choices]:
-        """The message without the collection that it names, and the choices with that, or the one before's."""
-        library, rest = mentioned(utterance, user, self._source.settings)
-        if library:
-            return rest, choices if library == MARK + ALL else replace(choices, library=library)
-        return utterance, _in_collection(choices, earlier[-1]) if earlier else choices
 
     def _read(self, user: str, turn: Turn) -> Turn:
         """The turn with all passages of the documents that it works on, if it does."""
@@ -289,10 +288,39 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
     )
 
 
-def _in_collection(choices: Choices, before: Turn) -> Choices:
-    """The choices with the collection that an earlier turn was answered from, if it was."""
-    library = before.choices.library
-    return replace(choices, library=library) if library.startswith(MARK) else choices
+def addressed(utterance: str, user: str, choices: Choices, before: str, settings: Settings) -> tuple[str, Choices]:
+    """A message without the collection that it begins with ("@recipes how long ..."), and the choices for that one.
+
+    A message that names none goes on with `before`, the collection of the message before it, "" for none.
+
+    Raises:
+        LibraryError: there is no such collection, or nothing follows its name.
+    """
+    named, rest = mentioned(utterance, user, settings)
+    return rest, within(choices, named or before, settings)
+
+
+def within(choices: Choices, collection: str, settings: Settings) -> Choices:
+    """The choices, but to answer from this collection ("@recipes"), or from everything ("@all"); as they are for ""."""
+    if collection == MARK + ALL:
+        library = settings.library if choices.library.startswith(MARK) else choices.library
+        return replace(choices, library=library, collection="")
+    return replace(choices, library=collection, collection=collection) if collection else choices
+
+
+def _before(history: Sequence[Exchange], user: str, settings: Settings) -> tuple[str, tuple[Exchange, ...]]:
+    """The collection that the last of these messages were answered from, and all of them without such names.
+
+    What is no collection, or none any more, is left in its message, and names nothing.
+    """
+    collection, plain = "", list[Exchange]()
+    for one in history:
+        named, rest = "", one.utterance
+        with suppress(LibraryError):
+            named, rest = mentioned(one.utterance, user, settings)
+        collection = "" if named == MARK + ALL else named or collection
+        plain.append(replace(one, utterance=rest, question=rest) if named else one)
+    return collection, tuple(plain)
 
 
 def _written(turn: Turn) -> bool:

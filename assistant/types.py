@@ -449,7 +449,8 @@ class Choices:
 
     `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation); `loops` is the X of
     Generate-Retrieve-Generate; `below` is what happens where no passage seems to answer, "" for what the settings say
-    of the form.
+    of the form. `collection` is "@recipes" where this message named that collection, or one before it did; `library` is
+    the same then.
     """
 
     strategy: str = "concat_pf"
@@ -460,6 +461,7 @@ class Choices:
     loops: int = 1
     retriever: RetrieverName = "bm25"
     below: IfUnanswerable | Literal[""] = ""
+    collection: str = ""
 
 
 @dataclass(frozen=True, slots=True)

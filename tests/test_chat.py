@@ -10,8 +10,10 @@ from threading import Event
 import pytest
 
 from assistant.chat import BROKEN, Chat, exchanges
-from assistant.errors import StoreError, UtteranceError
+from assistant.errors import LibraryError, StoreError, UtteranceError
+from assistant.library.collections import make
 from assistant.protocols import Parts, silent
+from assistant.settings import Settings
 from assistant.steps.own import unbacked
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -20,6 +22,7 @@ from ptkb.store import Ptkb
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
 
+DEFAULT = Choices()
 DRAFT, ANSWER = "Lentils make a good diet.", "Lentils are rich in protein."
 Start = Callable[..., tuple[Chat, Conversations, Ptkb]]
 
@@ -219,6 +222,59 @@ class TestWhileDocumentsAreAdded:
             [turn] = stream
         assert (turn.status, turn.step, turn.wait) == ("stopped", "", None)
         assert list(conversations.get("me", conversation).turns) == [turn]
+
+
+class TestCollections:
+    """A message that begins with "@" and the name of a collection is answered from that alone."""
+
+    MENU = Choices(library="@tea")  # what a user chose on the page
+
+    @pytest.fixture
+    def chat(self, start: Start, settings: Settings) -> Chat:
+        chat, conversations, _ = start(*[ANSWER] * 30)
+        for name in ("food", "tea"):
+            make("me", name, settings)
+        self.conversation = conversations.new("me").id
+        return chat
+
+    def ask(self, chat: Chat, text: str, choices: Choices = DEFAULT) -> Turn:
+        *_, turn = chat.ask("me", self.conversation, text, choices, Event())
+        return turn
+
+    def once(self, chat: Chat, text: str, *said: str, choices: Choices = DEFAULT) -> Turn:
+        history = [Exchange(one, one, "Yes.") for one in said]
+        *_, turn = chat.once("me", text, history, choices, Event())
+        return turn
+
+    def test_those_after_it_go_on_with_it_until_one_ends_it(self, chat: Chat) -> None:
+        said = ("Hi?", "@Food What is a good diet?", "And bread?", "@all And bread?", "And bread?")
+        turns = [self.ask(chat, one) for one in said]
+        assert [turn.choices.library for turn in turns] == ["starter", "@food", "@food", "starter", "starter"]
+        assert turns[1].utterance == "What is a good diet?"
+
+    def test_what_is_chosen_on_the_page_holds_as_long_as_it_is_chosen(self, chat: Chat) -> None:
+        assert self.ask(chat, "Which tea?", self.MENU).choices.library == "@tea"
+        assert self.ask(chat, "@all Which tea?", self.MENU).choices.library == "starter"
+        assert self.ask(chat, "Which tea?", self.MENU).choices.library == "@tea"
+        assert self.ask(chat, "Which tea?").choices.library == "starter"
+
+    def test_another_answer_is_from_the_same_collection(self, chat: Chat) -> None:
+        turn = self.ask(chat, "@food What is a good diet?")
+        pair = ("concat", "summary")
+        turns = list(chat.compare("me", self.conversation, turn.id, pair, self.MENU, Event()))
+        *_, again = chat.again("me", self.conversation, turn.id, self.MENU, Event())
+        assert {one.choices.library for one in (*turns, again)} == {"@food"}
+
+    def test_what_belongs_to_no_conversation_is_asked_in_the_same_way(self, chat: Chat) -> None:
+        turn = self.once(chat, "And bread?", "Hi?", "@food What is a good diet?", "@gone And oats?")
+        assert turn.choices.library == "@food"
+        assert [one.utterance for one in turn.history] == ["Hi?", "What is a good diet?", "@gone And oats?"]
+        assert self.once(chat, "@all And bread?", "@food Oats?").choices.library == "starter"
+        assert self.once(chat, "And bread?", "@food Oats?", "@all Oats?").choices.library == "starter"
+        chosen = Choices(library="@tea", collection="@tea")  # as a program names it beside the messages
+        assert self.once(chat, "Which?", "@food Oats?", choices=chosen).choices.library == "@tea"
+        with pytest.raises(LibraryError, match="yours are @food, @tea"):
+            self.once(chat, "@none What?")
 
 
 def test_history_is_what_was_said_without_the_label_of_its_origin() -> None:

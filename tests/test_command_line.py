@@ -148,6 +148,9 @@ def test_ask_answers_from_a_collection(run: Run, settings: Settings) -> None:
     said, _ = run("ask", "What are lentils rich in?", "--json", "--collection", "food", replies=replies)
     assert said.exit_code == 0, repr(said.exception)
     assert json.loads(said.stdout)["choices"]["library"] == "@food"
+    said, _ = run("ask", "@food What are lentils rich in?", "--json", replies=replies)
+    assert json.loads(said.stdout)["choices"]["library"] == "@food"
+    assert json.loads(said.stdout)["utterance"] == "What are lentils rich in?"
 
 
 def test_ask_prints_what_happened_in_the_turn(run: Run) -> None:

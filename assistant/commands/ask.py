@@ -6,8 +6,7 @@ import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from threading import Event
 from typing import Annotated
 
@@ -18,7 +17,7 @@ from rich.padding import Padding
 from typer import Argument, Option
 
 from assistant import turn as flow
-from assistant.chat import exchanges
+from assistant.chat import addressed, exchanges, within
 from assistant.commands.common import Searched, out, ready, talk
 from assistant.commands.spread import Modelled, Way, spread
 from assistant.errors import LibraryError, SequiturError
@@ -55,7 +54,7 @@ class Asking(Way):
         return usual.knobs(retriever=self.retriever, library=self.library)
 
     def beginning(self, settings: Settings) -> Callable[..., Turn]:
-        """Gives a turn of an utterance, and of the exchanges before it, with what is chosen and known.
+        """Gives a turn of an utterance, and of the turns before it, with what is chosen and known.
 
         A collection that isn't there is told before anything loads.
         """
@@ -63,9 +62,15 @@ class Asking(Way):
         if self.collection and self.library:
             raise LibraryError("Give --collection or --library, not both.")
         if self.collection:
-            choices = replace(choices, library=library_of(self.collection, "me", settings))
+            choices = within(choices, library_of(self.collection, "me", settings), settings)
         known = _known(settings, self.fact, self.temporary)
-        return partial(Turn, known=known, choices=choices, temporary=self.temporary)
+
+        def begun(utterance: str, before: Sequence[Turn] = ()) -> Turn:
+            collection = before[-1].choices.collection if before else ""
+            said, chosen = addressed(utterance, "me", choices, collection, settings)
+            return Turn(said, exchanges(before), known, chosen, temporary=self.temporary)
+
+        return begun
 
 
 @spread
@@ -101,7 +106,7 @@ def chat(*, asked: Asking, usual: Modelled) -> None:
     talk.print("Ask away; an empty line ends the conversation.", style="dim")
     for utterance in _lines():
         try:
-            turn = _answered(beginning(utterance, exchanges(turns)), loader)
+            turn = _answered(beginning(utterance, turns), loader)
         except SequiturError as error:
             talk.print(str(error), style="red", markup=False)
             continue
