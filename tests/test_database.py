@@ -1,4 +1,4 @@
-"""A SQLite file that is moved, deleted or replaced while the program runs: what can't be kept is not acknowledged."""
+"""Files and connections that are not there when they are needed: what can't be kept is not acknowledged."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from assistant.errors import StoreError
+from assistant.store import database
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.types import Turn
@@ -77,3 +78,15 @@ def test_a_file_that_was_put_back_is_written_again(engine: Engine, file: Path) -
 def test_what_is_acknowledged_is_on_the_disk(engine: Engine) -> None:
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL, as SQLite numbers it
+
+
+def test_where_no_connection_comes_free_a_sentence_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+    engine = connect(f"sqlite:///{file}")
+    held = [engine.connect() for _ in range(15)]
+    with pytest.raises(StoreError, match="busy with other requests; try again in a moment"):
+        engine.connect()
+    held[0].close()
+    engine.connect().close()
+    for one in held:
+        one.close()

@@ -108,6 +108,7 @@ def test_a_kept_choice_that_is_gone_falls_back(choices: ChoicesOf, conversations
 
 
 def test_values_of_an_event_are_taken_for_what_they_are() -> None:
-    tab = Tab("me", data={"place": "2", "value": -1, "text": "x", "odd": "٣", "list": [1]})
+    tab = Tab("me", data={"place": "2", "value": -1, "text": "x", "odd": "٣", "list": [1], "long": "9" * 5000})
     assert (tab.number("place"), tab.number("value"), tab.number("odd"), tab.number("none")) == (2, -1, -1, -1)
+    assert tab.number("long") == -1
     assert (tab.text("text"), tab.text("list"), tab.text("none")) == ("x", "[1]", "")

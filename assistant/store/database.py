@@ -17,7 +17,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.exc import ArgumentError, IntegrityError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from assistant.errors import SettingsError, StoreError
 from assistant.store.advice import DAMAGED, advice
@@ -97,13 +98,14 @@ def snapshot(url: str, file: Path) -> None:
     """
     engine = connect(url)
     name = _name(engine.url)
-    with engine.connect() as connection, closing(sqlite3.connect(file)) as copy:
-        try:
+    try:
+        with engine.connect() as connection, closing(sqlite3.connect(file)) as copy:
             connection.connection.dbapi_connection.backup(copy)  # type: ignore[union-attr]
             sound = copy.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-        except sqlite3.Error as error:
-            raise StoreError(f"The copy of the database {name} {advice(error)}.") from error
-    engine.dispose()
+    except sqlite3.Error as error:
+        raise StoreError(f"The copy of the database {name} {advice(error)}.") from error
+    finally:
+        engine.dispose()
     if not sound:
         raise StoreError(f"The database {name} {DAMAGED}.")
 
@@ -163,7 +165,9 @@ def _parse(url: str) -> URL:
 def _postgres(url: URL) -> Engine:
     try:
         # A server that was started again meanwhile has closed the connections that are kept: each is tried first.
-        return create_engine(url, pool_pre_ping=True, connect_args=_GIVEN_UP)
+        return create_engine(
+            url, poolclass=_Pool, pool_timeout=BUSY_SECONDS, pool_pre_ping=True, connect_args=_GIVEN_UP
+        )
     except ImportError as error:
         raise SettingsError(
             f"The database {_name(url)} needs a driver: run `pip install -r requirements-postgres.txt`."
@@ -172,15 +176,26 @@ def _postgres(url: URL) -> Engine:
 
 def _sqlite(url: URL) -> Engine:
     # A database in memory lives in its connection, so its threads take turns on one.
-    sharing = {} if _is_file(url) else {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
+    sharing = {} if _is_file(url) else {"pool_size": 1, "max_overflow": 0}
     if _is_file(url):
         _make_folder(Path(str(url.database)))
     arguments = {"timeout": BUSY_SECONDS, "check_same_thread": False}
-    engine = create_engine(url, connect_args=arguments, **sharing)
+    engine = create_engine(url, poolclass=_Pool, pool_timeout=BUSY_SECONDS, connect_args=arguments, **sharing)
     event.listen(engine, "connect", _keep_foreign_keys)
     if _is_file(url) and not str(url.database).startswith("file:"):
         _Place(Path(str(url.database))).watch(engine)
     return engine
+
+
+class _Pool(QueuePool):
+    """Connections that are kept. Where none comes free in time a sentence says so, which no event of the engine could."""
+
+    def connect(self) -> PoolProxiedConnection:
+        """One of them, for as long as it is held."""
+        try:
+            return super().connect()
+        except PoolTimeoutError as error:
+            raise StoreError("The database is busy with other requests; try again in a moment.") from error
 
 
 class _Place:

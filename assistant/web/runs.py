@@ -267,11 +267,13 @@ class Runs:
             return set()
 
     def _forget(self, user: str, conversation: str) -> None:
-        if self._shared and not is_temporary(conversation):
-            with suppress(StoreError):  # others forget it after a while
-                self._shared.end(user, conversation)
-        with self._lock:
-            self._runs.pop((user, conversation), None)
+        try:
+            if self._shared and not is_temporary(conversation):
+                with suppress(StoreError):  # others forget it after a while
+                    self._shared.end(user, conversation)
+        finally:
+            with self._lock:
+                self._runs.pop((user, conversation), None)
 
 
 def _end(runs: Sequence[Run], seconds: float) -> None:

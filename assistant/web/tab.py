@@ -39,7 +39,7 @@ class Tab:
     def number(self, name: str) -> int:
         """A value that came with the event, as a whole number; -1 where it is none."""
         text = self.text(name)
-        return int(text) if text.isascii() and text.removeprefix("-").isdigit() else -1
+        return int(text) if len(text) < 10 and text.isascii() and text.removeprefix("-").isdigit() else -1
 
 
 Act = Callable[[Tab], Updates]
