@@ -160,7 +160,7 @@ class FactSettings(Section):
 
 
 class TopKByLoop(Section):
-    """Loops that show the model another number of passages than `retrieve.k`, by their names."""
+    """Loops that show the model another number of passages than `retrieve.top_k`, by their names."""
 
     itrg_refine: int = Field(5, ge=1, le=20, description="passages shown in each round of this loop (ITRG, section 3)")
     itrg_refresh: int = Field(5, ge=1, le=20, description="and of this one")

@@ -1,1 +1,1 @@
-"""Everything that is kept in SQLite: conversations, users, exports."""
+"""Everything that is kept in the database, SQLite or PostgreSQL: conversations, users, exports."""

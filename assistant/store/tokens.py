@@ -1,4 +1,4 @@
-"""AccessTokens by which a person's programs ask in the person's name: shown once, kept as hashes, revoked one by one.
+"""Tokens by which a person's programs ask in the person's name: shown once, kept as hashes, revoked one by one.
 
 A token is 256 random bits, which nobody guesses; so SHA-256 is enough of a hash, where passwords need a slow one.
 """

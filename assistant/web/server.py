@@ -104,13 +104,23 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
 
     documents = OwnDocuments(settings, changed)
     followed = Followed(settings, lambda user: user == ME and not logins.names(), chat.arrivals, changed)
-    stores = House(
-        settings, chat, conversations, ptkb, documents, loader, Runs(loader.models.line.ahead, Leases(engine)),
-        AccessTokens(engine), Accounts(settings, engine, conversations), loader.models,
-        choosing(settings.web, logins), usage, metrics,
-        followed,
-    )  # fmt: skip
-    return stores, logins
+    house = House(
+        settings=settings,
+        chat=chat,
+        conversations=conversations,
+        ptkb=ptkb,
+        documents=documents,
+        loading=loader,
+        runs=Runs(loader.models.line.ahead, Leases(engine)),
+        tokens=AccessTokens(engine),
+        accounts=Accounts(settings, engine, conversations),
+        models=loader.models,
+        may_switch=choosing(settings.web, logins),
+        usage=usage,
+        metrics=metrics,
+        followed=followed,
+    )
+    return house, logins
 
 
 def choosing(web: WebSettings, logins: Logins) -> Callable[[str], bool]:
