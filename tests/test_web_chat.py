@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import fields, replace
+from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from sqlalchemy import event
 
 from assistant.chat import Chat
-from assistant.errors import StoreError
+from assistant.errors import LibraryError, StoreError
 from assistant.protocols import Parts
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.types import Answer, Choices, Fact, FactOffer, Turn
 from assistant.web.chat import Talk
+from assistant.web.models import ModelMenu
 from assistant.web.remembering import KEPT
 from assistant.web.runs import END, Place, Run, Runs
 from assistant.web.sidebar import Sidebar
+from assistant.web.sources import Sources
+from assistant.web.switching import Switcher
 from assistant.web.tab import Tab, Updates
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
+from tests.browser.fake import Loaded, Script, house
 from tests.sources import Given
 
 OLD = Turn("Why?", id="old", status="done", answer=Answer("Because."), offers=(FactOffer("I like oats."),))
@@ -104,6 +111,46 @@ def ended(view: View, talk: Talk, tab: Tab, *turns: Turn, error: str = "") -> Up
             raise StoreError(error)
 
     return Watching(talk, tab, view.runs.start("me", tab.conversation, writing)).join()[-1]
+
+
+def test_nothing_asks_the_database_in_the_middle_of_the_event_loop(tmp_path: Path) -> None:
+    built, logins = house(tmp_path, Script(0.0), Loaded())
+    inside = list[str]()
+
+    def note(_connection: object, _cursor: object, asked: str, *_: object) -> None:
+        with suppress(RuntimeError):  # there is no loop in this thread
+            asyncio.get_running_loop()
+            inside.append(asked)
+
+    def chosen(user: str) -> Choices:
+        return Choices(**built.conversations.preferences(user))
+
+    event.listen(logins.engine, "before_cursor_execute", note)
+    view = View(Pieces(*(one.name for one in fields(Pieces))), built.conversations, built.ptkb, built.runs)
+    talk, switcher = Talk(view, built.chat, chosen, lambda *_: None), Switcher(built.models, built.may_switch)
+    tab = Tab("me", "session", built.conversations.new("me").id)
+    built.conversations.save_turn("me", tab.conversation, OLD)
+    streams = (
+        talk.ask(told(tab, utterance="What is a good diet?")),
+        talk.again(told(tab, turn="old")),
+        talk.compare(told(tab, turn="old", first="concat", second="summary")),
+        Sidebar(view, talk).open(tab),
+        Sources(view, built.documents).open(told(tab, turn="old", passage="none")),
+        ModelMenu(view, switcher, built.settings).halt(tab),
+    )
+
+    async def through() -> None:
+        for stream in streams:
+            with suppress(LibraryError):
+                async for _ in stream:
+                    pass
+
+    # in a thread of its own, as a browser test may have left this one with a loop
+    thread = Thread(target=asyncio.run, args=(through(),))
+    thread.start()
+    thread.join(60)
+    assert [len(one) for one in built.conversations.get("me", tab.conversation).versions.values()] == [4]
+    assert inside == []
 
 
 def test_a_reply_that_is_stored_moves_to_the_others(view: View, talk: Talk, tab: Tab) -> None:

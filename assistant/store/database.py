@@ -188,7 +188,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 class _Pool(QueuePool):
-    """Connections that are kept. Where none comes free in time a sentence says so, which no event of the engine could."""
+    """Connections that are kept. Where none comes free in time, a sentence says so: no event of the engine tells it."""
 
     def connect(self) -> PoolProxiedConnection:
         """One of them, for as long as it is held."""

@@ -77,7 +77,8 @@ class Talk:
 
     async def again(self, tab: Tab) -> AsyncIterator[Updates]:
         """Answer an earlier message anew: by another strategy or model, or in spite of its passages, as picked."""
-        turn_id, choices, model = tab.text("turn"), picked(tab, self._choices(tab.user)), tab.text("model")
+        turn_id, model = tab.text("turn"), tab.text("model")
+        choices = picked(tab, await asyncio.to_thread(self._choices, tab.user))
         if model:
             await asyncio.to_thread(self._switch, tab.user, model)
 
@@ -90,7 +91,7 @@ class Talk:
 
     async def compare(self, tab: Tab) -> AsyncIterator[Updates]:
         """Answer an earlier message anew by two strategies, shown side by side."""
-        turn_id, choices = tab.text("turn"), self._choices(tab.user)
+        turn_id, choices = tab.text("turn"), await asyncio.to_thread(self._choices, tab.user)
         pair = (tab.text("first"), tab.text("second"))
 
         def answering(stop: Event) -> Iterator[Turn]:

@@ -68,7 +68,7 @@ class ModelMenu(SwitchPiece):
 
     async def take(self, tab: Tab) -> AsyncIterator[Updates]:
         """Let a model of a server that was found answer: it is added, and switched to."""
-        self._switcher.check(tab.user)
+        await asyncio.to_thread(self._switcher.check, tab.user)
         known = await asyncio.to_thread(self._known.add, _server(tab))
         tab = Tab(tab.user, tab.session, data={"model": known.id})
         async for updates in self.use(tab):
@@ -76,21 +76,21 @@ class ModelMenu(SwitchPiece):
 
     async def test(self, tab: Tab) -> AsyncIterator[Updates]:
         """Say what the server of the form can do, or why it can't be used."""
-        self._switcher.check(tab.user)
+        await asyncio.to_thread(self._switcher.check, tab.user)
         known = self._known.of_server(_server(tab))
         probed = await asyncio.to_thread(lambda: asyncio.run(probe(known.llm)))
         yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user, probed))
 
     async def connect(self, tab: Tab) -> AsyncIterator[Updates]:
         """Keep the server of the form."""
-        self._switcher.check(tab.user)
+        await asyncio.to_thread(self._switcher.check, tab.user)
         known = await asyncio.to_thread(self._known.add, _server(tab))
         shown = await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user))
         yield {**shown, **self._view.note(f"{known.title} was added.")}
 
     async def remove(self, tab: Tab) -> AsyncIterator[Updates]:
         """Forget a server that was added, and its key; if it answers now, it does so to the end."""
-        self._switcher.check(tab.user)
+        await asyncio.to_thread(self._switcher.check, tab.user)
         await asyncio.to_thread(self._known.remove, tab.text("model"))
         yield await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user))
 
@@ -120,7 +120,7 @@ class ModelMenu(SwitchPiece):
 
     async def _around(self, user: str, probed: Probed | None = None) -> Around:
         """The servers, all asked at once; nobody is asked for those who can't choose them."""
-        if not self._switcher.may(user):
+        if not await asyncio.to_thread(self._switcher.may, user):
             return Around(await asyncio.to_thread(self._rated), looked=True)
         return await asyncio.to_thread(lambda: asyncio.run(self._asked(probed)))
 

@@ -59,7 +59,7 @@ class Sources:
         Raises:
             LibraryError: the source is none that has a page.
         """
-        shown = self._shown(tab)
+        shown = await asyncio.to_thread(self._shown, tab)
         yield {self._view.pieces.viewer: _rendered(shown)}
         try:
             html = await asyncio.to_thread(self._drawn, tab.user, shown)

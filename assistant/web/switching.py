@@ -120,7 +120,7 @@ class SwitchPiece(ABC):
 
     async def halt(self, tab: Tab) -> AsyncIterator[Updates]:
         """Stop what is being fetched; what has come of it is kept for the next time."""
-        self._switcher.halt(tab.user)
+        await asyncio.to_thread(self._switcher.halt, tab.user)
         async for updates in self.see(tab):
             yield updates
 

@@ -71,7 +71,10 @@ def on(piece: Live, event: str, act: Act, outputs: Sequence[Live], notice: Live)
 
 
 def on_stream(piece: Live, event: str, stream: Stream, outputs: Sequence[Live], notice: Live) -> None:
-    """As `on`, for an event that updates the page several times."""
+    """As `on`, for an event that updates the page several times.
+
+    `stream` runs in the event loop, which serves everybody: whatever asks the database in it does so in a thread.
+    """
 
     async def handle(data: gr.EventData, request: gr.Request) -> AsyncIterator[Updates]:
         async for updates in guarded_stream(stream(tab_of(data, request)), notice):
