@@ -155,10 +155,10 @@ class Loader:
             yield self._parts(user, choices, llm)
 
     def parts(self, user: str, choices: Choices) -> Parts:
-        """The same for whoever is alone here, so that nobody switches.
+        """The same for a command with one user, during which nobody switches to another model.
 
         Raises:
-            SequiturError: as above.
+            SequiturError: still loading or encoding, loading failed, or there is no such library.
         """
         self._check()
         if self.models.running is None:
@@ -189,7 +189,7 @@ class Loader:
         return ""
 
     def _load(self) -> None:
-        # to answer one request takes the page's thread tens of turns at the interpreter, and most of loading is Python
+        # most of loading is Python, and the page needs the interpreter tens of times to answer one request
         usual = sys.getswitchinterval()
         sys.setswitchinterval(_TURN)
         try:

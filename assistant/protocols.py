@@ -52,7 +52,7 @@ class LLM(Protocol):
 
 
 class Engine(LLM, Protocol):
-    """An LLM whose weights this program holds, here or in a process of its own, or a server's. `backend` runs it."""
+    """An LLM as it is loaded: in this process, in one of its own, or at a server. `backend` names what runs it."""
 
     backend: Backend
 
@@ -147,10 +147,11 @@ SupportJudgeOf = Callable[[LLM], SupportJudge]
 
 @dataclass(frozen=True)
 class Parts:
-    """What a turn is run with. Without an `estimator`, nobody says how relevant the passages are.
+    """What a turn is run with.
 
-    Without a judge of `support`, sentences stay unchecked; without one of `suitability`, nothing is left out. All raise
-    a ModelError where they are set and can't be had.
+    Without an `estimator` nobody says how relevant the passages are; without a judge of `support` sentences stay
+    unchecked; without one of `suitability` nothing is left out. One that the settings name and that could not be loaded
+    raises a ModelError when it is asked.
     """
 
     settings: Settings

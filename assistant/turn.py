@@ -44,9 +44,9 @@ from assistant.text.sentences import clean
 from assistant.types import Choices, Turn
 from assistant.whole import work
 
-# What any message begins with, and then what a question needs, talk, a message about what is known of the person, and a
-# wish for a piece of writing; and work on whole documents, which is no message. The second function of a stage tells
-# whether it is due.
+# A message goes through BEFORE, which finds out what kind of message it is, and then through the flow of that kind;
+# work on whole documents is no message, and has a flow of its own. The second function of a stage says whether it is
+# due.
 BEFORE: Flow = (Stage("english", language.message), Stage("facts", facts.run), Stage("intent", intent.run))
 QUESTION: Flow = (
     Stage("glance", glance.run),
@@ -77,7 +77,8 @@ WRITING: Flow = (Stage("answer", compose.run), Stage("because", because.run))
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Run a turn; the last snapshot has status "done", "stopped" or "failed".
 
-    Steps that its timings name are done already: a snapshot can be gone on with, for instance by another strategy.
+    Steps that `turn.timings` names are not run again, so that a run can go on from any snapshot, for instance with
+    another strategy.
     Setting `stop` ends the turn at the next token, and what was written is kept. An error that a person can do
     something about ends it as "failed", with the sentence in `error`.
 
@@ -154,7 +155,8 @@ def _flow_of(turn: Turn) -> Flow:
 
 
 def _through(flow: Flow, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    # a step may run others inside it, which name themselves, too: they are to run here all the same
+    # noted before the first of them: a step that runs others inside it adds their names to the timings, and these are
+    # still to run here
     done = set(turn.timings)
     for stage in flow:
         if stage.name in done or not stage.is_due(turn, parts):

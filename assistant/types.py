@@ -494,9 +494,9 @@ class Work:
 class Asked:
     """What a turn begins with, and what kind of message it is.
 
-    `english` is what was said where it is in another language, "" where it was left alone. A `temporary` turn knows no
-    facts and offers none. `asks` is what the message wants with what is known of the person. Where `work` is set, it is
-    no message, but work on whole documents.
+    `english` is the message in English where it was put into that, else "". A `temporary` turn knows no facts and
+    offers none. `asks` is what the message wants with what is known of the person. Where `work` is set, it is no
+    message, but work on whole documents.
     """
 
     utterance: str

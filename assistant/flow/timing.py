@@ -19,6 +19,7 @@ def timed(name: str, step: Step, turn: Turn, parts: Parts, stop: Event) -> Itera
     """
     turn = replace(turn, step=name)
     yield turn
+    # what steps inside this one note by then is taken off at the end, so that nothing counts twice
     seconds, tokens = perf_counter() - turn.seconds, _read(parts) - turn.tokens
     for snapshot in step(turn, parts, stop):
         turn = snapshot

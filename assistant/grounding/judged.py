@@ -21,9 +21,9 @@ _ORDER = ("not", "partly", "supported")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a sentence was read beside, one passage or two, and what the judge said.
+    """The passage or two that a sentence was read beside, and what the judge said.
 
-    `further` are those of other passages that say it as well, each by itself.
+    `further` are the findings of other passages that say the same, each by itself.
     """
 
     evidence: tuple[Evidence, ...]
@@ -74,7 +74,7 @@ def _claim(text: str, beside: Sequence[Evidence], question: str, given: str) -> 
 
 
 def _beside(evidence: Sequence[Evidence]) -> list[list[tuple[Evidence, ...]]]:
-    """What a sentence is read beside, in rounds: first and near passages, each other one alone, the first together."""
+    """What a sentence is read beside, in rounds: each near passage alone, each other alone, the first two at once."""
     if not evidence:
         return []
     enough = max(one.nearness for one in evidence) - NEAR

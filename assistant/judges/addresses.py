@@ -1,10 +1,10 @@
 """Addresses: is this a reply to what was asked, and is it what the text tells?
 
 A sentence can stand in a passage word for word and still answer another question, and a small model says "yes" where
-its passage says "no". The language model sees neither while it writes, but mostly does when it is shown its own reply
-beside the text and asked. It is shown the sentences of the text that are nearest to its reply, since it overlooks
-less where less is said. The judge of support reads all of it, and errs on other pairs: the mean of their log-odds tells
-right replies from wrong ones better than either (docs/results/support.md).
+its passage says "no". It notices neither while it writes, but mostly does when it is shown its own reply beside the
+text and asked. It is shown only the sentences of the text that are nearest to its reply, since it overlooks less where
+there is less to read. The judge of support reads the whole text, and its errors are others: the mean of the two
+log-odds tells right replies from wrong ones better than either (docs/results/support.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Loads the judges that the settings mean.
 
-One that can't be used ends no program: it fails when it is asked, in a turn that goes on without it and says why.
+A judge that can't be loaded doesn't end the program: it fails when a turn asks it, which goes on without it and says
+why.
 """
 
 from __future__ import annotations

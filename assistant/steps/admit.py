@@ -19,12 +19,12 @@ from assistant.wording.replies import FIXED
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Replaces a chat answer from passages that is unknown, by what `relevance.if_unanswerable` says.
+    """Replaces a chat answer that is unknown, as `relevance.if_unanswerable` says.
 
-    What was written and no passage says stays, as the model's own; where it was nothing, or was set aside, the model's
-    own knowledge is asked. Where the model doesn't know either, or is not to be asked, the reply is that the library
-    doesn't hold an answer; of the person's own documents the model knows nothing, so where one of them was most likely
-    to answer, it isn't asked.
+    Words that no passage supports stay, as the model's own. Where there are none, or they were set aside, the model's
+    own knowledge is asked. The reply is that the library doesn't hold an answer where the model doesn't know either,
+    where it may not be asked, and where a document of the person's own was most likely to answer: the model knows
+    nothing of those.
     """
     answer, below = turn.answer, if_unanswerable(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():

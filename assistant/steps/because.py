@@ -1,7 +1,7 @@
 """Which facts a reply depends on: only those are named as its reason.
 
-It depends on a fact that something was left out for. Of those that the turn was given, it depends on the ones that help
-to explain it: a sentence of it is nearer to the question with the fact than to the question alone.
+It depends on a fact for which something was left out. It also depends on a fact that the model was told and that helps
+to explain the reply: a sentence of the reply is nearer to the question with the fact than to the question alone.
 """
 
 from __future__ import annotations

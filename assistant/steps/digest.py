@@ -24,8 +24,8 @@ _MOST_SENTENCES = 3
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `digests`, one for each passage and in their order (GRG, sections 2.2.3 and 2.2.5).
 
-    Where the model that is to sum up can't be had, an event says why, and the best sentences stay as they are. Those
-    are Sentence-BERT's, too, where there is no estimator of relevance, or it fails.
+    Where the model that is to sum up can't be had, an event says why, and the best sentences stay as they are. Where
+    there is no estimator of relevance, or it fails, Sentence-BERT chooses the sentences.
     """
     knobs = parts.settings.turn
     digests = (_likeliest(turn, parts, stop) if knobs.digest == "relevant" else ()) or best_sentences(
@@ -43,7 +43,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
-    """By the estimator's word, of the question alone and with the facts that are used; nothing where it has none."""
+    """The sentences that most likely answer, by the estimator; nothing where there is none, or it fails.
+
+    It is asked about the question alone and about the question with the facts that are used.
+    """
     if parts.estimator is None or not turn.passages or stop.is_set():
         return ()
     asked, knobs = list(dict.fromkeys((turn.question, turn.contextual))), parts.settings.turn

@@ -1,7 +1,8 @@
 """Puts facts in play that rule out what was found: "I have coeliac disease" where the passages speak of bread.
 
-What a fact rules out is often far from its words, so its relevance may be small. The judge of suitability knows: where
-the passages hold out something that clashes with a fact, the question's field touches it, and the model is told of it.
+The words of a fact are often far from what it rules out, so that its relevance to the question is small. Where a
+passage offers something that clashes with a fact, by the judge of suitability, the fact matters all the same, and the
+model is told of it.
 """
 
 from __future__ import annotations

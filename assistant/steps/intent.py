@@ -2,8 +2,9 @@
 
 A logistic regression over Sentence-BERT embeddings, learned at start from the examples in prompts/intents.toml. One
 sentence that asks something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it
-is a question: a needless search does less harm than a withheld answer. So it is where the library surely answers what
-seems talk ("My coffee runs too slowly."), which the relevance estimator tells without the language model.
+is a question: a needless search does less harm than a withheld answer. What seems talk ("My coffee runs too slowly.")
+is a question as well where the library surely answers it, which the relevance estimator tells without the language
+model.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Asks the relevance estimator how likely each passage answers the question (RE-RAG, section 2.2).
 
-Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places.
-Where facts are used it is asked about the question with them, too, and the mean of its log-odds counts: the question
-alone brings a vegan eggs, the facts beside it what says little on the question. The place in the search counts as
-well. A chat reply leaves out what is far less likely to answer than the likeliest passage
-(`relevance.min_relative_confidence`). It runs when sources are on the page already. If it fails, the turn goes on as
-it was found, and says so.
+Where reranking is set, more candidates are searched for than are shown, and the estimator's best take the places. Where
+facts are used, it is asked about the question alone and about the question with the facts, and the mean of the log-odds
+counts: the question alone brings a vegan eggs, and the facts bring what says little about the question. A passage's
+rank in the search counts as well. A chat reply leaves out what is far less likely to answer than the likeliest passage
+(`relevance.min_relative_confidence`). Sources are on the page before this step runs. If the estimator fails, the turn
+goes on with the passages as they were found, and an event says so.
 """
 
 from __future__ import annotations

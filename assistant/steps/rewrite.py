@@ -1,8 +1,8 @@
 """Makes a message stand alone: "the 3rd one" and "my country" are named in full, and the US is the USA.
 
-The model sees what was said before and what it is known of the person, and writes the message anew with what it points
-at. A first message is written anew only where something is known of the person that it may point at: a small model that
-has nothing to add changes something else (docs/results/rewriting.md).
+The model sees what was said before and what is known of the person, and writes the message anew with what it points at.
+A first message is written anew only where it may point at something that is known of the person: a small model that has
+nothing to add changes something else (docs/results/rewriting.md).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _TRIES = 4
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `question`. A first utterance of somebody of whom nothing is known is its own question.
+    """Adds `question`. The first message of somebody of whom nothing is known is its own question.
 
-    A rewrite that went wrong is not used. Small models go wrong in three ways that can be seen: they answer, they go on
-    writing, or they repeat a question of before. A few words that go on with the question before are then written anew
-    less greedily, a few times, and asked behind that question where this goes wrong as well. What is named by its place
-    in the last reply is spelt out for them.
+    Small models go wrong in three ways that can be seen: they answer the message, go on writing, or repeat an earlier
+    question. Such a rewrite is not used, and the message is asked as it is. A few words that only go on with the question
+    before ("And bread?") are first written anew less greedily, a few times; where that goes wrong as well, they are asked
+    behind that question. "The 3rd one" is spelt out before the model sees it.
     """
     history = recent(turn.history, exchanges=3, chars=400)
     facts = _facts(turn) if history or _is_near(turn, parts.settings.facts.rewrite_threshold) else ()

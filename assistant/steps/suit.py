@@ -1,8 +1,8 @@
 """Keeps what clashes with what the person said of themselves out of a turn: peanut butter, for a peanut allergy.
 
-First out of what the model reads, since a small one copies whatever its passages list, and then out of what it wrote.
-Of a list only the items that clash go, of other sentences the whole. What went is told with the fact it went for, so
-that the person can judge.
+It is taken out of what the model reads, since a small one copies whatever its passages list, and then out of what it
+wrote. Of a list only the items that clash are left out, of any other sentence all of it. The person is told what was
+left out and for which fact, and can judge.
 """
 
 from __future__ import annotations
@@ -114,9 +114,9 @@ class _Sieve:
         return ("".join(pieces).strip(), out) if out else (text, [])
 
     def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
-        """A sentence that clashes without the items of its list that do; nothing of one that is no list.
+        """What is left of a sentence that clashes, and what was left out: of a list the items that clash, else all.
 
-        One item is what the list clashes for: where none does by itself, it is the one that comes nearest to it.
+        A list clashes because of one of its items at least: where none clashes by itself, the likeliest is left out.
         """
         lead, items, stop = _listed(sentence)
         is_list = len(items) >= _LIST and items[-1] != _unjoined(items[-1])
