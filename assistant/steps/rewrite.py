@@ -37,9 +37,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `question`. The first message of somebody of whom nothing is known is its own question.
 
     Small models go wrong in three ways that can be seen: they answer the message, go on writing, or repeat an earlier
-    question. Such a rewrite is not used, and the message is asked as it is. A few words that only go on with the question
-    before ("And bread?") are first written anew less greedily, a few times; where that goes wrong as well, they are asked
-    behind that question. "The 3rd one" is spelt out before the model sees it.
+    question. Such a rewrite is not used, and the message is asked as it is. A few words that only go on with the
+    question before ("And bread?") are first written anew less greedily, a few times; where that goes wrong as well,
+    they are asked behind that question. "The 3rd one" is spelt out before the model sees it.
     """
     history = recent(turn.history, exchanges=3, chars=400)
     facts = _facts(turn) if history or _is_near(turn, parts.settings.facts.rewrite_threshold) else ()
