@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from assistant.api.completions import Loading
 from assistant.settings import WebSettings
 from assistant.store.users import Logins
 from assistant.web.metrics import Metrics
@@ -22,20 +23,6 @@ from assistant.web.security import is_loopback
 NO_METRICS = (
     "The figures are for this computer, where nobody logs in, or for a token: set web.metrics_token and show it."
 )
-
-
-class Loading(Protocol):
-    """What is still being made ready, as `assistant.parts.Loader` tells it."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether questions can be answered."""
-        ...
-
-    @property
-    def error(self) -> str:
-        """Why loading failed, or ""."""
-        ...
 
 
 class Running(Protocol):

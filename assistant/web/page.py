@@ -10,6 +10,7 @@ from typing import Protocol
 
 import gradio as gr
 
+from assistant.api import completions
 from assistant.chat import Chat
 from assistant.llm.models import Models
 from assistant.parts import Stage
@@ -46,18 +47,8 @@ from assistant.web.whole import WholeWork
 from ptkb.store import Ptkb
 
 
-class Loading(Protocol):
+class Loading(completions.Loading, Protocol):
     """What is still being made ready, as `assistant.parts.Loader` tells it."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether questions can be answered."""
-        ...
-
-    @property
-    def error(self) -> str:
-        """Why loading failed, or ""."""
-        ...
 
     @property
     def notice(self) -> str:
