@@ -35,7 +35,7 @@ Watch = Callable[[str, Iterator[Turn]], Iterator[Turn]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class _Place:
     """Where a turn is kept: in a user's conversation, at its end or as a version of an earlier turn."""
 
     user: str
@@ -94,7 +94,7 @@ class Chat:
         before = earlier[-1].choices.collection if earlier else ""
         utterance, choices = addressed(utterance, user, choices, before, self._source.settings)
         return self._run(
-            Place(user, conversation), self._new(Place(user, conversation), utterance, earlier, choices), stop
+            _Place(user, conversation), self._new(_Place(user, conversation), utterance, earlier, choices), stop
         )
 
     def once(
@@ -125,7 +125,7 @@ class Chat:
         Raises:
             SequiturError: before the first snapshot, if it can't be begun.
         """
-        place = Place(user, conversation)
+        place = _Place(user, conversation)
         turn = Turn(title(work), choices=choices, temporary=is_temporary(conversation), work=work)
         return self._run(place, self._read(user, turn), stop)
 
@@ -140,7 +140,7 @@ class Chat:
         written; one that fails, or is stopped before that, leaves the old one where it is.
         """
         talk, place = self._find(user, conversation, turn_id)
-        where = Place(user, conversation, Version(turn_id))
+        where = _Place(user, conversation, Version(turn_id))
         choices = within(choices, talk.turns[place].choices.collection, self._source.settings)
         turn = self._new(where, talk.turns[place].utterance, talk.turns[:place], choices)
         turn = self._read(user, replace(turn, model=model, work=talk.turns[place].work))
@@ -168,9 +168,9 @@ class Chat:
         choices = within(choices, asked.choices.collection, self._source.settings)
         if asked.id in talk.compared:
             self._conversations.choose(user, conversation, asked.id)
-        fresh, found = self._new(Place(user, conversation), asked.utterance, earlier, choices), None
+        fresh, found = self._new(_Place(user, conversation), asked.utterance, earlier, choices), None
         for side, strategy in enumerate(strategies, start=1):
-            where, way = Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
+            where, way = _Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
             turn = replace((found or fresh), id=new_id(), created=now(), choices=way, model="")
             for turn in self._run(where, turn, stop):
                 if turn.step == "answer" and not found:
@@ -188,7 +188,7 @@ class Chat:
             raise SequiturError("This reply is no longer part of the conversation; reload the page.")
         return talk, place
 
-    def _new(self, place: Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
+    def _new(self, place: _Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
         turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
         return self._knowing(place.user, turn)
 
@@ -203,7 +203,7 @@ class Chat:
         """The turn with the user's facts, of which a temporary one reads none."""
         return turn if turn.temporary else replace(turn, known=tuple(self._ptkb.facts(user)))
 
-    def _run(self, place: Place, turn: Turn, stop: Event) -> Iterator[Turn]:
+    def _run(self, place: _Place, turn: Turn, stop: Event) -> Iterator[Turn]:
         saved_at = None
         try:
             for turn in self._watched(place.user, turn, stop):
@@ -266,7 +266,7 @@ class Chat:
         with self._source.lent(user, turn.choices, turn.model) as parts:
             yield from flow.run(turn, parts, stop)
 
-    def _save(self, place: Place, turn: Turn) -> None:
+    def _save(self, place: _Place, turn: Turn) -> None:
         # what was said before is stored with the turns before: in each turn it would grow with their square
         self._conversations.save_turn(place.user, place.conversation, replace(turn, history=()), place.version)
 

@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class LoadingStage:
     """One thing that is being made ready. `fraction` is in [0, 1], or None where the end can't be told."""
 
     name: str
@@ -73,7 +73,7 @@ class Loader:
         self.settings = settings
         self.models = Models(settings)
         self._starting = starting or self.models.known.named()
-        self._stages: dict[str, Stage] = {}
+        self._stages: dict[str, LoadingStage] = {}
         self._lock = Lock()
         self._finished = Event()
         self._embedder: SentenceEmbedder | None = None
@@ -104,7 +104,7 @@ class Loader:
         """Sentence-BERT, as soon as it is there."""
         return self._embedder
 
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[LoadingStage, ...]:
         """What is being loaded, in order, as of now."""
         with self._lock:
             return tuple(self._stages.values())
@@ -130,7 +130,7 @@ class Loader:
             return Wait("loading", stage.name)
         return Wait("loading", stage.name, int(100 * stage.fraction), 100)
 
-    def wait(self, watch: Callable[[tuple[Stage, ...]], None] = lambda _: None, every: float = 0.2) -> None:
+    def wait(self, watch: Callable[[tuple[LoadingStage, ...]], None] = lambda _: None, every: float = 0.2) -> None:
         """Wait until loading has ended, showing the stages to `watch` every so many seconds.
 
         Raises:
@@ -232,20 +232,20 @@ class Loader:
         return future
 
     def _stage(self, name: str, load: Callable[[Progress], T]) -> T:
-        self._set(Stage(name))
+        self._set(LoadingStage(name))
         try:
-            result = load(lambda done, total: self._set(Stage(name, done / total if total else None)))
+            result = load(lambda done, total: self._set(LoadingStage(name, done / total if total else None)))
         except SequiturError as error:
-            self._set(Stage(name, error=str(error)))
+            self._set(LoadingStage(name, error=str(error)))
             raise
         except Exception as error:
             _LOG.exception("loading %s failed", name)
-            self._set(Stage(name, error=f"{name} could not be loaded ({error}); the log has the details."))
+            self._set(LoadingStage(name, error=f"{name} could not be loaded ({error}); the log has the details."))
             raise ModelError(str(error)) from error
-        self._set(Stage(name, 1.0, done=True))
+        self._set(LoadingStage(name, 1.0, done=True))
         return result
 
-    def _set(self, stage: Stage) -> None:
+    def _set(self, stage: LoadingStage) -> None:
         with self._lock:
             self._stages[stage.name] = stage
 

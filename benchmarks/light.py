@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from assistant.chat import Chat
 from assistant.errors import ModelError, SequiturError
 from assistant.llm.models import Models
-from assistant.parts import Stage
+from assistant.parts import LoadingStage
 from assistant.protocols import LLM, Parts
 from assistant.settings import Backend, LLMSettings, RelevanceSettings, Settings, TurnSettings, WebSettings
 from assistant.steps.intent import intent_of
@@ -129,7 +129,7 @@ class Light:
         self.settings, self.embedder = settings, embedder
         self._models = models
 
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[LoadingStage, ...]:
         """Nothing is loaded."""
         return ()
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.library.watched import Happening
-from assistant.parts import Stage
+from assistant.parts import LoadingStage
 from assistant.store.conversations import Conversation, Spot
 from assistant.store.tokens import AccessToken
 from assistant.store.usage import Used
@@ -195,7 +195,7 @@ def test_no_template_lets_html_through() -> None:
         render.render("download", name=EVIL, text=EVIL, nonce="n"),
         render.render("header", user=EVIL),
         render.render("loading", ready=False, error=EVIL, stages=[]),
-        render.render("loading", ready=False, error="", stages=[Stage(EVIL)]),
+        render.render("loading", ready=False, error="", stages=[LoadingStage(EVIL)]),
         render.render("welcome", examples=[EVIL], temporary=True),
     ]
     for html in rendered:

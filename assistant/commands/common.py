@@ -18,7 +18,7 @@ from assistant.commands.ending import at_end
 from assistant.errors import DataError, SettingsError
 from assistant.library import starter
 from assistant.library.shelves import check_is_built
-from assistant.parts import Loader, Stage
+from assistant.parts import Loader, LoadingStage
 from assistant.protocols import Engine, Progress
 from assistant.settings import AnyBackend, RetrieverName, Settings, load
 
@@ -144,7 +144,7 @@ def watch(loader: Loader) -> None:
     with rich_progress.Progress(*columns, console=talk, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def show(stages: tuple[Stage, ...]) -> None:
+        def show(stages: tuple[LoadingStage, ...]) -> None:
             for stage in stages:
                 if stage.name not in tasks:
                     tasks[stage.name] = bars.add_task(stage.name, total=None)

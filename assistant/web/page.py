@@ -13,7 +13,7 @@ import gradio as gr
 from assistant.api import completions
 from assistant.chat import Chat
 from assistant.llm.models import Models
-from assistant.parts import Stage
+from assistant.parts import LoadingStage
 from assistant.protocols import Embedder
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
@@ -60,7 +60,7 @@ class Loading(completions.Loading, Protocol):
         """Sentence-BERT, as soon as it is there."""
         ...
 
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[LoadingStage, ...]:
         """The stages, in order."""
         ...
 
@@ -177,7 +177,7 @@ def _show_loading(opening: Opening, piece: Live, loading: Loading) -> None:
 
     def show() -> Updates:
         over = loading.ready or bool(loading.error)
-        stages: Sequence[Stage] = loading.stages()
+        stages: Sequence[LoadingStage] = loading.stages()
         html = render.render("loading", ready=loading.ready, error=loading.error, notice=loading.notice, stages=stages)
         return {piece: html, timer: gr.Timer(active=not over)}
 

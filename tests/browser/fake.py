@@ -17,7 +17,7 @@ from assistant.commands.serve import until_told
 from assistant.errors import LibraryError, ModelError, UtteranceError
 from assistant.llm.load import load
 from assistant.llm.models import Models
-from assistant.parts import Stage
+from assistant.parts import LoadingStage
 from assistant.protocols import Embedder, Engine, Parts, Progress
 from assistant.settings import Settings, WebSettings
 from assistant.steps import recall
@@ -432,13 +432,13 @@ class Loaded:
     embeds: Embedder | None = None
     models: Models | None = None
     settings: Settings = field(default_factory=Settings)
-    told: tuple[Stage, ...] = (
-        Stage("Sentence-BERT", 1.0, done=True),
-        Stage("Starter library", 0.42),
-        Stage("Language model"),
+    told: tuple[LoadingStage, ...] = (
+        LoadingStage("Sentence-BERT", 1.0, done=True),
+        LoadingStage("Starter library", 0.42),
+        LoadingStage("Language model"),
     )
 
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[LoadingStage, ...]:
         return self.told
 
     @property
