@@ -18,7 +18,7 @@ from assistant.api.completions import LARGEST
 from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL
 from assistant.commands.users import app as users_app
-from assistant.errors import SettingsError
+from assistant.errors import SettingsError, StoreError
 from assistant.library.collections import make
 from assistant.library.shelves import own_library
 from assistant.store.database import connect
@@ -94,6 +94,20 @@ def test_a_collection_is_asked_alone_and_an_unknown_one_is_told_with_those_there
     assert told.json()["error"]["message"] == "There is no collection '@cars': yours are @food."
     told = site.post(json.dumps({**body, "collection": "food"}).encode())
     assert "The collection @food is empty" in told.json()["error"]["message"]
+    for said, status in (("@cars How fast?", 422), ("@food What is a good diet?", 200)):
+        told = site.post(json.dumps({"model": MODEL, "messages": [{"role": "user", "content": said}]}).encode())
+        assert told.status_code == status, told.text
+    assert told.json()["sequitur"]["question"] == "What is a good diet?"
+
+
+def test_a_database_that_cant_be_used_is_told_with_when_to_try_again(site: Site, monkeypatch) -> None:
+    def unreachable(_self: AccessTokens, _token: str) -> str:
+        raise StoreError("The database can't be reached; check that its server runs.")
+
+    monkeypatch.setattr(AccessTokens, "user", unreachable)
+    told = site.post(json.dumps({"model": MODEL, "messages": DIET}).encode())
+    assert (told.status_code, told.headers["retry-after"]) == (503, "10")
+    assert told.json()["error"]["message"] == "The database can't be reached; check that its server runs."
 
 
 def test_the_models_are_one(ann: openai.OpenAI) -> None:

@@ -18,7 +18,15 @@ from assistant.api.answers import Answers, Run, follow, progress
 from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL, Refusal, Shape, models
 from assistant.chat import BROKEN
-from assistant.errors import BusyError, EndingError, LibraryError, LimitError, SequiturError, UtteranceError
+from assistant.errors import (
+    BusyError,
+    EndingError,
+    LibraryError,
+    LimitError,
+    SequiturError,
+    StoreError,
+    UtteranceError,
+)
 from assistant.types import Turn
 
 _LOG = logging.getLogger(__name__)
@@ -132,6 +140,8 @@ def _told(endpoint: Endpoint) -> Endpoint:
             return await endpoint(request)
         except Refusal as refusal:
             return refusal.response()
+        except StoreError as error:
+            return Refusal(503, str(error), "unavailable", LATER).response()
         except SequiturError as error:
             return Refusal(500, str(error), "failed").response()
         except ClientDisconnect:
