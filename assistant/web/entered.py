@@ -57,6 +57,7 @@ class Entered:
         return found[1] if found and found[0] == secret else self._sessions.get(secret)
 
     def __setitem__(self, secret: str, typed: str) -> None:
+        # in the event loop, where Gradio notes a log-in; the password was checked in the same database just before
         self._sessions[secret] = typed
 
     def end(self, user: str) -> None:
