@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from assistant.errors import LibraryError
 from assistant.settings import Settings
@@ -183,8 +182,8 @@ def _kept(file: Path) -> dict[str, tuple[str, ...]]:
 def _keep(file: Path, kept: Mapping[str, Sequence[str]]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=file.parent, encoding="utf-8", delete=False) as copy:
-            json.dump(kept, copy, indent=1)
-        Path(copy.name).replace(file)
+        partial = file.with_suffix(".partial")  # of one name: what a full disk leaves of it is written over
+        partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        partial.replace(file)
     except OSError as error:
         raise LibraryError(f"{file} can't be written ({error.strerror}); free some space.") from error

@@ -144,8 +144,10 @@ def remove_vectors(name: str, settings: Settings) -> None:
     """
     if is_postgres(settings.database_url):
         pgvector, engine = pgvector_module(), connect(settings.database_url)
-        pgvector.remove(engine, name)
-        engine.dispose()
+        try:
+            pgvector.remove(engine, name)
+        finally:
+            engine.dispose()
 
 
 def pgvector_module() -> ModuleType:
