@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 
 import pytest
 from sqlalchemy import event
@@ -118,14 +118,12 @@ def test_nothing_asks_the_database_in_the_middle_of_the_event_loop(tmp_path: Pat
     inside = list[str]()
 
     def note(_connection: object, _cursor: object, asked: str, *_: object) -> None:
-        with suppress(RuntimeError):  # there is no loop in this thread
-            asyncio.get_running_loop()
+        if current_thread() is thread:
             inside.append(asked)
 
     def chosen(user: str) -> Choices:
         return Choices(**built.conversations.preferences(user))
 
-    event.listen(logins.engine, "before_cursor_execute", note)
     view = View(Pieces(*(one.name for one in fields(Pieces))), built.conversations, built.ptkb, built.runs)
     talk, switcher = Talk(view, built.chat, chosen, lambda *_: None), Switcher(built.models, built.may_switch)
     tab = Tab("me", "session", built.conversations.new("me").id)
@@ -147,6 +145,7 @@ def test_nothing_asks_the_database_in_the_middle_of_the_event_loop(tmp_path: Pat
 
     # in a thread of its own, as a browser test may have left this one with a loop
     thread = Thread(target=asyncio.run, args=(through(),))
+    event.listen(logins.engine, "before_cursor_execute", note)
     thread.start()
     thread.join(60)
     assert [len(one) for one in built.conversations.get("me", tab.conversation).versions.values()] == [4]
