@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant.prompting.budget import fit
@@ -18,7 +18,7 @@ from assistant.protocols import Parts
 from assistant.steps.ordinals import spelt_out
 from assistant.text.overlap import coverage
 from assistant.text.sentences import in_full, normalise
-from assistant.types import Messages, Options, Turn
+from assistant.types import Exchange, Messages, Options, Turn
 from ptkb.rank import SAME_AGAIN
 
 # A rewrite that grew beyond this is an answer, not a question.
@@ -38,8 +38,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
     Small models go wrong in three ways that can be seen: they answer the message, go on writing, or repeat an earlier
     question. Such a rewrite is not used, and the message is asked as it is. A few words that only go on with the
-    question before ("And bread?") are first written anew less greedily, a few times; where that goes wrong as well,
-    they are asked behind that question. "The 3rd one" is spelt out before the model sees it.
+    question before ("And bread?") are first written anew from that one exchange, a few times and less greedily; where
+    that goes wrong as well, they are asked behind that question. "The 3rd one" is spelt out before the model sees it.
     """
     history = recent(turn.history, exchanges=3, chars=400)
     facts = _facts(turn) if history or _is_near(turn, parts.settings.facts.rewrite_threshold) else ()
@@ -49,10 +49,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         question = in_full(turn.said)
         yield replace(turn, question=question, rewritten=question != turn.utterance)
         return
-    # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
-    said = SAME_AGAIN.sub("And", " ".join(utterance.split()))
-    messages, cuts = fit("rewrite", parts.llm, _ROOM, history=history, facts=facts, utterance=said)
-    question = in_full(_written(messages, utterance, turn, parts, stop))
+    prompt = _Prompt(facts, utterance, parts)
+    messages, cuts = prompt.after(history)
+    question = in_full(_written(messages, prompt, turn, stop))
     yield replace(turn, question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
@@ -71,19 +70,36 @@ def _facts(turn: Turn) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _written(messages: Messages, utterance: str, turn: Turn, parts: Parts, stop: Event) -> str:
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """What stays the same, however much of the conversation the model is shown."""
+
+    facts: tuple[str, ...]
+    utterance: str
+    parts: Parts
+
+    def after(self, history: tuple[Exchange, ...]) -> tuple[Messages, tuple[str, ...]]:
+        """The prompt with these exchanges before the utterance, and what of it had no room."""
+        # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
+        said = SAME_AGAIN.sub("And", " ".join(self.utterance.split()))
+        return fit("rewrite", self.parts.llm, _ROOM, history=history, facts=self.facts, utterance=said)
+
+
+def _written(messages: Messages, prompt: _Prompt, turn: Turn, stop: Event) -> str:
     """The utterance as the model writes it, or where it can't, the utterance with the question that it goes on with."""
-    greedy = Options(max_tokens=_ROOM, stop=("\n",))
-    if written := _usable(parts, messages, greedy, stop, utterance, turn):
+    utterance, greedy = prompt.utterance, Options(max_tokens=_ROOM, stop=("\n",))
+    if written := _usable(prompt.parts, messages, greedy, stop, utterance, turn):
         return written
     if not _goes_on(utterance, turn):
         return utterance
-    for seed in range(_TRIES):
-        options = replace(greedy, temperature=1.0, seed=seed)
-        written = "" if stop.is_set() else _usable(parts, messages, options, stop, utterance, turn)
+    before = turn.history[-1]
+    alone, _ = prompt.after(recent((replace(before, utterance=before.question),), exchanges=1, chars=400))
+    others = [replace(greedy, temperature=1.0, seed=seed) for seed in range(_TRIES)]
+    for options in others if alone == messages else [greedy, *others]:
+        written = "" if stop.is_set() else _usable(prompt.parts, alone, options, stop, utterance, turn)
         if normalise(written) != normalise(utterance) and coverage(utterance, written) == 1:
             return written
-    return f"{turn.history[-1].question.rstrip(' .?!')}? {utterance}"
+    return f"{before.question.rstrip(' .?!')}? {utterance}"
 
 
 def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utterance: str, turn: Turn) -> str:
