@@ -92,9 +92,8 @@ class Metrics:
         self._turns.labels(clock.status).inc()
         if clock.status == "failed":
             self._errors.labels(clock.kind, clock.step).inc()
-        # a count that went down, which Prometheus refuses, must not be the end of a turn
-        self._read.inc(max(clock.tokens.prompt, 0))
-        self._written.inc(max(clock.tokens.completion, 0))
+        self._read.inc(clock.tokens.prompt)
+        self._written.inc(clock.tokens.completion)
         for histogram, seconds in ((self._source, clock.source), (self._word, clock.word), (self._whole, clock.whole)):
             if seconds is not None:
                 histogram.observe(seconds)
