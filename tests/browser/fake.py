@@ -396,7 +396,7 @@ def _voted(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
         answer=Answer(f"{said} [1]", origin="pool"),
         citations=(Citation(1, PASSAGES[0].id, start, start + len(said), said, said, 0.97),),
         sentences=(Sentence(said, "supported", 0.97, (1,)),),
-        spent={**turn.spent, "answer": Tokens(640, 31)},
+        spent={**turn.spent, "fallback": Tokens(640, 31)},
         timings={**turn.timings, "answer": 6.4},
     )
 
