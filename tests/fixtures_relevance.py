@@ -1,4 +1,4 @@
-"""A cross-encoder and a T5 with random weights, small enough to be made and trained in a test."""
+"""A cross-encoder, an MPNet and a T5 with random weights, small enough to be made and trained in a test."""
 
 from __future__ import annotations
 
@@ -33,6 +33,36 @@ def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     BertForSequenceClassification(config).save_pretrained(folder)
     BertTokenizerFast(vocab={word: n for n, word in enumerate(WORDS)}, model_max_length=64).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_mpnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an MPNet of three layers without a head, as Sentence-BERT models are; it knows a few words."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import MPNetConfig, MPNetModel, PreTrainedTokenizerFast
+
+    words = ["<s>", "<pad>", "</s>", "<unk>", *WORDS[5:]]
+    tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    folder = tmp_path_factory.mktemp("models") / "tiny-mpnet"
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", model_max_length=64
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = MPNetConfig(
+        vocab_size=len(words),
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=66,
+        initializer_range=0.3,
+        pad_token_id=1,
+    )
+    MPNetModel(config, add_pooling_layer=False).save_pretrained(folder)
     return folder
 
 

@@ -11,6 +11,7 @@ from threading import Event, Lock
 from typing import Any
 
 from assistant.errors import ModelError
+from assistant.llm import mpnet
 from assistant.llm.bert import Bert, UnfitError, logit
 from assistant.llm.processor import has_bf16
 
@@ -27,15 +28,16 @@ class PairReader:
     """A sentence-transformers cross-encoder in a local folder, on the CPU or the GPU. Threads take turns.
 
     OpenVINO runs it where it can; torch is imported only where it can't. What is longer than `length` tokens is cut,
-    the longer text of the two first.
+    the longer text of the two first. With a `base`, the folder holds what is added to this encoder.
 
     Raises:
         ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded; the message says why.
     """
 
-    def __init__(self, folder: Path, length: int = LENGTH) -> None:
-        check(folder)
-        self._read = _by_openvino(folder, length) or _by_torch(folder, length)
+    def __init__(self, folder: Path, length: int = LENGTH, base: Path | None = None) -> None:
+        if base is None:
+            check(folder)
+        self._read = _by_openvino(folder, length, base) or _by_torch(folder, length, base)
 
     def logits(self, pairs: Sequence[tuple[str, str]], batch: int, stop: Event) -> list[float]:
         """One logit a pair, in order, `batch` of them read at once; fewer where `stop` was set between two batches.
@@ -50,16 +52,20 @@ class PairReader:
         return found
 
 
-def _by_openvino(folder: Path, length: int) -> Read | None:
+def _by_openvino(folder: Path, length: int, base: Path | None) -> Read | None:
     """What reads pairs by OpenVINO, None where it can't run this model."""
     from safetensors import SafetensorError  # noqa: PLC0415
     from safetensors.numpy import load_file  # noqa: PLC0415
 
+    from assistant.judges.adapted import added_small  # noqa: PLC0415
     from assistant.judges.packed import PLAIN, is_packed, packed  # noqa: PLC0415
 
     try:
-        tensors = packed(folder) if is_packed(folder) else load_file(folder / PLAIN)
-        bert = Bert(folder, tensors, _window(folder, length), logit)
+        if base:
+            bert = Bert(base, added_small(folder, base), _window(base, length), mpnet.logit, mpnet.MPNet)
+        else:
+            tensors = packed(folder) if is_packed(folder) else load_file(folder / PLAIN)
+            bert = Bert(folder, tensors, _window(folder, length), logit)
     except (UnfitError, OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
         # torch may read it, or says what is wrong
         _LOG.info("%s is read by torch (%s)", folder, error)
@@ -67,10 +73,10 @@ def _by_openvino(folder: Path, length: int) -> Read | None:
     return lambda pairs: bert(pairs)[:, 0]
 
 
-def _by_torch(folder: Path, length: int) -> Read:
+def _by_torch(folder: Path, length: int, base: Path | None) -> Read:
     from torch.nn import Identity  # noqa: PLC0415 - takes seconds to import
 
-    model, lock, plain = load(folder, length), Lock(), Identity()
+    model, lock, plain = load(folder, length, base), Lock(), Identity()
 
     def read(pairs: Sequence[tuple[str, str]]) -> Iterable[float]:
         with lock:
@@ -113,8 +119,10 @@ def check(folder: Path) -> None:
         raise ModelError(f"The cross-encoder in {folder} gives {labels} values a passage; give one that gives one.")
 
 
-def load(folder: Path, length: int = LENGTH) -> Any:
+def load(folder: Path, length: int = LENGTH, base: Path | None = None) -> Any:
     """The sentence-transformers `CrossEncoder` of a folder, reading at most `length` tokens of a pair.
+
+    With a `base`, the folder holds what is added to this encoder.
 
     Raises:
         ModelError: a file is missing or broken.
@@ -123,11 +131,13 @@ def load(folder: Path, length: int = LENGTH) -> Any:
     from sentence_transformers import CrossEncoder  # noqa: PLC0415 - takes seconds to import
     from transformers.utils import logging  # noqa: PLC0415
 
+    from assistant.judges.adapted import whole  # noqa: PLC0415
     from assistant.judges.packed import is_packed, unpacked  # noqa: PLC0415
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        with unpacked(folder) if is_packed(folder) else nullcontext(folder) as plain:
+        held = whole(folder, base) if base else unpacked(folder) if is_packed(folder) else nullcontext(folder)
+        with held as plain:
             model = CrossEncoder(str(plain), local_files_only=True, model_kwargs={"dtype": fastest()})
     except (OSError, ValueError, KeyError, RuntimeError, AttributeError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no complete cross-encoder ({error}); get or train it again.") from error

@@ -42,11 +42,11 @@ def pack(folder: Path, into: Path) -> int:
         weights = load_file(folder / PLAIN)
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no weights that can be packed ({error}); train a model first.") from error
-    small = {key: value for name, weight in weights.items() for key, value in _small(name, weight).items()}
+    packed_weights = {key: value for name, weight in weights.items() for key, value in small(name, weight).items()}
     try:
         into.mkdir(parents=True, exist_ok=True)
-        _copy(folder, into)
-        save_file(small, into / WEIGHTS, metadata={"version": VERSION})
+        copy_texts(folder, into)
+        save_file(packed_weights, into / WEIGHTS, metadata={"version": VERSION})
     except OSError as error:
         raise DataError(f"The model can't be written to {into} ({error.strerror}); choose another folder.") from error
     return sum(file.stat().st_size for file in into.iterdir())
@@ -61,7 +61,7 @@ def unpacked(folder: Path) -> Iterator[Path]:
     """
     with TemporaryDirectory() as name:
         plain = Path(name)
-        _copy(folder, plain)
+        copy_texts(folder, plain)
         save_file(_large(packed(folder)), plain / PLAIN, metadata={"format": "pt"})
         yield plain
 
@@ -84,7 +84,8 @@ def packed(folder: Path) -> dict[str, NDArray[Any]]:
     return weights
 
 
-def _small(name: str, weight: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def small(name: str, weight: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """A weight as the packed file has it: a matrix in int8 with its scale, anything else as it is."""
     if weight.ndim != 2 or not np.issubdtype(weight.dtype, np.floating):
         return {name: weight}
     exact = weight.astype(np.float32)
@@ -101,7 +102,8 @@ def _restored(weight: NDArray[Any], scale: NDArray[Any] | None) -> NDArray[Any]:
     return weight if scale is None else weight * scale
 
 
-def _copy(folder: Path, into: Path) -> None:
+def copy_texts(folder: Path, into: Path) -> None:
+    """Copy what a model has besides its weights."""
     for file in folder.iterdir():
         if file.suffix in {".json", ".txt"}:
             shutil.copy(file, into / file.name)

@@ -76,12 +76,14 @@ _JSON: TypeAdapter[Curve] = TypeAdapter(Curve)
 class PairModel:
     """A judge's cross-encoder with its curve, from a folder; reads `length` tokens of a pair. Threads take turns.
 
+    With a `base`, the folder holds what is added to this encoder.
+
     Raises:
         ModelError: a file is missing, cut short, or of another kind; the message says which and what to do.
     """
 
-    def __init__(self, folder: Path, length: int = LENGTH) -> None:
-        self._model = PairReader(folder, length)
+    def __init__(self, folder: Path, length: int = LENGTH, base: Path | None = None) -> None:
+        self._model = PairReader(folder, length, base)
         self.curve = Curve.load(folder)
 
     def probabilities(self, pairs: Sequence[tuple[str, str]], stop: Event) -> list[float]:

@@ -46,19 +46,23 @@ class Bert:
         tensors: its weights by their names in transformers, in floats, or in int8 with `NAME.scale` for each row.
         length: tokens that are read of a text, or of a pair of which the longer one is cut first.
         head: what is made of the hidden states.
+        network: the kind of network that the weights are of.
 
     Raises:
         UnfitError: it is another kind of network, something is missing or broken, there is a GPU, or no OpenVINO.
     """
 
-    def __init__(self, folder: Path, tensors: Tensors, length: int, head: Head) -> None:
+    def __init__(
+        self, folder: Path, tensors: Tensors, length: int, head: Head, network: type[Network] | None = None
+    ) -> None:
         try:
             config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-            _check(config)
-            self.length = min(length, int(config["max_position_embeddings"]))
+            kind = network or Network
+            _check(config, kind)
+            self.length = min(length, int(config["max_position_embeddings"]) - kind.first_place)
             self.width = int(config["hidden_size"])
             self._tokenizer, self._counter = _tokenizers(folder / "tokenizer.json", self.length, config)
-            self._network = Network(tensors, config).compiled(head)
+            self._network = kind(tensors, config).compiled(head)
         except Exception as error:  # tokenizers raises nothing narrower
             raise UnfitError(str(error)) from error
         self._lock = Lock()
@@ -87,19 +91,33 @@ class Network:
         config: what transformers keeps as `config.json`.
     """
 
+    title = "BERT"
+    # The number of a text's first token.
+    first_place = 0
+    # What its layers of attention are called.
+    query, key, value, joined, attended = (
+        "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+        "attention.output.LayerNorm",
+    )  # fmt: skip
+
     def __init__(self, tensors: Tensors, config: Mapping[str, Any]) -> None:
         import openvino.opset13 as ops  # noqa: PLC0415 - not on every machine
 
         self.ops: Any = ops
         self._tensors, self._config = tensors, config
-        self._under = "bert." if any(name.startswith("bert.") for name in tensors) else ""
+        under = f"{self.title.lower()}."
+        self._under = under if any(name.startswith(under) for name in tensors) else ""
 
     def compiled(self, head: Head) -> Any:
         """The network under this head, ready to run: (ids, kinds, mask), each (texts, tokens) in int32 -> rows."""
         from openvino import Core, Model  # noqa: PLC0415
 
         ids, kinds, mask = (self.ops.parameter([-1, -1], np.int32) for _ in range(3))
-        model = Model([head(self, self._states(ids, kinds, mask), mask)], [ids, kinds, mask])
+        states = self._embedded(ids, kinds)
+        hidden = self._hidden(ids, mask)
+        for n in range(self._config["num_hidden_layers"]):
+            states = self._layer(states, hidden, f"{self._under}encoder.layer.{n}.")
+        model = Model([head(self, states, mask)], [ids, kinds, mask])
         return Core().compile_model(model, "CPU", _OPTIONS)
 
     def linear(self, states: Any, name: str) -> Any:
@@ -109,38 +127,43 @@ class Network:
             self._tensors[f"{name}.bias"],
         )
 
-    def _states(self, ids: Any, kinds: Any, mask: Any) -> Any:
-        ops, name = self.ops, f"{self._under}embeddings."
-        places = ops.range(0, ops.gather(ops.shape_of(ids, "i32"), 1, 0), 1, "i32")
+    def _embedded(self, ids: Any, kinds: Any) -> Any:
+        """Words, the text of the pair that they stand in, and their places."""
         words, kind, place = (
-            self._rows(f"{name}{of}_embeddings.weight", which)
-            for of, which in (("word", ids), ("token_type", kinds), ("position", places))
+            self.rows(f"{self._under}embeddings.{of}_embeddings.weight", which)
+            for of, which in (("word", ids), ("token_type", kinds), ("position", self.places(ids)))
         )
-        states = self._normalised(ops.add(ops.add(words, kind), place), f"{name}LayerNorm")
-        hidden = ops.unsqueeze(
-            ops.multiply(ops.subtract(ops.convert(mask, "f32"), np.float32(1)), np.float32(-_MASKED)), [1, 2]
-        )
-        for n in range(self._config["num_hidden_layers"]):
-            states = self._layer(states, hidden, f"{self._under}encoder.layer.{n}.")
-        return states
+        return self.normalised(self.ops.add(self.ops.add(words, kind), place), f"{self._under}embeddings.LayerNorm")
+
+    def places(self, ids: Any) -> Any:
+        """The number of each token of a text: shape (tokens,)."""
+        ops, first = self.ops, np.int32(self.first_place)
+        return ops.range(first, ops.add(ops.gather(ops.shape_of(ids, "i32"), 1, 0), first), 1, "i32")
+
+    def _hidden(self, ids: Any, mask: Any) -> Any:  # noqa: ARG002 - other networks need them
+        """What is added to each token's attention to each other, broadcast to (texts, heads, tokens, tokens)."""
+        ops = self.ops
+        seen = ops.subtract(ops.convert(mask, "f32"), np.float32(1))
+        return ops.unsqueeze(ops.multiply(seen, np.float32(-_MASKED)), [1, 2])
 
     def _layer(self, states: Any, hidden: Any, name: str) -> Any:
         ops = self.ops
         query, key, value = (
-            self._heads(self.linear(states, f"{name}attention.self.{part}")) for part in ("query", "key", "value")
+            self._heads(self.linear(states, f"{name}{part}")) for part in (self.query, self.key, self.value)
         )
         seen = ops.transpose(ops.scaled_dot_product_attention(query, key, value, hidden), [0, 2, 1, 3])
-        joined = self.linear(ops.reshape(seen, [0, 0, -1], special_zero=True), f"{name}attention.output.dense")
-        states = self._normalised(ops.add(joined, states), f"{name}attention.output.LayerNorm")
+        joined = self.linear(ops.reshape(seen, [0, 0, -1], special_zero=True), f"{name}{self.joined}")
+        states = self.normalised(ops.add(joined, states), f"{name}{self.attended}")
         wide = ops.gelu(self.linear(states, f"{name}intermediate.dense"), "erf")
-        return self._normalised(ops.add(self.linear(wide, f"{name}output.dense"), states), f"{name}output.LayerNorm")
+        return self.normalised(ops.add(self.linear(wide, f"{name}output.dense"), states), f"{name}output.LayerNorm")
 
     def _heads(self, states: Any) -> Any:
         heads, width = self._config["num_attention_heads"], self._config["hidden_size"]
         shaped = self.ops.reshape(states, [0, 0, heads, width // heads], special_zero=True)
         return self.ops.transpose(shaped, [0, 2, 1, 3])
 
-    def _normalised(self, states: Any, name: str) -> Any:
+    def normalised(self, states: Any, name: str) -> Any:
+        """The states through the layer normalisation of this name."""
         ops = self.ops
         even = ops.mvn(states, ops.constant([-1]), True, self._config["layer_norm_eps"], "inside_sqrt")
         return ops.add(ops.multiply(even, self._tensors[f"{name}.weight"]), self._tensors[f"{name}.bias"])
@@ -151,7 +174,7 @@ class Network:
             return self.ops.constant(weight.astype(np.float32))
         return self.ops.multiply(self.ops.convert(self.ops.constant(weight), "f32"), self._tensors[name + SCALE])
 
-    def _rows(self, name: str, which: Any) -> Any:
+    def rows(self, name: str, which: Any) -> Any:
         """Rows of a table, which stays in int8 where it is."""
         ops, table = self.ops, self._tensors[name]
         if table.dtype != np.int8:
@@ -173,14 +196,14 @@ def mean(network: Network, states: Any, mask: Any) -> Any:
     return ops.normalize_l2(ops.reduce_sum(ops.multiply(states, weights), 1), [-1], 1e-12, "max")
 
 
-def _check(config: Mapping[str, Any]) -> None:
+def _check(config: Mapping[str, Any], network: type[Network]) -> None:
     if not find_spec("openvino"):
         raise ValueError("OpenVINO isn't installed")
     if sees_gpu():
         raise ValueError("there is a GPU")
     kind = config["model_type"], config["hidden_act"], config.get("position_embedding_type", "absolute")
-    if kind != ("bert", "gelu", "absolute"):
-        raise ValueError("it is no plain BERT")
+    if kind != (network.title.lower(), "gelu", "absolute"):
+        raise ValueError(f"it is no plain {network.title}")
 
 
 def _tokenizers(path: Path, length: int, config: Mapping[str, Any]) -> tuple[Any, Any]:

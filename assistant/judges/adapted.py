@@ -1,0 +1,80 @@
+"""A cross-encoder that comes as a difference: what was learned for it is added to an encoder that is fetched.
+
+The difference is low-rank matrices for the layers, and a head (Hu et al. 2022, "LoRA"), a fortieth of the whole, in
+the files of the library peft, which trains it. It isn't needed to add them up.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from assistant.errors import ModelError
+from assistant.judges.packed import PLAIN, copy_texts, small
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_UNDER, _DOWN, _UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+
+
+def added(adapter: Path, base: Path) -> dict[str, NDArray[Any]]:
+    """The weights of the cross-encoder, by their names in transformers, in float32.
+
+    Args:
+        adapter: the folder of the difference.
+        base: the folder of the encoder.
+
+    Raises:
+        ModelError: one of the two can't be read, or they don't belong together.
+    """
+    try:
+        config = json.loads((adapter / CONFIG).read_text(encoding="utf-8"))
+        kind = json.loads((base / "config.json").read_text(encoding="utf-8"))["model_type"]
+        learned = {name.removeprefix(_UNDER): value for name, value in load_file(adapter / WEIGHTS).items()}
+        found = {f"{kind}.{name}": value for name, value in load_file(base / PLAIN).items() if "pooler" not in name}
+        share = np.float32(config["lora_alpha"] / config["r"])
+        for name, value in learned.items():
+            if name.endswith(_DOWN):
+                layer = name.removesuffix(_DOWN)
+                up = learned[f"{layer}{_UP}"].astype(np.float32)
+                found[f"{layer}.weight"] = found[f"{layer}.weight"] + share * (up @ value.astype(np.float32))
+            elif not name.endswith(_UP):
+                found[name] = value.astype(np.float32)
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
+        raise ModelError(f"{adapter} can't be added to {base} ({error}); get both again.") from error
+    return found
+
+
+def added_small(adapter: Path, base: Path) -> dict[str, NDArray[Any]]:
+    """The same with matrices in int8, a scale a row, as packed models have them.
+
+    Raises:
+        ModelError: as `added` does.
+    """
+    return {key: value for name, weight in added(adapter, base).items() for key, value in small(name, weight).items()}
+
+
+@contextmanager
+def whole(adapter: Path, base: Path) -> Iterator[Path]:
+    """A folder with the cross-encoder as transformers reads it, for as long as the block lasts.
+
+    Raises:
+        ModelError: as `added` does.
+    """
+    weights = added(adapter, base)
+    with TemporaryDirectory() as name:
+        plain = Path(name)
+        copy_texts(base, plain)
+        config = json.loads((base / "config.json").read_text(encoding="utf-8"))
+        told = {**config, "num_labels": 1, "architectures": ["MPNetForSequenceClassification"]}
+        (plain / "config.json").write_text(json.dumps(told), encoding="utf-8")
+        save_file(weights, plain / PLAIN, metadata={"format": "pt"})
+        yield plain

@@ -1,0 +1,66 @@
+"""MPNet run by OpenVINO: a BERT whose attention is also told how far apart two tokens stand.
+
+Song et al., "MPNet: Masked and Permuted Pre-training for Language Understanding", NeurIPS 2020; distances fall into
+buckets as in T5 (Raffel et al. 2020), exact when near and ever wider when far.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.llm.bert import Network
+
+# Tokens apart from which on all distances are one.
+_FAR = 128
+
+
+class MPNet(Network):
+    """MPNet as OpenVINO's graph of operations; see `Network`."""
+
+    title = "MPNet"
+    # behind the number that stands for what fills a text up
+    first_place = 2
+    query, key, value, joined, attended = (
+        "attention.attn.q", "attention.attn.k", "attention.attn.v", "attention.attn.o", "attention.LayerNorm",
+    )  # fmt: skip
+
+    def _embedded(self, ids: Any, kinds: Any) -> Any:  # noqa: ARG002 - it doesn't tell the texts of a pair apart
+        words, place = (
+            self.rows(f"{self._under}embeddings.{of}_embeddings.weight", which)
+            for of, which in (("word", ids), ("position", self.places(ids)))
+        )
+        return self.normalised(self.ops.add(words, place), f"{self._under}embeddings.LayerNorm")
+
+    def _hidden(self, ids: Any, mask: Any) -> Any:
+        ops = self.ops
+        near = self.rows(f"{self._under}encoder.relative_attention_bias.weight", self._buckets(ids))
+        return ops.add(super()._hidden(ids, mask), ops.unsqueeze(ops.transpose(near, [2, 0, 1]), 0))
+
+    def _buckets(self, ids: Any) -> Any:
+        """For each two tokens the bucket of their distance: shape (tokens, tokens)."""
+        ops, most = self.ops, self._config["max_position_embeddings"]
+        table = buckets(np.arange(-most, most + 1), self._config["relative_attention_num_buckets"])
+        places = self.places(ids)
+        apart = ops.subtract(ops.unsqueeze(places, 0), ops.unsqueeze(places, 1))
+        return ops.gather(table, ops.add(apart, np.int32(most)), 0)
+
+
+def buckets(apart: NDArray[Any], count: int) -> NDArray[np.int32]:
+    """The bucket, of so many, of each distance; half of them are for tokens that stand before."""
+    half = count // 2
+    exact = half // 2
+    steps = np.abs(apart)
+    # the logarithm of 0 is never used
+    wide = np.log(np.maximum(steps, 1).astype(np.float32) / exact) / np.log(np.float32(_FAR / exact)) * (half - exact)
+    far = np.minimum(exact + wide.astype(np.int32), half - 1)
+    found: NDArray[np.int32] = (np.where(steps < exact, steps, far) + half * (apart > 0)).astype(np.int32)
+    return found
+
+
+def logit(network: Network, states: Any, mask: Any) -> Any:  # noqa: ARG001 - a `Head`
+    """What MPNet's classifier of one value says: shape (texts, 1)."""
+    first = network.ops.gather(states, 0, 1)
+    return network.linear(network.ops.tanh(network.linear(first, "classifier.dense")), "classifier.out_proj")
