@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 from random import Random
+from threading import Event
 
 import pytest
 import torch
@@ -14,17 +15,18 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.judges.pair_model import Curve
-from assistant.judges.support.trained import claimed
+from assistant.judges.support.trained import Support, claimed
 from assistant.protocols import silent
 from assistant.training.support import edits
 from assistant.training.support.edits import WRONG, lightened, names, wronged
+from assistant.training.support.entailment import read_entailment
 from assistant.training.support.pairs import FALSE, PARTLY, TRUE, Material, fold, make, measured, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.statements import statement
 from assistant.training.support.train import fit, shortcut, train
 from assistant.training.support.written import pairs, written
 from assistant.training.trainer import Labelled, Plan
-from assistant.types import Passage
+from assistant.types import Claim, Passage
 
 pytest_plugins = ["tests.fixtures_relevance"]
 PASSAGE = (
@@ -290,6 +292,59 @@ def test_sets_that_cannot_be_used_are_told(data: Path, tmp_path: Path, file: str
         read(tmp_path, "train")
 
 
+def test_a_sentence_is_a_reply_beside_itself(data: Path) -> None:
+    found = {pair.first: pair for pair in make(read(data, "train"), 0, frozenset(["quotes"]))}
+    right = found["Who hired Kepler? Brahe hired Kepler in 1600."]
+    assert right.label == TRUE
+    assert right.second.endswith(": Brahe hired Kepler in 1600.")
+    wrong = [pair for first, pair in found.items() if first.startswith("Who hired Kepler?") and pair != right]
+    assert wrong
+    assert all(pair.label == FALSE and "Brahe" not in pair.second for pair in wrong)
+
+
+# --- entailment sets ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    folder = tmp_path / "entailment"
+    folder.mkdir()
+    (folder / "a.csv").write_text('premise,hypothesis,label\n"A man, tall, runs.",A man runs.,entailment\nx,y,-\n')
+    (folder / "b.tsv").write_text("\ufeffPremise\tHypothesis\tLabel\nHe ran.\tHe swam.\tneutral\n", encoding="utf-8")
+    fact = {"claim": "It is old.", "evidence": "It is new.", "label": "REFUTES"}
+    (folder / "c.jsonl").write_text(json.dumps(fact) + "\n")
+    played = {
+        "text": "Filming was late.", "wikipedia_page": "Gandhi", "label": "SUPPORTS",
+        "gold_evidence": [{"text": "It began late."}],
+        "retrieved_evidence": [{"text": "It won."}, {"text": "It began late."}],
+    }  # fmt: skip
+    (folder / "d.jsonl").write_text(json.dumps(played) + "\n")
+    return folder
+
+
+def test_entailment_sets_are_read_as_published(sets: Path) -> None:
+    first, *others, last = read_entailment(sets, 0)
+    assert first == Labelled("A man runs.", "A man, tall, runs.", TRUE)
+    assert others == [Labelled("He swam.", "He ran.", FALSE), Labelled("It is old.", "It is new.", FALSE)]
+    shown = {read_entailment(sets, seed)[-1].second for seed in range(20)}
+    assert shown == {"Gandhi: It began late.", "Gandhi: It began late. It won.", "Gandhi: It won. It began late."}
+    assert (last.first, last.label) == ("Filming was late.", TRUE)
+
+
+def test_a_folder_without_entailment_sets_adds_nothing(tmp_path: Path) -> None:
+    assert read_entailment(tmp_path / "nowhere", 0) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("e.csv", "premise,label\nx,entailment\n"), ("e.jsonl", '{"claim": "x", "label": "SUPPORTS"}\n')],
+)
+def test_a_set_that_lacks_a_column_is_told_with_its_line(sets: Path, name: str, text: str) -> None:
+    (sets / name).write_text(text)
+    with pytest.raises(DataError, match=rf"{name}.*is no entailment pair"):
+        read_entailment(sets, 0)
+
+
 # --- the training ------------------------------------------------------------------------------------------------
 
 
@@ -332,6 +387,20 @@ def test_a_judge_is_trained_and_a_training_goes_on(data: Path, tiny_cross_encode
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert {"auc", "balanced_accuracy", "precision", "recall", "ms"} <= set(found)
+
+
+def test_a_larger_judge_learns_what_is_added_to_its_base(data: Path, tiny_mpnet: Path, tmp_path: Path) -> None:
+    given = ["train", "support", "--data", str(data), "--out", str(tmp_path / "out"), "--base", str(tiny_mpnet),
+             "--pairs", "100", "--length", "48", "--rank", "2", "--json"]  # fmt: skip
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == 0, result.output
+    model = tmp_path / "out" / "model"
+    assert {"adapter_config.json", "adapter_model.safetensors", "judge.json"} <= {file.name for file in model.iterdir()}
+    judge = Support(model, tiny_mpnet)
+    [said] = judge.probabilities(
+        [Claim("lima is the capital", (Passage("p", "peru", "lima is the capital"),))], Event()
+    )
+    assert 0 < said < 1
 
 
 @pytest.mark.parametrize("change", ["broken", "seed"])

@@ -259,6 +259,10 @@ def support(  # noqa: PLR0913 - the training's knobs
         Path | None,
         Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too.", show_default=False),
     ] = None,
+    rank: Annotated[
+        int,
+        Option(min=0, help="Learn matrices of this rank beside those of the base, as the larger judge does; 0: all."),
+    ] = 0,
     seed: Seed = 0,
     usual: Basic,
 ) -> None:
@@ -268,7 +272,7 @@ def support(  # noqa: PLR0913 - the training's knobs
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
     folder = _resolved(base, usual.knobs())
-    plan = Plan(folder, batch=batch, rate=rate, length=length, seed=seed, dropout=0.0, save_every=200)
+    plan = Plan(folder, batch=batch, rate=rate, length=length, seed=seed, dropout=0.0, save_every=200, rank=rank)
     with bar("Steps") as progress:
         summary = train(into, plan, data, pairs, progress, hand)
     misses = hold_out(into, data, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,6 +15,12 @@ from transformers.utils import logging
 
 from assistant.errors import ModelError
 from assistant.judges.packed import is_packed, unpacked
+
+# What of a layer learns: the matrices of attention, and those behind it.
+_LEARNING = (
+    "attn.q", "attn.k", "attn.v", "attn.o", "self.query", "self.key", "self.value",
+    "intermediate.dense", "output.dense",
+)  # fmt: skip
 
 
 def load_encoder(base: str, seed: int, length: int, **options: Any) -> tuple[Any, Any]:
@@ -40,6 +47,26 @@ def load_encoder(base: str, seed: int, length: int, **options: Any) -> tuple[Any
         raise ModelError(f"{base} holds no encoder that can be trained ({error}); give another.") from error
     tokenizer.model_max_length = min(length, model.config.max_position_embeddings)
     return tokenizer, model
+
+
+def low_rank(model: Any, rank: int, first: int) -> Any:
+    """The model, of which matrices of a low rank beside those of its layers are learned, and its head.
+
+    Args:
+        model: an MPNet or a BERT with a head.
+        rank: theirs.
+        first: the number of the first layer that learns, from 0; those under it stay as they are.
+    """
+    from peft import LoraConfig, get_peft_model  # noqa: PLC0415 - takes seconds to import
+
+    layers = ((name, re.search(r"encoder\.layer\.(\d+)\.", name)) for name, _ in model.named_modules())
+    names = [name for name, at in layers if at and int(at[1]) >= first and name.endswith(_LEARNING)]
+    return get_peft_model(
+        model,
+        LoraConfig(
+            r=rank, lora_alpha=2 * rank, target_modules=names, modules_to_save=["classifier"], task_type="SEQ_CLS"
+        ),
+    )
 
 
 def descend(loss: torch.Tensor, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> float:

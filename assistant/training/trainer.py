@@ -20,7 +20,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from assistant.errors import DataError
 from assistant.training.loop import Training
-from assistant.training.models import load_encoder
+from assistant.training.models import load_encoder, low_rank
 
 # Pairs read at once when nothing is learned.
 TOGETHER = 128
@@ -44,6 +44,8 @@ class Plan:
     `length` is in tokens of both texts together. The rate rises for `warm_up` steps to `rate` and then falls along a
     line to nothing. `frozen` leaves the word embeddings as they are: half of a small encoder's weights, and what it
     knows of words that no training pair has. On a processor a step without `dropout` takes two thirds of the time.
+    With a `rank`, only matrices of this rank are learned, which are added to those of the layers from `first_layer` on,
+    and the head (Hu et al. 2022, "LoRA").
     """
 
     base: str
@@ -57,6 +59,8 @@ class Plan:
     dropout: float = 0.1
     smoothing: float = 0.02
     save_every: int = 500
+    rank: int = 0
+    first_layer: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ def _base(plan: Plan) -> tuple[Any, Any]:
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = plan.dropout
-    return tokenizer, model
+    return tokenizer, low_rank(model, plan.rank, plan.first_layer) if plan.rank else model
 
 
 def _batches(pairs: Sequence[Labelled], plan: Plan) -> list[list[int]]:

@@ -43,6 +43,8 @@ _REPLY = 80
 _REPLIES = 2000
 # The share of evidence that is cut down to a few sentences around the one meant, and that is joined with other text.
 _CUT, _JOINED = 0.5, 0.15
+# How often a sentence that doesn't answer stands beside one that does, and letters of a word that counts.
+_WRONG, _LONG = 0.8, 4
 # Sentences that claims are made of, in words.
 _SHORTEST, _LONGEST = 6, 40
 
@@ -191,10 +193,16 @@ def _corpus(folder: Path) -> dict[str, Passage]:
 def make(material: Material, seed: int, kinds: frozenset[str] = frozenset()) -> list[Labelled]:
     """All pairs of the material, in an order and with changes that only the seed decides.
 
-    `kinds` may name some of "answers", "sentences", "hops" and "questions"; all are made by default.
+    `kinds` may name some of "answers", "sentences", "hops", "questions" and "quotes"; all are made by default.
     """
     chance = Random(seed)  # noqa: S311 - an experiment, not a secret
-    makers = {"answers": _answers, "sentences": _of_sentences, "hops": _of_hops, "questions": _questions}
+    makers = {
+        "answers": _answers,
+        "sentences": _of_sentences,
+        "hops": _of_hops,
+        "questions": _questions,
+        "quotes": _quotes,
+    }
     found = [pair for name, of in makers.items() if not kinds or name in kinds for pair in of(material, chance)]
     found = list(dict.fromkeys(pair for pair in found if pair.first.strip() and pair.second.strip()))
     return chance.sample(found, len(found))
@@ -385,6 +393,37 @@ def _questions(material: Material, chance: Random) -> Iterator[Labelled]:
         others = [other for other in material.around[passage.id] if other.text != passage.text]
         if others:
             yield Labelled(question, chance.choice(others).titled, FALSE)
+
+
+def _quotes(material: Material, chance: Random) -> Iterator[Labelled]:
+    """Sentences of passages as replies, each beside itself: does it answer what was asked?
+
+    The false ones are those that have most words of the question, without the answer.
+    """
+    for one in material.asked:
+        asked_of = _words(one.question)
+        shared = {text: len(_words(text) & asked_of) for text in _texts(one.passage)}
+        ranked = sorted(shared, key=shared.__getitem__, reverse=True)
+        right = next((text for text in ranked if one.answer and one.answer in text), "")
+        if right:
+            yield _alone(one.question, right, one.passage, TRUE)
+        wrong = next((text for text in ranked if not one.answer or one.answer not in text), "")
+        if wrong and (not right or chance.random() < _WRONG):
+            yield _alone(one.question, wrong, one.passage, FALSE)
+    for asked, passage in chance.sample(material.replies, min(len(material.replies), _REPLIES)):
+        yield from (_alone(asked, text, passage, TRUE) for text in _texts(passage)[:1])
+        others = [other for other in material.around[passage.id] if other.text != passage.text]
+        other = chance.choice(others) if others else passage
+        yield from (_alone(asked, text, other, FALSE) for text in _texts(other)[:1] if others)
+
+
+def _alone(question: str, sentence: str, passage: Passage, label: float) -> Labelled:
+    return Labelled(claimed(sentence, question), f"{passage.title}: {sentence}", label)
+
+
+def _words(text: str) -> set[str]:
+    """The words by which texts are told to be alike: four letters and more."""
+    return {word for word in normalise(text).split() if len(word) >= _LONG}
 
 
 def _together(passages: Sequence[Passage], chance: Random) -> str:

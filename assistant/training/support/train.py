@@ -21,6 +21,8 @@ from assistant.judges.pair_model import Curve
 from assistant.judges.support.trained import Support
 from assistant.protocols import Progress
 from assistant.training.loop import MODEL
+from assistant.training.support.entailment import FOLDER as ENTAILMENT
+from assistant.training.support.entailment import read_entailment
 from assistant.training.support.pairs import FALSE, TRUE, Material, make, near_misses, read
 from assistant.training.support.spans import read_spans
 from assistant.training.support.written import NAMES, written
@@ -35,6 +37,8 @@ WATCHED, FITTED = 500, 2000
 _STEPS = 200
 # How often each pair that was written by hand is learned.
 TIMES = 3
+# The share of all pairs that those written by hand are at most, and entailment sets.
+OWN, ENTAILED = 1 / 3, 0.15
 
 
 def train(
@@ -45,19 +49,23 @@ def train(
     `hand` holds pairs labelled by hand, as `evaluate support` reads them: the threshold is chosen on their split "dev"
     as well.
 
-    Pairs that were written for it are up to a third of all; the others are the recipe's.
+    Pairs that were written for it are up to a third of all, those of entailment sets, where the data has such, up to
+    15 %; the others are the recipe's. A base that is larger learns low-rank changes to it (`plan.rank`).
 
     Raises:
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
         ModelError: the base can't be loaded.
     """
     made, own = _made(folder, data, plan.seed, count), TIMES * _whole(written_pairs(written("train"), plan.seed), plan)
-    own = sample(own, min(len(own), count // 3), plan.seed)
+    own = sample(own, min(len(own), int(count * OWN)), plan.seed)
+    entailed = _whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
+    own += sample(entailed, min(len(entailed), int(count * ENTAILED)), plan.seed)
     pairs = own + sample(_whole(made["train"], plan), count - len(own), plan.seed)
     dev = sample(made["dev"], FITTED, plan.seed)
     watched = [Labelled(one.first, one.second, float(one.label == TRUE)) for one in _whole(dev, plan)[:WATCHED]]
     stages = PairTrainer(folder, plan, pairs, watched).run(progress)
-    curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed))
+    base = Path(plan.base) if plan.rank else None
+    curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed), base)
     return {
         "pairs": len(pairs),
         "stages": [asdict(stage) for stage in stages],
@@ -108,14 +116,19 @@ def hold_out(folder: Path, data: Path, seed: int) -> Path:
     return folder / MISSES
 
 
-def fit_in(model: Path, dev: Sequence[Labelled], seed: int, sets: Mapping[str, Sequence[Pair]]) -> Curve:
-    """Fit the curve of the model in a folder on development pairs and its threshold on `sets`; write both beside it."""
+def fit_in(
+    model: Path, dev: Sequence[Labelled], seed: int, sets: Mapping[str, Sequence[Pair]], base: Path | None = None
+) -> Curve:
+    """Fit the curve of the model in a folder on development pairs and its threshold on `sets`; write both beside it.
+
+    With a `base`, the folder holds what is added to this encoder.
+    """
     Curve(1.0, 0.0, 0.5, "nothing yet", 0).save(model)
-    judge = Support(model)
+    judge = Support(model, base)
     found = judge.probabilities([_claim(one) for one in dev], Event())
     inside = np.clip(found, 1e-9, 1 - 1e-9)
     fit([one.label for one in dev], np.log(inside / (1 - inside)), seed).save(model)
-    curve = choose(Support(model), Curve.load(model), sets)
+    curve = choose(Support(model, base), Curve.load(model), sets)
     curve.save(model)
     return curve
 
