@@ -28,6 +28,7 @@ from assistant.protocols import (
     Retriever,
     SuitabilityJudge,
     SupportJudgeOf,
+    silent,
 )
 from assistant.retrieve import retrievers
 from assistant.settings import Settings
@@ -276,10 +277,10 @@ class Loader:
     def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
         return load_estimator(self.settings, progress, self._embedder)
 
-    def _load_judges(self, progress: Progress) -> None:  # noqa: ARG002 - they are small and here
+    def _load_judges(self, progress: Progress) -> None:
         from assistant.judges.load import suitability  # noqa: PLC0415
 
-        self._support = load_support(self.settings, self._embedder)
+        self._support = load_support(self.settings, self._embedder, progress)
         if self._embedder:
             self._suitability = suitability(self._embedder)
 
@@ -402,14 +403,14 @@ def load_estimator(settings: Settings, progress: Progress, embedder: Embedder | 
     return relevance(settings, progress, embedder)
 
 
-def load_support(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:
-    """The judge of support that the settings name.
+def load_support(settings: Settings, embedder: Embedder | None = None, progress: Progress = silent) -> SupportJudgeOf:
+    """The judge of support that the settings name, fetched if need be.
 
     One that can't be had fails when it is asked, in a turn that goes on without it and says why.
     """
     from assistant.judges.load import support  # noqa: PLC0415
 
-    return support(settings, embedder)
+    return support(settings, embedder, progress)
 
 
 def load_llm(settings: Settings, progress: Progress) -> Engine:

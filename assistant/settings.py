@@ -336,9 +336,9 @@ class TurnSettings(Section):
     )
     chat_unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which they count as unknown")
     support: SupportName = Field(
-        "trained",
-        description="who tells which sentences the passages support: the judge that was trained for it and comes with "
-        "Sequitur, or the language model",
+        "large",
+        description="who tells which sentences the passages support: the larger judge that was trained for it, which "
+        "takes 440 MB once, the small one that comes with Sequitur and stands in for it, or the language model",
     )
     support_threshold: float = Field(
         0.5, ge=0, le=1, description="the language model's probability of yes from which it counts as support"

@@ -27,7 +27,7 @@ hypothesis.settings.load_profile("patient")
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_of_a_person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Only where the data lies is as a person has set it, so that models are fetched once."""
+    """Only where the data lies is as a person has set it, so that models are fetched once; the small judge is here."""
     data, empty = load().data_dir, tmp_path_factory.mktemp("settings") / "sequitur.toml"
     empty.touch()
     with pytest.MonkeyPatch.context() as patched:
@@ -36,6 +36,7 @@ def _no_settings_of_a_person(tmp_path_factory: pytest.TempPathFactory) -> Iterat
                 patched.delenv(name)
         patched.setenv(FILE_VARIABLE, str(empty))
         patched.setenv("SEQUITUR_DATA_DIR", str(data))
+        patched.setenv("SEQUITUR_TURN__SUPPORT", "trained")
         yield
 
 
@@ -51,7 +52,7 @@ def password_costs() -> Iterator[tuple[int, int]]:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     # The embedder of words knows no meaning, so that only the clearest small talk may count as such.
-    turn, relevance = TurnSettings(intent_threshold=0.85), RelevanceSettings(estimator="none")
+    turn, relevance = TurnSettings(intent_threshold=0.85, support="trained"), RelevanceSettings(estimator="none")
     return Settings(data_dir=tmp_path, hub=False, turn=turn, relevance=relevance)
 
 

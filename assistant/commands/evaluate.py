@@ -60,9 +60,10 @@ from assistant.judges.relevance import load as estimators
 from assistant.judges.relevance.calibration import Calibration, Method
 from assistant.judges.suitability.judge import judge_of
 from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
+from assistant.judges.support.large import SHIPPED as LARGE
+from assistant.judges.support.large import opened
 from assistant.judges.support.llm import ByLLM
 from assistant.judges.support.trained import SHIPPED as SUPPORT
-from assistant.judges.support.trained import Support
 from assistant.judges.uncertainty import told
 from assistant.library.corpus import corpus_folder
 from assistant.library.shelves import open_library
@@ -214,16 +215,18 @@ def evaluate_support(
     judge: Annotated[
         str,
         Option(
-            help="'shipped', the folder of a trained judge, 'llm': the language model's yes or no, or 'addresses': "
-            "whether it finds that the claim answers the question as the evidence tells."
+            help="'large', 'trained' or 'llm', as in the setting turn.support, which is the default; the folder of a "
+            "trained judge; or 'addresses': whether the claim answers the question as the evidence tells.",
+            show_default=False,
         ),
-    ] = SHIPPED,
+    ] = "",
     split: Split = "",
     some: Sample,
     to: Judged,
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
     rows = some.of(support.read_pairs(pairs, split))
+    judge = judge or to.knobs().turn.support
     asked = _support(judge, to.knobs())
     with bar("Pairs") as progress:
         judged = support.by_judge(asked)
@@ -232,12 +235,12 @@ def evaluate_support(
 
 
 def _support(name: str, knobs: Settings) -> SupportJudge:
-    if name == BY_LLM:
-        return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
     if name == ADDRESSES:
         turn, embedder = knobs.turn, load_embedder(knobs, silent)
-        return Addresses(load_llm(knobs, silent), Support(SUPPORT), embedder, turn.addresses_threshold)
-    return Support(SUPPORT if name == SHIPPED else Path(name))
+        return Addresses(load_llm(knobs, silent), _support(turn.support, knobs), embedder, turn.addresses_threshold)
+    if name == BY_LLM:
+        return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
+    return opened({"trained": SUPPORT, "large": LARGE}.get(name, Path(name)), knobs, silent)
 
 
 @command
@@ -276,7 +279,7 @@ def evaluate_quoting(*, corpus: Corpus, questions: Questions, some: Sample, to: 
     passages = read_corpus(corpus, {one for question in asked for one in question.gold}).wanted
     with bar("Questions") as progress:
         rows = sentences.quoting(
-            asked, passages, _relevance(knobs), Support(SUPPORT), lambda n: progress(n, len(asked))
+            asked, passages, _relevance(knobs), _support(knobs.turn.support, knobs), lambda n: progress(n, len(asked))
         )  # fmt: skip
     to.finish(sentences.quoted(rows, knobs.turn.quote_threshold, some.seed), rows)
 
@@ -528,7 +531,9 @@ def evaluate_ikat(
         ikat.of_turns(read_qrels(qrels)) if qrels else {},
         ikat.read_nuggets(nuggets) if nuggets else {},
     )
-    to.finish(*ikat.measure(read_topics(topics), rows_of(run), labels, Support(SUPPORT), seed))
+    to.finish(
+        *ikat.measure(read_topics(topics), rows_of(run), labels, _support(to.knobs().turn.support, to.knobs()), seed)
+    )
 
 
 @command

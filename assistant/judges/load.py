@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from assistant.errors import ModelError, SequiturError
-from assistant.protocols import Embedder, EstimatorOf, Progress, SuitabilityJudge, SupportJudgeOf
+from assistant.protocols import Embedder, EstimatorOf, Progress, SuitabilityJudge, SupportJudgeOf, silent
 from assistant.settings import Settings
 
 
@@ -38,12 +38,12 @@ def relevance(settings: Settings, progress: Progress, embedder: Embedder | None 
         return Unusable(error)
 
 
-def support(settings: Settings, embedder: Embedder | None = None) -> SupportJudgeOf:
-    """The judge of support that the settings name; it may use this embedder."""
+def support(settings: Settings, embedder: Embedder | None = None, progress: Progress = silent) -> SupportJudgeOf:
+    """The judge of support that the settings name, fetched if need be; it may use this embedder."""
     from assistant.judges.support import named  # noqa: PLC0415
 
     try:
-        return named(settings.turn.support).judge(settings, embedder)
+        return named(settings.turn.support).judge(settings, embedder, progress)
     except SequiturError as error:
         return Unusable(error)
 

@@ -20,6 +20,9 @@ from ptkb.extract import only_tells
 
 _ROOM = 120
 _MOST = 20
+# Small talk is shown the last exchanges; what is asked about the conversation may be about any, whose replies matter
+# less than that they are there.
+_LAST, _LONG, _SHORT = 4, 600, 200
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -28,7 +31,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield replace(turn, question=turn.utterance, answer=fixed("acknowledged", "conversation"))
         return
     facts = tuple(fact.text for fact in turn.facts[:_MOST])
-    history = recent(turn.history, exchanges=4, chars=600)
+    about_all = turn.intent == "conversation"
+    history = recent(turn.history, len(turn.history) if about_all else _LAST, _SHORT if about_all else _LONG)
     messages, cuts = fit("converse", parts.llm, _ROOM, history=history, facts=facts, utterance=turn.utterance)
     turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)
     for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, cast
 
-from assistant.protocols import Embedder, SupportJudgeOf
+from assistant.protocols import Embedder, Progress, SupportJudgeOf
 from assistant.registry import variants
 from assistant.settings import Settings
 
@@ -12,8 +12,8 @@ from assistant.settings import Settings
 class Module(Protocol):
     """What a module in this folder looks like."""
 
-    def judge(self, settings: Settings, embedder: Embedder | None) -> SupportJudgeOf:
-        """The judge for all turns; it may use this embedder.
+    def judge(self, settings: Settings, embedder: Embedder | None, progress: Progress) -> SupportJudgeOf:
+        """The judge for all turns, fetched if need be; it may use this embedder.
 
         Raises:
             ModelError: it can't be loaded.

@@ -13,7 +13,7 @@ from threading import Event
 
 from assistant.judges.support.trained import lacking
 from assistant.prompting.render import render
-from assistant.protocols import LLM, Embedder, SupportJudgeOf
+from assistant.protocols import LLM, Embedder, Progress, SupportJudgeOf
 from assistant.settings import Settings
 from assistant.text.sentences import quote, sentences
 from assistant.types import Claim, Passage, Verdict
@@ -25,7 +25,7 @@ QUOTED = 12
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
-def judge(settings: Settings, embedder: Embedder | None) -> SupportJudgeOf:
+def judge(settings: Settings, embedder: Embedder | None, progress: Progress) -> SupportJudgeOf:  # noqa: ARG001 - it is loaded for itself
     """The language model of the turn, shown what is nearest by this embedder."""
     return lambda llm: ByLLM(llm, settings.turn.support_threshold, embedder)
 

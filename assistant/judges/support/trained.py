@@ -14,7 +14,7 @@ from threading import Event
 
 from assistant.errors import ModelError
 from assistant.judges.pair_model import PairModel
-from assistant.protocols import Embedder, SupportJudgeOf
+from assistant.protocols import Embedder, Progress, SupportJudgeOf
 from assistant.settings import Settings
 from assistant.text.overlap import contradiction
 from assistant.text.sentences import quote, sentences
@@ -27,7 +27,7 @@ LENGTH = 384
 WINDOW, TOGETHER = 80, 2
 
 
-def judge(settings: Settings, embedder: Embedder | None) -> SupportJudgeOf:  # noqa: ARG001 - the same for all settings
+def judge(settings: Settings, embedder: Embedder | None, progress: Progress) -> SupportJudgeOf:  # noqa: ARG001 - the same for all settings
     """The judge that comes with Sequitur, loaded once for all turns.
 
     Raises:
@@ -38,15 +38,17 @@ def judge(settings: Settings, embedder: Embedder | None) -> SupportJudgeOf:  # n
 
 
 class Support:
-    """The judge in a folder: a small cross-encoder with its calibration.
+    """The judge in a folder: a cross-encoder with its calibration.
+
+    With a `base`, the folder holds what is added to this encoder.
 
     Raises:
         ModelError: the folder holds no such judge, or one that is damaged.
     """
 
-    def __init__(self, folder: Path = SHIPPED) -> None:
+    def __init__(self, folder: Path = SHIPPED, base: Path | None = None) -> None:
         try:
-            self._model = PairModel(folder, LENGTH)
+            self._model = PairModel(folder, LENGTH, base)
         except ModelError as error:
             raise ModelError(f"The support judge can't be used: {error}") from error
 

@@ -1,0 +1,45 @@
+"""Support as a larger network tells it: MPNet, fetched once, and what it learned for this on top.
+
+It has five times the weights of the judge that comes with Sequitur (`trained`), learned from the same pairs, and tells
+more: docs/results/support.md. Where it can't be had, that one judges.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from assistant.errors import ModelError
+from assistant.judges.adapted import CONFIG
+from assistant.judges.support import trained
+from assistant.llm.catalogue import Catalogue
+from assistant.protocols import Embedder, Progress, SupportJudgeOf
+from assistant.settings import Settings
+
+BASE = "all-mpnet-base-v2"
+SHIPPED = trained.SHIPPED.with_name("support-large")
+_LOG = logging.getLogger(__name__)
+
+
+def judge(settings: Settings, embedder: Embedder | None, progress: Progress) -> SupportJudgeOf:
+    """The larger judge, fetched if need be, loaded once for all turns; where that fails, the smaller one.
+
+    Raises:
+        ModelError: the files of neither can be used.
+    """
+    try:
+        support = opened(SHIPPED, settings, progress)
+    except ModelError as error:
+        _LOG.warning("The smaller judge of support is used: %s", error)
+        return trained.judge(settings, embedder, progress)
+    return lambda _: support
+
+
+def opened(folder: Path, settings: Settings, progress: Progress) -> trained.Support:
+    """The judge in a folder; where that holds only what is added to the base, this is fetched.
+
+    Raises:
+        ModelError: the folder holds no judge, or the base can't be had.
+    """
+    needed = (folder / CONFIG).exists()
+    return trained.Support(folder, Catalogue.load().resolve(BASE, settings, progress) if needed else None)

@@ -1,0 +1,117 @@
+"""The larger judge's network: MPNet as torch computes it, and what was learned added to an encoder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from threading import Event
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from transformers import MPNetConfig, MPNetModel
+from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
+
+from assistant.errors import ModelError
+from assistant.judges import cross_encoder
+from assistant.judges.adapted import CONFIG, WEIGHTS, added
+from assistant.judges.cross_encoder import PairReader
+from assistant.judges.pair_model import Curve
+from assistant.judges.support import large, trained
+from assistant.llm.mpnet import buckets
+from assistant.protocols import silent
+from assistant.settings import Settings
+from assistant.training.models import load_encoder, low_rank, save
+
+pytest.importorskip("openvino")
+pytest_plugins = ["tests.fixtures_relevance"]
+PAIRS = [
+    ("what holds protein", "lentils"),
+    ("the capital of peru", "lima is the capital of peru . " * 5),
+    ("", "paris"),
+]
+# Where the processor multiplies bf16, both read in three digits, and here matrices are kept in int8.
+CLOSE = 0.15
+
+
+@pytest.fixture(scope="module")
+def adapter(tiny_mpnet: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[float]]:
+    """What a training keeps, and what the trained model says of the pairs."""
+    tokenizer, model = load_encoder(str(tiny_mpnet), 0, 64)
+    model = low_rank(model, 4, 1)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(0, 0.3)
+    folder = tmp_path_factory.mktemp("trained") / "model"
+    save(folder, model, tokenizer)
+    first, second = zip(*PAIRS, strict=True)
+    with torch.inference_mode():
+        inputs = tokenizer(list(first), list(second), padding=True, truncation=True, return_tensors="pt")
+        said = model.eval()(**inputs).logits[:, 0].tolist()
+    Curve(1.0, 0.0, 0.5, "nothing", 0).save(folder)
+    return folder, said
+
+
+def test_distances_fall_into_the_buckets_of_transformers() -> None:
+    apart = torch.arange(-500, 501)
+    assert buckets(apart.numpy(), 32).tolist() == MPNetEncoder.relative_position_bucket(apart, 32).tolist()
+
+
+def test_what_was_learned_says_the_same_when_it_is_added(tiny_mpnet: Path, adapter: tuple[Path, list[float]]) -> None:
+    folder, said = adapter
+    assert max(said) - min(said) > 5 * CLOSE
+    assert PairReader(folder, 64, tiny_mpnet).logits(PAIRS, 8, Event()) == pytest.approx(said, abs=2 * CLOSE)
+    torch_says = cross_encoder.load(folder, 64, tiny_mpnet).predict(PAIRS, activation_fn=torch.nn.Identity())
+    assert list(map(float, torch_says)) == pytest.approx(said, abs=CLOSE)
+
+
+def test_only_what_learned_differs_from_the_base(tiny_mpnet: Path, adapter: tuple[Path, list[float]]) -> None:
+    found, before = added(adapter[0], tiny_mpnet), load_file(tiny_mpnet / "model.safetensors")
+    changed = {name for name, weight in before.items() if not np.array_equal(found[f"mpnet.{name}"], weight)}
+    assert changed
+    assert all(name.startswith(("encoder.layer.1.", "encoder.layer.2.")) for name in changed)
+    assert {name for name in found if name.removeprefix("mpnet.") not in before} == {
+        f"classifier.{layer}.{part}" for layer in ("dense", "out_proj") for part in ("weight", "bias")
+    }
+
+
+@pytest.mark.parametrize("file", [WEIGHTS, CONFIG])
+def test_a_difference_that_is_cut_short_is_told(
+    tiny_mpnet: Path, adapter: tuple[Path, list[float]], tmp_path: Path, file: str
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(adapter[0], broken)
+    (broken / file).write_bytes((broken / file).read_bytes()[:40])
+    with pytest.raises(ModelError, match=r"can't be added to .*; get both again"):
+        added(broken, tiny_mpnet)
+
+
+def test_a_difference_to_another_encoder_is_told(
+    tiny_mpnet: Path, adapter: tuple[Path, list[float]], tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(tiny_mpnet, other)
+    MPNetModel(MPNetConfig(vocab_size=9, hidden_size=32, num_hidden_layers=1, num_attention_heads=4)).save_pretrained(
+        other
+    )
+    with pytest.raises(ModelError, match="can't be added"):
+        added(adapter[0], other)
+
+
+def test_the_smaller_judge_stands_in_where_the_base_cannot_be_had(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> Path:
+        raise ModelError("no network")
+
+    monkeypatch.setattr("assistant.llm.catalogue.Catalogue.resolve", refused)
+    support = large.judge(settings, None, silent)(None)  # type: ignore[arg-type]
+    assert support.threshold == trained.Support().threshold
+
+
+def test_the_base_it_was_trained_on_is_the_one_that_is_fetched() -> None:
+    told = json.loads((large.SHIPPED / CONFIG).read_text(encoding="utf-8"))
+    assert told["base_model_name_or_path"] == f"sentence-transformers/{large.BASE}"
