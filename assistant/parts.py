@@ -282,7 +282,7 @@ class Loader:
 
         self._support = load_support(self.settings, self._embedder, progress)
         if self._embedder:
-            self._suitability = suitability(self._embedder)
+            self._suitability = suitability(self.settings, self._embedder, progress)
 
     def retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
         """What searches the library that was chosen and the user's own documents, or a collection of these alone.

@@ -157,6 +157,11 @@ class FactSettings(Section):
         description="whether facts that clash with something in the passages (allergies, diets, abilities, means) are "
         "used, however small their relevance",
     )
+    suitability: Literal["large", "small"] = Field(
+        "large",
+        description="the cross-encoder that reads facts and texts for clashes: the larger one, on the encoder that the "
+        "larger judge of support stands on, or the small one that comes with Sequitur and stands in for it",
+    )
 
 
 class TopKByLoop(Section):

@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 from assistant.protocols import Parts
-from assistant.settings import FILE_VARIABLE, PREFIX, RelevanceSettings, Settings, TurnSettings, load
+from assistant.settings import FILE_VARIABLE, PREFIX, FactSettings, RelevanceSettings, Settings, TurnSettings, load
 from assistant.store import users
 from assistant.types import Passage
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordJudge
@@ -27,7 +27,7 @@ hypothesis.settings.load_profile("patient")
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_of_a_person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Only where the data lies is as a person has set it, so that models are fetched once; the small judge is here."""
+    """Only where the data lies is as a person has set it, so that models are fetched once; small judges are here."""
     data, empty = load().data_dir, tmp_path_factory.mktemp("settings") / "sequitur.toml"
     empty.touch()
     with pytest.MonkeyPatch.context() as patched:
@@ -37,6 +37,7 @@ def _no_settings_of_a_person(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         patched.setenv(FILE_VARIABLE, str(empty))
         patched.setenv("SEQUITUR_DATA_DIR", str(data))
         patched.setenv("SEQUITUR_TURN__SUPPORT", "trained")
+        patched.setenv("SEQUITUR_FACTS__SUITABILITY", "small")
         yield
 
 
@@ -53,7 +54,8 @@ def password_costs() -> Iterator[tuple[int, int]]:
 def settings(tmp_path: Path) -> Settings:
     # The embedder of words knows no meaning, so that only the clearest small talk may count as such.
     turn, relevance = TurnSettings(intent_threshold=0.85, support="trained"), RelevanceSettings(estimator="none")
-    return Settings(data_dir=tmp_path, hub=False, turn=turn, relevance=relevance)
+    facts = FactSettings(suitability="small")
+    return Settings(data_dir=tmp_path, hub=False, turn=turn, relevance=relevance, facts=facts)
 
 
 @pytest.fixture

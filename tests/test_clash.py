@@ -12,13 +12,14 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import ModelError
-from assistant.evaluation.suitability import read_pairs
+from assistant.evaluation.suitability import Pair, read_pairs
 from assistant.judges import load
 from assistant.judges.cross_encoder import PairReader
 from assistant.judges.suitability.judge import BLEND, FACTS, READER, Blend, Both, judge_of
 from assistant.judges.suitability.knowledge import SHIPPED
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, SuitabilityJudge
+from assistant.settings import Settings
 from assistant.training.suitability.reader import Written, fit, written
 from tests.scripted import WORDS
 from tests.test_suitability import CLASHING, SUITING
@@ -139,13 +140,15 @@ def test_a_missing_file_is_told_in_a_sentence(tmp_path: Path, embedder: Embedder
 
 
 @pytest.mark.model
-def test_a_broken_judge_says_so_when_it_is_asked(tmp_path: Path, embedder: Embedder, monkeypatch) -> None:
+def test_a_broken_judge_says_so_when_it_is_asked(
+    tmp_path: Path, settings: Settings, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = copied(tmp_path)
     weights = folder / READER / "weights.int8.safetensors"
     weights.write_bytes(weights.read_bytes()[:100_000])
-    monkeypatch.setattr("assistant.judges.suitability.knowledge.SHIPPED", folder)
+    monkeypatch.setattr("assistant.judges.suitability.judge.SHIPPED", folder)
     with pytest.raises(ModelError, match=r"can't be read .*; get it again"):
-        load.suitability(embedder).clashes(["I'm vegan."], ["cheese"], NEVER)
+        load.suitability(settings, embedder).clashes(["I'm vegan."], ["cheese"], NEVER)
 
 
 @pytest.mark.model
@@ -205,7 +208,8 @@ class Sees:
 def test_weight_and_threshold_find_most_with_few_false_alarms() -> None:
     texts = ["clash", "rare clash", "rare", *["calm"] * 9]
     pairs = [Written("a fact", text, "clash" in text, "") for text in texts]
-    blend = fit(Sees(), {"of one kind": pairs, "of another": pairs[:1] + pairs[2:]})
+    others = [Pair("a fact", one.text, int(one.clash)) for one in pairs[:1] + pairs[2:]]
+    blend = fit(Sees(), {"of one kind": pairs, "of another": others})
     assert [blend(Sees().evidence(["a fact"], [text], NEVER)[0, 0]) >= blend.threshold for text in texts[:4]] == [
         True, True, False, False,
     ]  # fmt: skip

@@ -16,9 +16,11 @@ from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
 from assistant.errors import ModelError
 from assistant.judges import cross_encoder
-from assistant.judges.adapted import CONFIG, WEIGHTS, added
+from assistant.judges.adapted import BASE, CONFIG, WEIGHTS, added
 from assistant.judges.cross_encoder import PairReader
 from assistant.judges.pair_model import Curve
+from assistant.judges.suitability.judge import READER_LARGE
+from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
 from assistant.judges.support import large, trained
 from assistant.llm.mpnet import buckets
 from assistant.protocols import silent
@@ -112,6 +114,7 @@ def test_the_smaller_judge_stands_in_where_the_base_cannot_be_had(
     assert support.threshold == trained.Support().threshold
 
 
-def test_the_base_it_was_trained_on_is_the_one_that_is_fetched() -> None:
-    told = json.loads((large.SHIPPED / CONFIG).read_text(encoding="utf-8"))
-    assert told["base_model_name_or_path"] == f"sentence-transformers/{large.BASE}"
+@pytest.mark.parametrize("folder", [large.SHIPPED, SUITABILITY / READER_LARGE])
+def test_the_base_it_was_trained_on_is_the_one_that_is_fetched(folder: Path) -> None:
+    told = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    assert told["base_model_name_or_path"] == f"sentence-transformers/{BASE}"

@@ -53,9 +53,7 @@ def test_a_name_without_a_file_is_refused_with_those_there_are(kind: variants.Ki
 
 
 @pytest.mark.parametrize("key", NAMED)
-def test_settings_refuse_it_and_name_those_there_are(
-    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_refuse_it_and_name_those_there_are(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section, name = key.split(".")
     monkeypatch.delenv(f"{settings.PREFIX}{section}__{name}".upper(), raising=False)
     (tmp_path / "s.toml").write_text(f"[{section}]\n{name} = 'nothing'\n")

@@ -21,7 +21,7 @@ from assistant.judges.support.trained import Support
 from assistant.parts import load_embedder
 from assistant.prompting.render import render
 from assistant.protocols import silent
-from assistant.settings import Settings
+from assistant.settings import FactSettings, Settings
 from assistant.types import Claim, Passage
 
 CHECKOUT = Path(__file__).parents[1]
@@ -52,7 +52,8 @@ def no_language_model() -> NoReturn:
 
 
 def the_weights_judge() -> None:
-    settings = Settings()
+    # the larger judges stand on an encoder that is fetched
+    settings = Settings(facts=FactSettings(suitability="small"))
     estimator = load_calibrated("shipped", None, no_language_model, settings, silent)
     relevant, beside = estimator.estimate("What is bread made of?", [BREAD, SLEEP], NEVER)
     assert relevant.confidence > 0.2 > beside.confidence
@@ -60,7 +61,7 @@ def the_weights_judge() -> None:
     said, unsaid = support.judge([Claim("Bread is made of flour.", (one,)) for one in (BREAD, SLEEP)], NEVER)
     assert said.probability >= support.threshold > unsaid.probability
     embedder = load_embedder(settings, silent)
-    suitability = judges.suitability(embedder)
+    suitability = judges.suitability(settings, embedder)
     [[clash, harmless]] = suitability.clashes(["I have a peanut allergy."], ["Eat peanuts.", "Go to bed early."], NEVER)
     assert clash >= suitability.threshold > harmless
 

@@ -58,8 +58,7 @@ from assistant.ikat.topics import read_topics
 from assistant.judges.addresses import Addresses
 from assistant.judges.relevance import load as estimators
 from assistant.judges.relevance.calibration import Calibration, Method
-from assistant.judges.suitability.judge import judge_of
-from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
+from assistant.judges.suitability.judge import judge_of, shipped
 from assistant.judges.support.large import SHIPPED as LARGE
 from assistant.judges.support.large import opened
 from assistant.judges.support.llm import ByLLM
@@ -248,8 +247,13 @@ def evaluate_suitability(
     *,
     pairs: Annotated[Path, Option(help="Pairs: a .jsonl[.gz] file of {fact, text, clash}.")],
     judge: Annotated[
-        str, Option(help="The folder of a trained judge, or 'llm': the language model's own yes or no.")
-    ] = str(SUITABILITY),
+        str,
+        Option(
+            help="The folder of a trained judge, or 'llm': the language model's own yes or no; by default the judge "
+            "that comes with Sequitur, with the reader that is set (facts.suitability).",
+            show_default=False,
+        ),
+    ] = "",
     corpus: Annotated[
         list[Path] | None, Option(help="Passages that pairs point into; may be given again.", show_default=False)
     ] = None,
@@ -262,11 +266,11 @@ def evaluate_suitability(
         with bar("Language model") as progress:
             asked, threshold = suitability.by_llm(load_llm(to.knobs(), progress)), EVEN
     else:
-        trained = judge_of(Path(judge), embedder_of(to.knobs()))
+        embedder = embedder_of(to.knobs())
+        trained = judge_of(Path(judge), embedder) if judge else shipped(to.knobs(), embedder, silent)
         asked, threshold = suitability.by_judge(trained), trained.threshold
     found, each = suitability.measure(rows, asked, threshold)
-    # a folder of somebody's machine says nothing to others
-    to.finish({"judge": SHIPPED if judge == str(SUITABILITY) else judge, **found}, each)
+    to.finish({"judge": judge or to.knobs().facts.suitability, **found}, each)
 
 
 @command

@@ -39,6 +39,10 @@ Epochs = Annotated[int, Option(min=1, help="Times that all questions are gone th
 Pairs = Annotated[int, Option(min=1, help="Pairs of a step.")]
 Asked = Annotated[int, Option(min=1, help="Questions of a step.")]
 Rate = Annotated[float, Option(min=0, help="AdamW's highest learning rate.")]
+Rank = Annotated[
+    int,
+    Option(min=0, help="Learn matrices of this rank beside those of the base, as the larger judges do; 0: all of it."),
+]
 Length = Annotated[int, Option(min=16, help="Tokens read of question and passage together.")]
 
 
@@ -192,7 +196,10 @@ def reader(  # noqa: PLR0913 - the training's knobs
     *,
     into: Into,
     tables: Annotated[Path, Option(help="What `train suitability` learned, which it is weighed with.")] = SUITABILITY,
-    base: Annotated[Path, Option(help="The folder of a cross-encoder or encoder to start from.")] = SUPPORT,
+    base: Annotated[
+        str, Option(help="What to start from: a name of the catalogue, a hub id or a folder.", show_default=False)
+    ] = str(SUPPORT),
+    rank: Rank = 0,
     pairs: Annotated[
         list[Path] | None,
         Option(
@@ -219,7 +226,8 @@ def reader(  # noqa: PLR0913 - the training's knobs
 
     more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
     embedder = embedder_of(usual.knobs())
-    plan = Plan(str(base), batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150)
+    folder = _resolved(base, usual.knobs())
+    plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank)
     with bar("Steps") as progress:
         summary = train(into, plan, tables, embedder, progress, more)
     show(summary, usual.as_json)

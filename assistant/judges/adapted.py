@@ -20,9 +20,23 @@ from safetensors.numpy import load_file, save_file
 
 from assistant.errors import ModelError
 from assistant.judges.packed import PLAIN, copy_texts, small
+from assistant.llm.catalogue import Catalogue
+from assistant.protocols import Progress
+from assistant.settings import Settings
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+# The encoder that the differences which come with Sequitur are added to.
+BASE = "all-mpnet-base-v2"
 _UNDER, _DOWN, _UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+
+
+def encoder(settings: Settings, progress: Progress) -> Path:
+    """The folder of the encoder, fetched if need be.
+
+    Raises:
+        ModelError: it can't be had.
+    """
+    return Catalogue.load().resolve(BASE, settings, progress)
 
 
 def added(adapter: Path, base: Path) -> dict[str, NDArray[Any]]:

@@ -48,12 +48,11 @@ def support(settings: Settings, embedder: Embedder | None = None, progress: Prog
         return Unusable(error)
 
 
-def suitability(embedder: Embedder) -> SuitabilityJudge:
-    """The judge of what suits a person, which comes with Sequitur and reads by this embedder."""
-    from assistant.judges.suitability.judge import judge_of  # noqa: PLC0415
-    from assistant.judges.suitability.knowledge import SHIPPED  # noqa: PLC0415
+def suitability(settings: Settings, embedder: Embedder, progress: Progress = silent) -> SuitabilityJudge:
+    """The judge of what suits a person, by this embedder and the reader that is set, which is fetched if need be."""
+    from assistant.judges.suitability.judge import shipped  # noqa: PLC0415
 
     try:
-        return judge_of(SHIPPED, embedder)
+        return shipped(settings, embedder, progress)
     except SequiturError as error:
         return Unusable(error)

@@ -1,13 +1,15 @@
 """Suitability by two judges together: one knows things and what facts rule out, the other reads fact and text as one.
 
 The tags (`tags.py`) know that a pad thai holds peanuts; they err on what is warned of, on facts that say the
-contrary, and on all that no table has. The reader (`reader.py`), a small cross-encoder, reads those, and knows less. A
-weighed mean of their log-odds counts. The reader lies in shipped/suitability/reader; the README above it tells how it
-was trained, how the two are weighed, and where both fail.
+contrary, and on all that no table has. The reader (`reader.py`), a cross-encoder, reads those. A weighed mean of their
+log-odds counts. There are two readers: a small one lies in shipped/suitability/reader; of a larger one what was learned
+lies in reader-large, and the encoder that this is added to is fetched. The README above them tells how they were
+trained, how each is weighed, and where they fail.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
@@ -17,12 +19,15 @@ from threading import Event
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
+from assistant.judges.adapted import encoder
 from assistant.judges.suitability.knowledge import SHIPPED, Knowledge
 from assistant.judges.suitability.reader import Reader
 from assistant.judges.suitability.tags import ByTags
-from assistant.protocols import Embedder, SuitabilityJudge
+from assistant.protocols import Embedder, Progress, SuitabilityJudge
+from assistant.settings import Settings
 
-READER, BLEND = "reader", "blend.json"
+_LOG = logging.getLogger(__name__)
+READER, READER_LARGE, BLEND = "reader", "reader-large", "blend.json"
 # Facts that the reader is asked about, those first that most surely rule something out; few people tell more.
 FACTS = 24
 # Nobody is surer than that.
@@ -120,16 +125,33 @@ class Both:
         return sorted(range(len(facts)), key=lambda n: -sure[n])[:FACTS]
 
 
-def judge_of(folder: Path, embedder: Embedder) -> SuitabilityJudge:
+def judge_of(folder: Path, embedder: Embedder, base: Path | None = None) -> SuitabilityJudge:
     """The judge in a folder: by tags and reader together, or by the tags alone where it has no reader.
+
+    With a `base`, by the larger reader, of which the folder holds what is added to this encoder.
 
     Raises:
         ModelError: what was learned is missing, broken, or belongs to another embedder.
     """
-    tags, reader = ByTags(Knowledge.load(folder), embedder), folder / READER
+    tags, reader = ByTags(Knowledge.load(folder), embedder), folder / (READER_LARGE if base else READER)
     if folder != SHIPPED and not reader.exists():
         return tags
-    return Both(tags, Reader(reader), Blend.load(reader))
+    return Both(tags, Reader(reader, base), Blend.load(reader))
+
+
+def shipped(settings: Settings, embedder: Embedder, progress: Progress) -> SuitabilityJudge:
+    """The judge that comes with Sequitur, with the reader that is set; the small one where the larger can't be had.
+
+    Raises:
+        ModelError: as `judge_of` does.
+    """
+    if settings.facts.suitability == "small":
+        return judge_of(SHIPPED, embedder)
+    try:
+        return judge_of(SHIPPED, embedder, encoder(settings, progress))
+    except ModelError as error:
+        _LOG.warning("The smaller reader of the suitability judge is used: %s", error)
+        return judge_of(SHIPPED, embedder)
 
 
 def _log_odds(probability: float) -> float:

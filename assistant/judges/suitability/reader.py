@@ -1,4 +1,4 @@
-"""The reader: a small cross-encoder that reads fact and text as one, and tells whether they clash."""
+"""The reader: a cross-encoder that reads fact and text as one, and tells whether they clash."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ Pair = tuple[str, str]
 class Reader:
     """The cross-encoder in a folder. Safe to call from several threads: they take turns.
 
+    With a `base`, the folder holds what is added to this encoder.
+
     Raises:
         ModelError: a file is missing, cut short, or of another kind; the message says which and what to do.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._model = PairReader(folder, LENGTH)
+    def __init__(self, folder: Path, base: Path | None = None) -> None:
+        self._model = PairReader(folder, LENGTH, base)
         self._known = Remembered[Pair, float](KEPT)
 
     def logits(self, pairs: Sequence[Pair], stop: Event) -> dict[Pair, float]:

@@ -10,13 +10,11 @@ import logging
 from pathlib import Path
 
 from assistant.errors import ModelError
-from assistant.judges.adapted import CONFIG
+from assistant.judges.adapted import CONFIG, encoder
 from assistant.judges.support import trained
-from assistant.llm.catalogue import Catalogue
 from assistant.protocols import Embedder, Progress, SupportJudgeOf
 from assistant.settings import Settings
 
-BASE = "all-mpnet-base-v2"
 SHIPPED = trained.SHIPPED.with_name("support-large")
 _LOG = logging.getLogger(__name__)
 
@@ -42,4 +40,4 @@ def opened(folder: Path, settings: Settings, progress: Progress) -> trained.Supp
         ModelError: the folder holds no judge, or the base can't be had.
     """
     needed = (folder / CONFIG).exists()
-    return trained.Support(folder, Catalogue.load().resolve(BASE, settings, progress) if needed else None)
+    return trained.Support(folder, encoder(settings, progress) if needed else None)
