@@ -22,6 +22,13 @@ from benchmarks.strategies import strategies
 from tests.test_evaluation_data import lines
 
 
+@pytest.fixture(autouse=True)
+def no_small_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What all other tests set is no default."""
+    for name in ("SEQUITUR_TURN__SUPPORT", "SEQUITUR_FACTS__SUITABILITY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setattr(load, "sees_gpu", lambda: False)

@@ -60,7 +60,7 @@ def test_some_topics_can_be_played_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_reads_a_run_and_its_nuggets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "Support", lambda _: WordJudge())
+    monkeypatch.setattr(evaluate, "opened", lambda *_: WordJudge())
     app = typer.Typer()
     app.command()(evaluate.evaluate_ikat)
     run, nuggets = tmp_path / "run", tmp_path / "nuggets.jsonl"
