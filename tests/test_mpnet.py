@@ -71,7 +71,7 @@ def test_what_was_learned_says_the_same_when_it_is_added(tiny_mpnet: Path, adapt
 
 
 def test_only_what_learned_differs_from_the_base(tiny_mpnet: Path, adapter: tuple[Path, list[float]]) -> None:
-    found, before = added(adapter[0], tiny_mpnet), load_file(tiny_mpnet / "model.safetensors")
+    found, before = dict(added(adapter[0], tiny_mpnet)), load_file(tiny_mpnet / "model.safetensors")
     changed = {name for name, weight in before.items() if not np.array_equal(found[f"mpnet.{name}"], weight)}
     assert changed
     assert all(name.startswith(("encoder.layer.1.", "encoder.layer.2.")) for name in changed)
@@ -88,7 +88,7 @@ def test_a_difference_that_is_cut_short_is_told(
     shutil.copytree(adapter[0], broken)
     (broken / file).write_bytes((broken / file).read_bytes()[:40])
     with pytest.raises(ModelError, match=r"can't be added to .*; get both again"):
-        added(broken, tiny_mpnet)
+        dict(added(broken, tiny_mpnet))
 
 
 def test_a_difference_to_another_encoder_is_told(
@@ -100,7 +100,7 @@ def test_a_difference_to_another_encoder_is_told(
         other
     )
     with pytest.raises(ModelError, match="can't be added"):
-        added(adapter[0], other)
+        dict(added(adapter[0], other))
 
 
 def test_the_smaller_judge_stands_in_where_the_base_cannot_be_had(

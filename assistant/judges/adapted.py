@@ -15,18 +15,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from assistant.errors import ModelError
 from assistant.judges.packed import PLAIN, copy_texts, small
 from assistant.llm.catalogue import Catalogue
+from assistant.llm.pages import let_go
 from assistant.protocols import Progress
 from assistant.settings import Settings
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 # The encoder that the differences which come with Sequitur are added to.
 BASE = "all-mpnet-base-v2"
+# Weights after which what was read of the file is no longer held.
+_SOME = 8
 _UNDER, _DOWN, _UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
 
 
@@ -39,8 +42,10 @@ def encoder(settings: Settings, progress: Progress) -> Path:
     return Catalogue.load().resolve(BASE, settings, progress)
 
 
-def added(adapter: Path, base: Path) -> dict[str, NDArray[Any]]:
-    """The weights of the cross-encoder, by their names in transformers, in float32.
+def added(adapter: Path, base: Path) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The weights of the cross-encoder one by one, with their names in transformers, in float32.
+
+    Only one of them is in memory at a time, besides what was learned.
 
     Args:
         adapter: the folder of the difference.
@@ -53,18 +58,33 @@ def added(adapter: Path, base: Path) -> dict[str, NDArray[Any]]:
         config = json.loads((adapter / CONFIG).read_text(encoding="utf-8"))
         kind = json.loads((base / "config.json").read_text(encoding="utf-8"))["model_type"]
         learned = {name.removeprefix(_UNDER): value for name, value in load_file(adapter / WEIGHTS).items()}
-        found = {f"{kind}.{name}": value for name, value in load_file(base / PLAIN).items() if "pooler" not in name}
         share = np.float32(config["lora_alpha"] / config["r"])
-        for name, value in learned.items():
-            if name.endswith(_DOWN):
-                layer = name.removesuffix(_DOWN)
-                up = learned[f"{layer}{_UP}"].astype(np.float32)
-                found[f"{layer}.weight"] = found[f"{layer}.weight"] + share * (up @ value.astype(np.float32))
-            elif not name.endswith(_UP):
-                found[name] = value.astype(np.float32)
+        with safe_open(base / PLAIN, "np") as file:
+            for n, name in enumerate(file.keys()):
+                if "pooler" not in name:
+                    yield f"{kind}.{name}", _changed(f"{kind}.{name}", file.get_tensor(name), learned, share)
+                if n % _SOME == 0:
+                    let_go(base / PLAIN)
+        yield from ((_of_head(name), value.astype(np.float32)) for name, value in learned.items())
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
         raise ModelError(f"{adapter} can't be added to {base} ({error}); get both again.") from error
+
+
+def _changed(name: str, weight: NDArray[Any], learned: dict[str, NDArray[Any]], share: np.float32) -> NDArray[Any]:
+    """The weight with what was learned for it, which is taken out of `learned`."""
+    layer = name.removesuffix(".weight")
+    if f"{layer}{_DOWN}" not in learned:
+        return weight
+    up, down = (learned.pop(f"{layer}{end}").astype(np.float32) for end in (_UP, _DOWN))
+    found: NDArray[Any] = weight + share * (up @ down)
     return found
+
+
+def _of_head(name: str) -> str:
+    """The name of what is left once all layers have theirs; a layer that the base lacks is no part of the head."""
+    if name.endswith((_DOWN, _UP)):
+        raise KeyError(name)
+    return name
 
 
 def added_small(adapter: Path, base: Path) -> dict[str, NDArray[Any]]:
@@ -73,7 +93,7 @@ def added_small(adapter: Path, base: Path) -> dict[str, NDArray[Any]]:
     Raises:
         ModelError: as `added` does.
     """
-    return {key: value for name, weight in added(adapter, base).items() for key, value in small(name, weight).items()}
+    return {key: value for name, weight in added(adapter, base) for key, value in small(name, weight).items()}
 
 
 @contextmanager
@@ -83,7 +103,7 @@ def whole(adapter: Path, base: Path) -> Iterator[Path]:
     Raises:
         ModelError: as `added` does.
     """
-    weights = added(adapter, base)
+    weights = dict(added(adapter, base))
     with TemporaryDirectory() as name:
         plain = Path(name)
         copy_texts(base, plain)

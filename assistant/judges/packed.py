@@ -23,7 +23,7 @@ from assistant.llm.bert import SCALE
 
 WEIGHTS, PLAIN = "weights.int8.safetensors", "model.safetensors"
 VERSION = "1"
-_HIGHEST = 127
+_HIGHEST, _ROWS = 127, 4096
 
 
 def is_packed(folder: Path) -> bool:
@@ -88,9 +88,12 @@ def small(name: str, weight: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """A weight as the packed file has it: a matrix in int8 with its scale, anything else as it is."""
     if weight.ndim != 2 or not np.issubdtype(weight.dtype, np.floating):
         return {name: weight}
-    exact = weight.astype(np.float32)
-    scale = np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1e-12) / _HIGHEST
-    return {name: np.round(exact / scale).astype(np.int8), f"{name}{SCALE}": scale.astype(np.float32)}
+    exact = weight.astype(np.float32, copy=False)
+    largest = np.maximum(exact.max(axis=1, keepdims=True), -exact.min(axis=1, keepdims=True))
+    scale = np.maximum(largest, 1e-12).astype(np.float32) / np.float32(_HIGHEST)
+    # some rows at a time, since a large table would otherwise take its size several times
+    rows = [np.round(exact[n : n + _ROWS] / scale[n : n + _ROWS]).astype(np.int8) for n in range(0, len(exact), _ROWS)]
+    return {name: np.concatenate(rows), f"{name}{SCALE}": scale}
 
 
 def _large(weights: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
