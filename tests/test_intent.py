@@ -10,7 +10,7 @@ from assistant.protocols import Parts
 from assistant.settings import TurnSettings
 from assistant.steps import converse
 from assistant.steps.intent import intent_of
-from assistant.types import Turn
+from assistant.types import Exchange, Intent, Turn
 from assistant.wording.replies import fixed
 from tests.scripted import ScriptedLLM
 
@@ -68,3 +68,16 @@ def test_what_is_told_is_thanked_for_without_asking_the_model(parts: Parts, embe
     *_, turn = converse.run(turn, replace(parts, llm=llm, embedder=embedder), Event())
     assert turn.answer == fixed("acknowledged", "conversation")
     assert llm.prompts == []
+
+
+@pytest.mark.parametrize(("intent", "first"), [("conversation", 0), ("small_talk", 5)])
+def test_what_is_asked_about_the_conversation_is_answered_from_all_of_it(
+    parts: Parts, intent: Intent, first: int
+) -> None:
+    said = tuple(Exchange(f"question {n}", f"question {n}", "word " * 100) for n in range(9))
+    llm = ScriptedLLM(["You asked question 0."])
+    turn = Turn("What did I ask you first?", history=said, intent=intent)
+    *_, turn = converse.run(turn, replace(parts, llm=llm), Event())
+    asked = [message.content for message in llm.prompts[0] if message.role == "user"]
+    assert asked == [*(f"question {n}" for n in range(first, 9)), "What did I ask you first?"]
+    assert turn.answer is not None
