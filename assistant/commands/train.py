@@ -267,10 +267,7 @@ def support(  # noqa: PLR0913 - the training's knobs
         Path | None,
         Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too.", show_default=False),
     ] = None,
-    rank: Annotated[
-        int,
-        Option(min=0, help="Learn matrices of this rank beside those of the base, as the larger judge does; 0: all."),
-    ] = 0,
+    rank: Rank = 0,
     seed: Seed = 0,
     usual: Basic,
 ) -> None:

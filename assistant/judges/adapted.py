@@ -21,15 +21,12 @@ from safetensors.numpy import load_file, save_file
 from assistant.errors import ModelError
 from assistant.judges.packed import PLAIN, copy_texts, small
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.pages import let_go
 from assistant.protocols import Progress
 from assistant.settings import Settings
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 # The encoder that the differences which come with Sequitur are added to.
 BASE = "all-mpnet-base-v2"
-# Weights after which what was read of the file is no longer held.
-_SOME = 8
 _UNDER, _DOWN, _UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
 
 
@@ -60,11 +57,8 @@ def added(adapter: Path, base: Path) -> Iterator[tuple[str, NDArray[Any]]]:
         learned = {name.removeprefix(_UNDER): value for name, value in load_file(adapter / WEIGHTS).items()}
         share = np.float32(config["lora_alpha"] / config["r"])
         with safe_open(base / PLAIN, "np") as file:
-            for n, name in enumerate(file.keys()):
-                if "pooler" not in name:
-                    yield f"{kind}.{name}", _changed(f"{kind}.{name}", file.get_tensor(name), learned, share)
-                if n % _SOME == 0:
-                    let_go(base / PLAIN)
+            for name in (one for one in file.keys() if "pooler" not in one):  # noqa: SIM118 - it is no dictionary
+                yield f"{kind}.{name}", _changed(f"{kind}.{name}", file.get_tensor(name), learned, share)
         yield from ((_of_head(name), value.astype(np.float32)) for name, value in learned.items())
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
         raise ModelError(f"{adapter} can't be added to {base} ({error}); get both again.") from error
