@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from assistant.protocols import silent
@@ -486,6 +487,30 @@ def test_a_question_that_can_not_be_sent_stays_in_the_box_alone(page: Page, cont
     expect(page.locator("body")).to_have_class(re.compile("down"))
     expect(page.locator(".sent")).to_have_count(0)
     expect(page.locator("#box")).to_have_value(DIET)
+
+
+# Lets the page's checks of the server run out of time, as many as it says, and counts them.
+LATE = """(times) => {
+    window.late = 0;
+    const real = window.fetch;
+    window.fetch = async (path, options) => {
+        if (!String(path).includes("app_id")) return real(path, options);
+        window.late += 1;
+        if (window.late > times) return real(path, options);
+        throw new DOMException("late", "TimeoutError");
+    };
+}"""
+
+
+@pytest.mark.parametrize(("times", "away"), [(1, False), (2, True)])
+def test_a_server_that_is_late_once_is_not_away(page: Page, times: int, away: bool) -> None:
+    page.evaluate(LATE, times)
+    page.evaluate("""() => new MutationObserver(() => {
+        window.wasDown ||= document.body.classList.contains("down");
+    }).observe(document.body, {attributeFilter: ["class"]})""")
+    page.wait_for_function("times => window.late > times", arg=times)
+    expect(page.locator("body")).not_to_have_class(re.compile("down"))
+    assert bool(page.evaluate("window.wasDown")) is away
 
 
 def test_a_question_that_waits_can_be_stopped(page: Page, site) -> None:

@@ -26,9 +26,15 @@ export async function alive() {
   return same && login.ok;
 }
 
-async function told(path) {
-  const answer = await fetch(`gradio_api/${path}`, { cache: "no-store", signal: AbortSignal.timeout(4000) });
-  return { ok: answer.ok, said: await answer.json() };
+// A server that is busy may be late once: it is asked again before it counts as away.
+async function told(path, again = true) {
+  try {
+    const answer = await fetch(`gradio_api/${path}`, { cache: "no-store", signal: AbortSignal.timeout(4000) });
+    return { ok: answer.ok, said: await answer.json() };
+  } catch (error) {
+    if (again && error.name === "TimeoutError") return told(path, false);
+    throw error;
+  }
 }
 
 async function look() {
