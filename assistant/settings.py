@@ -225,7 +225,10 @@ class RelevanceSettings(Section):
     """Whether the passages answer the question, and what follows if they don't (RE-RAG)."""
 
     estimator: EstimatorName = Field(
-        "cross_encoder", description="who tells: nobody, the language model, or a model that was trained for it"
+        "large",
+        description="who tells: nobody, the language model, or a model that was trained for it: the small one that "
+        "comes with Sequitur (cross_encoder), or one on an encoder that is fetched, five times as large, which reads "
+        "again what the small one finds first (large)",
     )
     model: str = Field("", description="its folder or hub id; empty = the cross-encoder that comes with Sequitur")
     calibration: str = Field(

@@ -38,6 +38,7 @@ def _no_settings_of_a_person(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         patched.setenv("SEQUITUR_DATA_DIR", str(data))
         patched.setenv("SEQUITUR_TURN__SUPPORT", "trained")
         patched.setenv("SEQUITUR_FACTS__SUITABILITY", "small")
+        patched.setenv("SEQUITUR_RELEVANCE__ESTIMATOR", "cross_encoder")
         yield
 
 

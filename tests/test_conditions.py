@@ -25,7 +25,7 @@ from tests.test_evaluation_data import lines
 @pytest.fixture(autouse=True)
 def no_small_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     """What all other tests set is no default."""
-    for name in ("SEQUITUR_TURN__SUPPORT", "SEQUITUR_FACTS__SUITABILITY"):
+    for name in ("SEQUITUR_TURN__SUPPORT", "SEQUITUR_FACTS__SUITABILITY", "SEQUITUR_RELEVANCE__ESTIMATOR"):
         monkeypatch.delenv(name, raising=False)
 
 

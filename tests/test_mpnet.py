@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 from pathlib import Path
 from threading import Event
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
 from assistant.errors import ModelError
 from assistant.judges import cross_encoder
-from assistant.judges.adapted import BASE, CONFIG, WEIGHTS, added
+from assistant.judges.adapted import BASE, CONFIG, WEIGHTS, Adapted, added
 from assistant.judges.cross_encoder import PairReader
 from assistant.judges.pair_model import Curve
 from assistant.judges.suitability.judge import READER_LARGE
@@ -41,13 +43,17 @@ CLOSE = 0.15
 @pytest.fixture(scope="module")
 def adapter(tiny_mpnet: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[float]]:
     """What a training keeps, and what the trained model says of the pairs."""
-    tokenizer, model = load_encoder(str(tiny_mpnet), 0, 64)
-    model = low_rank(model, 4, 1)
+    return trained_as(0, 4, tiny_mpnet, tmp_path_factory.mktemp("trained") / "model")
+
+
+def trained_as(seed: int, rank: int, base: Path, folder: Path) -> tuple[Path, list[float]]:
+    """The folder, with a difference of this rank as if it had been learned, and what it says of the pairs."""
+    tokenizer, model = load_encoder(str(base), seed, 64)
+    model = low_rank(model, rank, 1)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if "lora_B" in name:
                 weight.normal_(0, 0.3)
-    folder = tmp_path_factory.mktemp("trained") / "model"
     save(folder, model, tokenizer)
     first, second = zip(*PAIRS, strict=True)
     with torch.inference_mode():
@@ -68,6 +74,23 @@ def test_what_was_learned_says_the_same_when_it_is_added(tiny_mpnet: Path, adapt
     assert PairReader(folder, 64, tiny_mpnet).logits(PAIRS, 8, Event()) == pytest.approx(said, abs=2 * CLOSE)
     torch_says = cross_encoder.load(folder, 64, tiny_mpnet).predict(PAIRS, activation_fn=torch.nn.Identity())
     assert list(map(float, torch_says)) == pytest.approx(said, abs=CLOSE)
+
+
+def test_judges_share_the_encoder_and_say_each_its_own(
+    tiny_mpnet: Path, adapter: tuple[Path, list[float]], tmp_path: Path
+) -> None:
+    folder, said = adapter
+    other, says = trained_as(1, 2, tiny_mpnet, tmp_path / "model")
+    assert says != pytest.approx(said, abs=2 * CLOSE)
+    one, two = Adapted(folder, tiny_mpnet, 64), Adapted(other, tiny_mpnet, 16)
+    assert one.encoder is two.encoder
+    for _ in range(2):
+        assert one(PAIRS)[:, 0].tolist() == pytest.approx(said, abs=2 * CLOSE)
+        assert two(PAIRS[:1])[0, 0] == pytest.approx(says[0], abs=2 * CLOSE)
+    encoder = ref(one.encoder)
+    del one, two
+    gc.collect()
+    assert encoder() is None
 
 
 def test_only_what_learned_differs_from_the_base(tiny_mpnet: Path, adapter: tuple[Path, list[float]]) -> None:

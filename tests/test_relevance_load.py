@@ -14,7 +14,7 @@ from assistant.commands.train import app as train
 from assistant.commands.train import blend
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.judges import packed
-from assistant.judges.relevance.blend import NAME, Blend, fit
+from assistant.judges.relevance.blend import AGAIN, NAME, Again, Blend, fit
 from assistant.judges.relevance.calibration import Calibration
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
@@ -116,12 +116,39 @@ def test_a_blend_is_the_weighted_sum(settings, tiny_cross_encoder, tmp_path) -> 
 def test_weights_are_fitted_and_what_tells_nothing_is_refused() -> None:
     scores, alike = [3.0, 2.0, 1.0, -1.0, -2.0, 0.5] * 20, [0.9, 0.1, 0.8, 0.2, 0.1, 0.9] * 20
     found = fit("words", scores, alike, [True, False, True, False, False, True] * 20)
-    assert found.cosine > found.judge > 0
+    assert found.other > found.judge > 0
     assert found.pairs == 120
     with pytest.raises(DataError, match="All 2 passages are relevant"):
         fit("words", [1.0, 2.0], [0.1, 0.2], [True, True])
     with pytest.raises(DataError, match="says nothing about relevance"):
         fit("words", [1.0, -1.0] * 10, [0.9, 0.1] * 10, [False, True] * 10)
+
+
+def test_a_larger_one_reads_again_what_a_quick_one_finds_first() -> None:
+    passages = [Passage(str(n), "", f"walk {n}") for n in range(AGAIN + 2)]
+    quick, judge = Places([float(-n) for n in range(AGAIN + 2)]), Places([float(n) for n in range(AGAIN)])
+    found = Again(judge, quick, Blend(quick.name, 0.2, 0.3, 1.0)).estimate("where", passages, Event())
+    assert judge.asked == [passages[:AGAIN]]
+    assert found[AGAIN - 1].score == pytest.approx(0.2 * (AGAIN - 1) - 0.3 * (AGAIN - 1) + 1)
+    # what isn't read again counts as the least of what is
+    assert found[AGAIN].score == pytest.approx(-0.3 * AGAIN + 1)
+    assert Again(judge, quick, Blend("", 2.0, 3.0, 1.0)).estimate("where", [], Event()) == []
+
+
+def test_the_larger_one_is_loaded_and_the_smaller_stands_in(
+    settings, monkeypatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fetched("all-MiniLM-L6-v2")
+    small = chosen(settings, estimator="cross_encoder")
+
+    def refused(*_: object) -> Path:
+        raise ModelError("no network")
+
+    monkeypatch.setattr("assistant.judges.relevance.load.encoder", refused)
+    assert chosen(settings, estimator="large").name == small.name
+    assert "no network" in caplog.text
+    with pytest.raises(ModelError, match="no network"):
+        load("large", ScriptedLLM, settings, silent)
 
 
 def test_a_blend_finds_the_embedder_of_the_settings_by_its_name(settings, tiny_cross_encoder, tmp_path) -> None:
@@ -139,8 +166,8 @@ def test_blends_that_can_not_be_read(tmp_path) -> None:
     path = tmp_path / NAME
     Blend("words", 2.0, 3.0, -1.0).save(path)
     assert Blend.load(path) == Blend("words", 2.0, 3.0, -1.0)
-    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
-    with pytest.raises(ModelError, match="is of version 2, not 1"):
+    path.write_text(path.read_text().replace('"version": 2', '"version": 1'))
+    with pytest.raises(ModelError, match="is of version 1, not 2"):
         Blend.load(path)
     path.write_text("{")
     with pytest.raises(ModelError, match="can't be read"):
@@ -162,8 +189,22 @@ def test_the_command_blends(tiny_cross_encoder, tmp_path, monkeypatch) -> None:
     words = ["--corpus", corpus, "--questions", lines(tmp_path / "q.jsonl", asked), "--model", folder]
     CliRunner().invoke(app, [str(word) for word in (*words, "--data-dir", tmp_path / "d")], catch_exceptions=False)
     found = Blend.load(folder / NAME)
-    assert found.embedder == "words"
+    assert found.beside == "words"
     assert found.pairs == 3
+
+
+class Places:
+    """Gives what it is asked of these scores, in order, and keeps what it was asked."""
+
+    name, calibration = "places", ""
+
+    def __init__(self, scores: list[float]) -> None:
+        self._scores = scores
+        self.asked: list[list[Passage]] = []
+
+    def estimate(self, question, passages, stop) -> list[Relevance]:
+        self.asked += [list(passages)] if passages else []
+        return [Relevance.of_score(score) for score in self._scores[: len(passages)]]
 
 
 class Sure:

@@ -8,15 +8,20 @@ from pathlib import Path
 from random import Random
 from threading import Event
 
+import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import DataError
+from assistant.judges.adapted import BASE, CONFIG, WEIGHTS
 from assistant.judges.pair_model import Curve
+from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.support.trained import Support, claimed
 from assistant.protocols import silent
+from assistant.training.relevance.pairs import make as question_pairs
 from assistant.training.support import edits
 from assistant.training.support.edits import WRONG, lightened, names, wronged
 from assistant.training.support.entailment import read_entailment
@@ -27,6 +32,7 @@ from assistant.training.support.train import fit, shortcut, train
 from assistant.training.support.written import pairs, written
 from assistant.training.trainer import Labelled, Plan
 from assistant.types import Claim, Passage
+from tests.scripted import FixedRetriever
 
 pytest_plugins = ["tests.fixtures_relevance"]
 PASSAGE = (
@@ -401,6 +407,45 @@ def test_a_larger_judge_learns_what_is_added_to_its_base(data: Path, tiny_mpnet:
         [Claim("lima is the capital", (Passage("p", "peru", "lima is the capital"),))], Event()
     )
     assert 0 < said < 1
+
+
+@pytest.mark.lucene
+def test_a_reranker_learns_on_from_a_judge_and_is_packed(data: Path, tiny_mpnet: Path, tmp_path: Path) -> None:
+    support, ranks, small = (tmp_path / name for name in ("support", "ranks", "small"))
+    for given in (
+        ["support", "--out", support, "--rank", "2", "--pairs", "100", "--length", "48"],
+        ["reranker", "--out", ranks, "--adapter", support / "model", "--pairs", "200", "--length", "48"],
+    ):
+        usual = ["--data", data, "--base", tiny_mpnet, "--json"]
+        result = CliRunner().invoke(app, ["train", *map(str, [*given, *usual])])
+        assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert 0 < summary["that answer"] < summary["pairs"] <= 200
+    assert CliRunner().invoke(app, ["train", "pack", "--model", f"{ranks}/model", "--out", str(small)]).exit_code == 0
+    before, learned, packed = (load_file(folder / WEIGHTS) for folder in (support / "model", ranks / "model", small))
+    assert {str(value.dtype) for value in packed.values()} == {"float16"}
+    for name, value in learned.items():
+        assert packed[name] == pytest.approx(value, abs=1e-3)
+    assert any(np.abs(value - before[name]).max() > 1e-3 for name, value in learned.items())
+    found = CrossEncoderEstimator(small, base=tiny_mpnet).estimate("where is lima", [Passage("p", "", "peru")], Event())
+    assert 0 < found[0].confidence < 1
+    assert json.loads((small / CONFIG).read_text())["base_model_name_or_path"] == f"sentence-transformers/{BASE}"
+
+
+def test_a_question_is_paired_with_what_answers_and_with_what_is_near(data: Path) -> None:
+    material = read(data, "train")
+    towns = [one.passage for one in material.asked if one.passage.title.startswith("Town")]
+    passages = {one.titled: one for one in (*material.plain, *(passage for _, passage in material.replies))}
+    pairs = question_pairs(material, FixedRetriever(towns[:5]), 0, silent)
+    assert pairs == question_pairs(material, FixedRetriever(towns[:5]), 0, silent)
+    gates = [one for one in pairs if one.first.startswith("How many gates")]
+    assert {one.label for one in gates} == {TRUE, FALSE}
+    for one in gates:
+        assert one.second not in passages or ("gates of iron" in one.second) == bool(one.label)
+    assert all("Peru" not in one.second for one in pairs if one.first.startswith("where is town") and not one.label)
+    assert {one.label for one in pairs if one.first.startswith("How many doors")} == {FALSE}
+    assert {one.label for one in pairs if "causes of illness" in one.first} == {TRUE, FALSE}
+    assert any(one.second not in passages for one in pairs), "no sentence is shown alone"
 
 
 @pytest.mark.parametrize("change", ["broken", "seed"])

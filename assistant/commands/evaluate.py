@@ -79,7 +79,8 @@ SHIPPED, BY_LLM, ADDRESSES = "shipped", "llm", "addresses"
 # Where the language model says yes more likely than no.
 EVEN = 0.5
 Estimates = Annotated[
-    str, Option("--estimator", help="'shipped', 'llm', 'cosine', or a cross-encoder or T5: a folder or a hub id.")
+    str,
+    Option("--estimator", help="'shipped', 'large', 'llm', 'cosine', or a cross-encoder or T5: a folder or a hub id."),
 ]
 
 
@@ -307,8 +308,9 @@ def evaluate_own_passages(
 
 
 def _relevance(knobs: Settings) -> Estimator:
-    """The estimator that comes with Sequitur, as turns ask it."""
-    return estimators.load_calibrated(SHIPPED, None, partial(load_llm, knobs, silent), knobs, silent)
+    """The estimator that comes with Sequitur and is set, as turns ask it."""
+    name = estimators.LARGE if knobs.relevance.estimator == estimators.LARGE else SHIPPED
+    return estimators.load_calibrated(name, None, partial(load_llm, knobs, silent), knobs, silent)
 
 
 @command

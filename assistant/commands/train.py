@@ -25,6 +25,7 @@ from assistant.experiment.datasets import Question, fingerprint, read_corpus
 from assistant.experiment.options import AsJson, Corpus, Questions, Sample, Seed
 from assistant.experiment.report import markdown
 from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
+from assistant.judges.support.large import SHIPPED as SUPPORT_LARGE
 from assistant.judges.support.trained import SHIPPED as SUPPORT
 from assistant.settings import Settings
 
@@ -112,6 +113,37 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
 
 
+@app.command()
+@spread
+def reranker(  # noqa: PLR0913 - the training's knobs
+    *,
+    data: Annotated[Path, Option(help="A folder with squad/, nq/, hotpotqa/, 2wikimultihopqa/ and library/.")],
+    into: Into,
+    base: Base = "all-mpnet-base-v2",
+    adapter: Annotated[Path, Option(help="What was learned before, which is learned on.")] = SUPPORT_LARGE,
+    pairs: Annotated[int, Option(min=100, help="Pairs to learn from at most, each once.")] = 18_000,
+    batch: Pairs = 16,
+    rate: Rate = 2e-4,
+    length: Length = 256,
+    seed: Seed = 0,
+    usual: Basic,
+) -> None:
+    """Train the larger relevance estimator on questions that name their passage; pack it with `train pack`."""
+    from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
+    from assistant.training.relevance.reranker import train  # noqa: PLC0415 - torch
+    from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
+
+    knobs = by_words_only(usual.knobs())
+    plan = Plan(
+        _resolved(base, knobs), batch=batch, rate=rate, length=length, seed=seed, warm_up=50, dropout=0.0,
+        save_every=200, adapter=str(adapter),
+    )  # fmt: skip
+    with bar("Steps") as progress:
+        summary = train(into, plan, data, pairs, lambda corpus: indexed(corpus, knobs), progress)
+    show(summary, usual.as_json)
+    talk.print(f"The best model is {into / MODEL}; pack it with `train pack`, then `train blend`.", soft_wrap=True)
+
+
 def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, _dev: int) -> list[Example]:
     from assistant.training.relevance import likelihoods  # noqa: PLC0415
 
@@ -141,13 +173,13 @@ def _cache(corpus: Path, contexts: int, knobs: Settings) -> Path:
 @app.command()
 def pack(
     *,
-    model: Annotated[Path, Option(help="The folder of a cross-encoder that `train relevance` made.")],
+    model: Annotated[Path, Option(help="The folder of a model that one of these commands made.")],
     into: Annotated[Path, Option("--out", help="The folder for its packed form.")],
 ) -> None:
-    """Pack a trained relevance estimator into a quarter of its size: int8 weights, read back when it is loaded."""
-    from assistant.judges import packed  # noqa: PLC0415 - torch
+    """Pack a trained judge: its weights in int8, a quarter of their size, or what is added to a base in half."""
+    from assistant.judges import adapted, packed  # noqa: PLC0415 - torch
 
-    size = packed.pack(model, into)
+    size = adapted.pack(model, into) if (model / adapted.CONFIG).exists() else packed.pack(model, into)
     talk.print(f"The packed model is {into}, {size / 1e6:.1f} MB.", soft_wrap=True)
 
 
@@ -335,32 +367,33 @@ def blend(
     *,
     corpus: Corpus,
     questions: Questions,
-    model: Annotated[Path, Option(help="The folder of a cross-encoder or a T5, which gets a blend.json.")],
+    model: Annotated[Path, Option(help="The folder of a cross-encoder, a T5 or a reranker, which gets a blend.json.")],
     depth: Annotated[int, Option(min=2, max=100, help="BM25 candidates of each question.")] = 20,
     some: Sample,
     usual: Basic,
 ) -> None:
-    """Blend a trained estimator with the embedder's cosine, on questions that name their gold passages."""
+    """Blend a trained estimator with the embedder's cosine, or a reranker with the estimator that is asked first.
+
+    The questions name their gold passages.
+    """
     from assistant.judges.relevance.blend import NAME, fit  # noqa: PLC0415
-    from assistant.judges.relevance.by_cosine import cosines  # noqa: PLC0415
-    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415 - torch
-    from assistant.judges.relevance.load import trained  # noqa: PLC0415
+    from assistant.judges.relevance.load import both  # noqa: PLC0415
 
     chosen = [one for one in some.asked(questions).values() if one.gold and not one.unanswerable]
     if not chosen:
         raise DataError(f"No question of {questions} names a gold passage; give another file.")
     knobs = by_words_only(usual.knobs())
-    retriever, judge = indexed(corpus, knobs), trained("seq2seq" if is_seq2seq(model) else "cross_encoder", model)
-    embedder = embedder_of(knobs)
-    scores, alike, relevant = list[float](), list[float](), list[bool]()
+    retriever = indexed(corpus, knobs)
+    judge, other, beside = both(model, embedder_of(knobs), knobs)
+    scores, others, relevant = list[float](), list[float](), list[bool]()
     with bar("Questions") as progress:
         for done, question in enumerate(chosen):
             progress(done, len(chosen))
             passages = retriever.search(question.text, depth)
             scores += [one.score for one in judge.estimate(question.text, passages, Event())]
-            alike += cosines(embedder, question.text, passages)
+            others += other(question.text, passages)
             relevant += [passage.id in question.gold for passage in passages]
-    found = fit(embedder.name, scores, alike, relevant)
+    found = fit(beside, scores, others, relevant)
     found.save(model / NAME)
     show(asdict(found), usual.as_json)
     talk.print(f"The blend is {model / NAME}.", soft_wrap=True)

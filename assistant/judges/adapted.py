@@ -1,33 +1,39 @@
 """A cross-encoder that comes as a difference: what was learned for it is added to an encoder that is fetched.
 
 The difference is low-rank matrices for the layers, and a head (Hu et al. 2022, "LoRA"), a fortieth of the whole, in
-the files of the library peft, which trains it. It isn't needed to add them up.
+the files of the library peft, which trains it. It isn't needed to add them up. OpenVINO runs the encoder once for all
+of them: what each learned is an input.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
-from assistant.errors import ModelError
+from assistant.errors import DataError, ModelError
 from assistant.judges.packed import PLAIN, copy_texts, small
+from assistant.llm import mpnet
+from assistant.llm.bert import Running, Texts, unfit
 from assistant.llm.catalogue import Catalogue
+from assistant.llm.mpnet import DOWN, UP, Adaptable
 from assistant.protocols import Progress
 from assistant.settings import Settings
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 # The encoder that the differences which come with Sequitur are added to.
 BASE = "all-mpnet-base-v2"
-_UNDER, _DOWN, _UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+_UNDER = "base_model.model."
 
 
 def encoder(settings: Settings, progress: Progress) -> Path:
@@ -67,27 +73,113 @@ def added(adapter: Path, base: Path) -> Iterator[tuple[str, NDArray[Any]]]:
 def _changed(name: str, weight: NDArray[Any], learned: dict[str, NDArray[Any]], share: np.float32) -> NDArray[Any]:
     """The weight with what was learned for it, which is taken out of `learned`."""
     layer = name.removesuffix(".weight")
-    if f"{layer}{_DOWN}" not in learned:
+    if f"{layer}{DOWN}" not in learned:
         return weight
-    up, down = (learned.pop(f"{layer}{end}").astype(np.float32) for end in (_UP, _DOWN))
+    up, down = (learned.pop(f"{layer}{end}").astype(np.float32) for end in (UP, DOWN))
     found: NDArray[Any] = weight + share * (up @ down)
     return found
 
 
 def _of_head(name: str) -> str:
     """The name of what is left once all layers have theirs; a layer that the base lacks is no part of the head."""
-    if name.endswith((_DOWN, _UP)):
+    if name.endswith((DOWN, UP)):
         raise KeyError(name)
     return name
 
 
-def added_small(adapter: Path, base: Path) -> dict[str, NDArray[Any]]:
-    """The same with matrices in int8, a scale a row, as packed models have them.
+def pack(folder: Path, into: Path) -> int:
+    """Write what a training learned in half precision; the bytes of all its files.
 
     Raises:
-        ModelError: as `added` does.
+        ModelError: the folder holds nothing that was learned so.
+        DataError: it can't be written.
     """
-    return {key: value for name, weight in added(adapter, base) for key, value in small(name, weight).items()}
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        learned = {name: value.astype(np.float16) for name, value in load_file(folder / WEIGHTS).items()}
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ModelError(f"{folder} holds nothing that can be packed ({error}); train a model first.") from error
+    told = {**config, "base_model_name_or_path": f"sentence-transformers/{BASE}"}
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        (into / CONFIG).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        save_file(learned, into / WEIGHTS)
+    except OSError as error:
+        raise DataError(f"The model can't be written to {into} ({error.strerror}); choose another folder.") from error
+    return sum(file.stat().st_size for file in into.iterdir())
+
+
+class Adapted:
+    """The cross-encoder run by OpenVINO; the encoder is in memory once for all that are added to it, in int8.
+
+    Args:
+        adapter: the folder of the difference.
+        base: the folder of the encoder.
+        length: tokens that are read of a pair.
+
+    Raises:
+        UnfitError: OpenVINO can't run it, or one of the two is broken.
+    """
+
+    def __init__(self, adapter: Path, base: Path, length: int) -> None:
+        with unfit():
+            self._learned = _learned(adapter)
+            self._texts = Texts(base, length, Adaptable)
+            self.encoder = _shared(base, frozenset(self._learned))
+
+    def __call__(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """A logit for each pair, shape (pairs, 1); all are read at once."""
+        return self.encoder(self._texts(pairs), self._learned)
+
+
+class Encoder:
+    """An encoder's network, which takes what was learned by these names."""
+
+    def __init__(self, base: Path, learned: frozenset[str]) -> None:
+        network = Adaptable(_small(base), json.loads((base / "config.json").read_text(encoding="utf-8")), learned)
+        self._running = Running(network.compiled(mpnet.logit))
+        self._names = tuple(network.given)
+        if strange := learned.difference(self._names):
+            raise ValueError(f"the encoder has no {min(strange)}")
+
+    def __call__(self, texts: Sequence[NDArray[Any]], given: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+        """A logit for each pair, shape (pairs, 1), with what was learned."""
+        return self._running([*texts, *(given[name] for name in self._names)])
+
+
+_ENCODERS: WeakValueDictionary[tuple[Path, frozenset[str]], Encoder] = WeakValueDictionary()
+_LOADING = Lock()
+
+
+def _shared(base: Path, learned: frozenset[str]) -> Encoder:
+    """The encoder, loaded unless somebody has it."""
+    with _LOADING:
+        encoder = _ENCODERS.get((base, learned)) or Encoder(base, learned)
+        _ENCODERS[base, learned] = encoder
+        return encoder
+
+
+def _small(base: Path) -> dict[str, NDArray[Any]]:
+    """The encoder's weights, matrices in int8 with a scale a row, as packed models have them."""
+    with safe_open(base / PLAIN, "np") as file:
+        names = [name for name in file.keys() if "pooler" not in name]  # noqa: SIM118 - it is no dictionary
+        return {key: value for name in names for key, value in small(name, file.get_tensor(name)).items()}
+
+
+def _learned(adapter: Path) -> dict[str, NDArray[np.float32]]:
+    """What was learned, in float32, by the names that the encoder has in its own folder."""
+    config = json.loads((adapter / CONFIG).read_text(encoding="utf-8"))
+    share = {UP: config["lora_alpha"] / config["r"]}
+    return {
+        _plain(name): value.astype(np.float32) * np.float32(share.get(name[-len(UP) :], 1.0))
+        for name, value in load_file(adapter / WEIGHTS).items()
+    }
+
+
+def _plain(name: str) -> str:
+    """A name without what peft and transformers put before it."""
+    inside = name.removeprefix(_UNDER)
+    return inside if inside.startswith("classifier.") else inside.partition(".")[2]
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from threading import Event, Lock
 from typing import Any
 
 from assistant.errors import ModelError
-from assistant.llm import mpnet
 from assistant.llm.bert import Bert, UnfitError, logit
 from assistant.llm.processor import has_bf16
 
@@ -57,15 +56,15 @@ def _by_openvino(folder: Path, length: int, base: Path | None) -> Read | None:
     from safetensors import SafetensorError  # noqa: PLC0415
     from safetensors.numpy import load_file  # noqa: PLC0415
 
-    from assistant.judges.adapted import added_small  # noqa: PLC0415
+    from assistant.judges.adapted import Adapted  # noqa: PLC0415
     from assistant.judges.packed import PLAIN, is_packed, packed  # noqa: PLC0415
 
     try:
         if base:
-            bert = Bert(base, added_small(folder, base), _window(base, length), mpnet.logit, mpnet.MPNet)
-        else:
-            tensors = packed(folder) if is_packed(folder) else load_file(folder / PLAIN)
-            bert = Bert(folder, tensors, _window(folder, length), logit)
+            adapted = Adapted(folder, base, _window(base, length))
+            return lambda pairs: adapted(pairs)[:, 0]
+        tensors = packed(folder) if is_packed(folder) else load_file(folder / PLAIN)
+        bert = Bert(folder, tensors, _window(folder, length), logit)
     except (UnfitError, OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
         # torch may read it, or says what is wrong
         _LOG.info("%s is read by torch (%s)", folder, error)

@@ -8,7 +8,8 @@ that is used, as torch is told to. What isn't a plain BERT is left to torch, and
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -46,37 +47,70 @@ class Bert:
         tensors: its weights by their names in transformers, in floats, or in int8 with `NAME.scale` for each row.
         length: tokens that are read of a text, or of a pair of which the longer one is cut first.
         head: what is made of the hidden states.
-        network: the kind of network that the weights are of.
 
     Raises:
         UnfitError: it is another kind of network, something is missing or broken, there is a GPU, or no OpenVINO.
     """
 
-    def __init__(
-        self, folder: Path, tensors: Tensors, length: int, head: Head, network: type[Network] | None = None
-    ) -> None:
-        try:
-            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-            kind = network or Network
-            _check(config, kind)
-            self.length = min(length, int(config["max_position_embeddings"]) - kind.first_place)
-            self.width = int(config["hidden_size"])
-            self._tokenizer, self._counter = _tokenizers(folder / "tokenizer.json", self.length, config)
-            self._network = kind(tensors, config).compiled(head)
-        except Exception as error:  # tokenizers raises nothing narrower
-            raise UnfitError(str(error)) from error
-        self._lock = Lock()
+    def __init__(self, folder: Path, tensors: Tensors, length: int, head: Head) -> None:
+        with unfit():
+            self._texts = Texts(folder, length, Network)
+            self.length, self.width = self._texts.length, int(self._texts.config["hidden_size"])
+            self._network = Running(Network(tensors, self._texts.config).compiled(head))
 
     def __call__(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """A row for each text or pair, shape (len(texts), width of the head); all are read at once."""
+        return self._network(self._texts(texts))
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, its own marks included."""
+        return self._texts.count(text)
+
+
+@contextmanager
+def unfit() -> Iterator[None]:
+    """What a network can't be made of is told as an `UnfitError`."""
+    try:
+        yield
+    except Exception as error:  # tokenizers raises nothing narrower
+        raise UnfitError(str(error)) from error
+
+
+class Running:
+    """A network that is ready to run. Threads take turns."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+        self._lock = Lock()
+
+    def __call__(self, inputs: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+        """A row for each text; the first of the inputs are the tokens' numbers."""
+        with self._lock:
+            # a copy: the engine uses its memory again
+            rows = np.array(self._compiled(inputs, share_inputs=True)[0], dtype=np.float32)
+            if inputs[0].size > _LARGE:
+                self._compiled.release_memory()
+        return rows
+
+
+class Texts:
+    """What makes inputs of texts for a network of this kind, from the `config.json` and `tokenizer.json` of a folder.
+
+    Raises:
+        ValueError: the folder's is another kind of network, there is a GPU, or no OpenVINO.
+    """
+
+    def __init__(self, folder: Path, length: int, network: type[Network]) -> None:
+        self.config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        _check(self.config, network)
+        self.length = min(length, int(self.config["max_position_embeddings"]) - network.first_place)
+        self._tokenizer, self._counter = _tokenizers(folder / "tokenizer.json", self.length, self.config)
+
+    def __call__(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[NDArray[np.int32]]:
+        """Numbers of tokens, the text of the pair that they stand in, and the mask, each (texts, tokens)."""
         read = self._tokenizer.encode_batch(list(texts))
         columns = ([one.ids for one in read], [one.type_ids for one in read], [one.attention_mask for one in read])
-        inputs = [np.array(column, dtype=np.int32) for column in columns]
-        with self._lock:
-            rows = np.array(self._network(inputs)[0], dtype=np.float32)  # a copy: the engine uses its memory again
-            if inputs[0].size > _LARGE:
-                self._network.release_memory()
-        return rows
+        return [np.array(column, dtype=np.int32) for column in columns]
 
     def count(self, text: str) -> int:
         """Tokens of a text, its own marks included."""
@@ -107,9 +141,13 @@ class Network:
         self._tensors, self._config = tensors, config
         under = f"{self.title.lower()}."
         self._under = under if any(name.startswith(under) for name in tensors) else ""
+        self.given: dict[str, Any] = {}  # further inputs by their names
 
     def compiled(self, head: Head) -> Any:
-        """The network under this head, ready to run: (ids, kinds, mask), each (texts, tokens) in int32 -> rows."""
+        """The network under this head, ready to run: (ids, kinds, mask), each (texts, tokens) in int32 -> rows.
+
+        Behind these three come the inputs that are `given` by then, in their order.
+        """
         from openvino import Core, Model  # noqa: PLC0415
 
         ids, kinds, mask = (self.ops.parameter([-1, -1], np.int32) for _ in range(3))
@@ -117,7 +155,8 @@ class Network:
         hidden = self._hidden(ids, mask)
         for n in range(self._config["num_hidden_layers"]):
             states = self._layer(states, hidden, f"{self._under}encoder.layer.{n}.")
-        model = Model([head(self, states, mask)], [ids, kinds, mask])
+        rows = head(self, states, mask)
+        model = Model([rows], [ids, kinds, mask, *self.given.values()])
         return Core().compile_model(model, "CPU", _OPTIONS)
 
     def linear(self, states: Any, name: str) -> Any:

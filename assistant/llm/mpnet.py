@@ -6,13 +6,16 @@ buckets as in T5 (Raffel et al. 2020), exact when near and ever wider when far.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.llm.bert import Network
+from assistant.llm.bert import Network, Tensors
 
+# What the low-rank matrices of a layer are called.
+DOWN, UP = ".lora_A.weight", ".lora_B.weight"
 # Tokens apart from which on all distances are one.
 _FAR = 128
 
@@ -46,6 +49,38 @@ class MPNet(Network):
         places = self.places(ids)
         apart = ops.subtract(ops.unsqueeze(places, 0), ops.unsqueeze(places, 1))
         return ops.gather(table, ops.add(apart, np.int32(most)), 0)
+
+
+class Adaptable(MPNet):
+    """MPNet with what was learned for a task as further inputs, so that one network serves several tasks.
+
+    Of a layer that is low-rank matrices, whose product is added to it (Hu et al. 2022, "LoRA"); a head is given whole.
+
+    Args:
+        tensors: see `Bert`.
+        config: see `Network`.
+        learned: the names of what is given.
+    """
+
+    def __init__(self, tensors: Tensors, config: Mapping[str, Any], learned: Collection[str]) -> None:
+        super().__init__(tensors, config)
+        self._learned = learned
+
+    def linear(self, states: Any, name: str) -> Any:
+        """The layer of this name, with what was learned for it."""
+        if f"{name}.weight" in self._learned:
+            return self.ops.add(self._through(states, f"{name}.weight"), self._input(f"{name}.bias", 1))
+        found = super().linear(states, name)
+        if f"{name}{DOWN}" not in self._learned:
+            return found
+        return self.ops.add(found, self._through(self._through(states, f"{name}{DOWN}"), f"{name}{UP}"))
+
+    def _through(self, states: Any, name: str) -> Any:
+        return self.ops.matmul(states, self._input(name, 2), transpose_a=False, transpose_b=True)
+
+    def _input(self, name: str, dimensions: int) -> Any:
+        self.given[name] = self.ops.parameter([-1] * dimensions, np.float32)
+        return self.given[name]
 
 
 def buckets(apart: NDArray[Any], count: int) -> NDArray[np.int32]:

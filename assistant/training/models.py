@@ -69,6 +69,20 @@ def low_rank(model: Any, rank: int, first: int) -> Any:
     )
 
 
+def learned_on(model: Any, adapter: str) -> Any:
+    """The model with what a training of low-rank matrices added to it, which goes on learning.
+
+    Raises:
+        ModelError: the folder holds nothing that can be added to this model.
+    """
+    from peft import PeftModel  # noqa: PLC0415 - takes seconds to import
+
+    try:
+        return PeftModel.from_pretrained(model, adapter, is_trainable=True)
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"{adapter} can't be added to the encoder ({error}); give another.") from error
+
+
 def descend(loss: torch.Tensor, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> float:
     """One step down the gradient, which is clipped to 1; gives the loss."""
     optimizer.zero_grad()

@@ -20,7 +20,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from assistant.errors import DataError
 from assistant.training.loop import Training
-from assistant.training.models import load_encoder, low_rank
+from assistant.training.models import learned_on, load_encoder, low_rank
 
 # Pairs read at once when nothing is learned.
 TOGETHER = 128
@@ -45,7 +45,7 @@ class Plan:
     line to nothing. `frozen` leaves the word embeddings as they are: half of a small encoder's weights, and what it
     knows of words that no training pair has. On a processor a step without `dropout` takes two thirds of the time.
     With a `rank`, only matrices of this rank are learned, which are added to those of the layers from `first_layer` on,
-    and the head (Hu et al. 2022, "LoRA").
+    and the head (Hu et al. 2022, "LoRA"). With an `adapter`, a folder of such, that one is learned on.
     """
 
     base: str
@@ -61,6 +61,7 @@ class Plan:
     save_every: int = 500
     rank: int = 0
     first_layer: int = 2
+    adapter: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,8 @@ def _base(plan: Plan) -> tuple[Any, Any]:
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = plan.dropout
+    if plan.adapter:
+        return tokenizer, learned_on(model, plan.adapter)
     return tokenizer, low_rank(model, plan.rank, plan.first_layer) if plan.rank else model
 
 

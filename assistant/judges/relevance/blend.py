@@ -1,8 +1,9 @@
-"""A trained estimator and the likeness of embeddings together, each of which knows something that the other doesn't.
+"""A trained estimator and something else together, each of which knows something that the other doesn't.
 
-s_j = judge * s_j of the estimator + cosine * cosine of question and passage + intercept: a logistic regression of
-whether a passage answers, on a development set. It lies as `blend.json` beside the estimator's model. The paper has no
-such thing; a small estimator that saw few questions gains by it, since the embedder has seen a billion pairs.
+s_j = judge * s_j of the estimator + other * what the other says + intercept: a logistic regression of whether a passage
+answers, on a development set. It lies as `blend.json` beside the estimator's model. The other of a small estimator is
+the cosine of question and passage, since the embedder has seen a billion pairs; of a larger one it is the small one,
+which is asked first. The paper has no such thing.
 """
 
 from __future__ import annotations
@@ -26,17 +27,19 @@ from assistant.protocols import Embedder, Estimator
 from assistant.types import Passage, Relevance
 
 NAME = "blend.json"
-VERSION = 1
+VERSION = 2
 _REGULARISATION = 100.0
+# Passages that a larger estimator reads again.
+AGAIN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """The weights, and the name of the embedder that they were fitted with."""
+    """The weights, and the name of the embedder or the estimator that they were fitted with."""
 
-    embedder: str
+    beside: str
     judge: float
-    cosine: float
+    other: float
     intercept: float
     pairs: int = 0
     version: int = VERSION
@@ -51,6 +54,10 @@ class Blend:
             path.write_bytes(_JSON.dump_json(self, indent=2) + b"\n")
         except OSError as error:
             raise DataError(f"The blend can't be written to {path} ({error.strerror}); choose another.") from error
+
+    def __call__(self, judged: float, other: float) -> float:
+        """s_j of the two."""
+        return self.judge * judged + self.other * other + self.intercept
 
     @staticmethod
     def load(path: Path) -> Blend:
@@ -88,11 +95,29 @@ class Blended:
             return judged
         with quickly():
             alike = cosines(self._embedder, question, passages)
-        known = self._blend
-        return [
-            Relevance.of_score(known.judge * one.score + known.cosine * cosine + known.intercept)
-            for one, cosine in zip(judged, alike, strict=True)
-        ]
+        return [Relevance.of_score(self._blend(one.score, cosine)) for one, cosine in zip(judged, alike, strict=True)]
+
+
+class Again:
+    """An `Estimator` that has the passages which a quick one finds most relevant read again by a larger one.
+
+    What isn't read again stays behind what is: the larger one counts as having said of it the least of what it said.
+    """
+
+    calibration = ""
+
+    def __init__(self, judge: Estimator, quick: Estimator, blend: Blend) -> None:
+        self.name = f"{judge.name}+{quick.name}"
+        self._judge, self._quick, self._blend = judge, quick, blend
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        """One estimate for each passage; see `Estimator`."""
+        found = [one.score for one in self._quick.estimate(question, passages, stop)]
+        first = sorted(range(len(passages)), key=lambda n: -found[n])[:AGAIN]
+        read = self._judge.estimate(question, [passages[n] for n in first], stop)
+        judged = dict(zip(first, (one.score for one in read), strict=True))
+        least = min(judged.values(), default=0.0)
+        return [Relevance.of_score(self._blend(judged.get(n, least), one)) for n, one in enumerate(found)]
 
 
 def quickly() -> AbstractContextManager[Any]:
@@ -104,19 +129,19 @@ def quickly() -> AbstractContextManager[Any]:
     return torch.autocast("cpu", enabled=has_bf16()) if torch else nullcontext()
 
 
-def fit(embedder: str, scores: Sequence[float], alike: Sequence[float], relevant: Sequence[bool]) -> Blend:
-    """Fit the weights on pairs: the judge's s_j, the cosine, and whether the passage answers.
+def fit(beside: str, scores: Sequence[float], others: Sequence[float], relevant: Sequence[bool]) -> Blend:
+    """Fit the weights on pairs: the judge's s_j, what the other says, and whether the passage answers.
 
     Raises:
-        DataError: all passages answer, or none does; or they answer less the more alike or better judged they are.
+        DataError: all passages answer, or none does; or they answer less the higher one of the two is.
     """
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - takes a second to import
 
     y: NDArray[np.bool_] = np.asarray(relevant, dtype=bool)
     if y.all() or not y.any():
         raise DataError(f"All {len(y)} passages are {'relevant' if y.any() else 'irrelevant'}; take more questions.")
-    model = LogisticRegression(C=_REGULARISATION).fit(np.column_stack([scores, alike]), y)
-    judge, cosine = (float(weight) for weight in model.coef_[0])
-    if judge <= 0 or cosine <= 0:
+    model = LogisticRegression(C=_REGULARISATION).fit(np.column_stack([scores, others]), y)
+    judge, other = (float(weight) for weight in model.coef_[0])
+    if judge <= 0 or other <= 0:
         raise DataError("One of the two says nothing about relevance here, so that they can't be blended.")
-    return Blend(embedder, judge, cosine, float(np.ravel(model.intercept_)[0]), len(y))
+    return Blend(beside, judge, other, float(np.ravel(model.intercept_)[0]), len(y))

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 from assistant.errors import ModelError, SettingsError
+from assistant.judges.adapted import CONFIG, encoder
 from assistant.judges.relevance import estimators
 from assistant.judges.relevance.calibration import Calibrated, Calibration
 from assistant.judges.relevance.kept import Kept
 from assistant.llm.folders import name_of
-from assistant.protocols import LLM, Embedder, Estimator, EstimatorOf, Progress
+from assistant.protocols import LLM, Embedder, Estimator, EstimatorOf, Progress, silent
 from assistant.settings import Settings
+from assistant.types import Passage
 
-BY_LLM, BY_COSINE = "llm", "cosine"
+BY_LLM, BY_COSINE, LARGE = "llm", "cosine", "large"
 SHIPPED = Path(__file__).parent / "shipped"
 CALIBRATION = "calibration.json"
+_LOG = logging.getLogger(__name__)
 
 
 def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progress) -> Estimator:
     """The chat model (`llm`), or a trained one: a folder, a hub id or a name of the catalogue, fetched if need be.
 
-    "cosine" compares embeddings, for measuring against; "shipped" is the cross-encoder that comes with Sequitur. What a
-    folder holds is told by its configuration.
+    "cosine" compares embeddings, for measuring against; "shipped" is the cross-encoder that comes with Sequitur, and
+    "large" the larger one on top of it. What a folder holds is told by its configuration.
 
     Raises:
         ModelError: it can't be had or loaded, or is neither a cross-encoder nor a T5.
@@ -36,11 +42,7 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
         from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
         return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
-    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
-
-    folder = _named(name, settings, progress)
-    judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
-    return _blended(judge, folder, None, settings, progress)
+    return _of_folder(_named(name, settings, progress), None, settings, progress)
 
 
 def load_calibrated(
@@ -67,19 +69,76 @@ def chosen(settings: Settings, progress: Progress, embedder: Embedder | None = N
     knobs = settings.relevance
     if knobs.estimator == "none":
         return None
-    curve = Path(knobs.calibration) if knobs.calibration else None
     module = estimators.named(knobs.estimator)
     if isinstance(module, estimators.Asking):
-        asking = module.asking
+        asking, curve = module.asking, Path(knobs.calibration) if knobs.calibration else None
         return lambda llm: _calibrated(asking(llm), curve)
-    if not knobs.model and module.SHIPPED is None:
+    ready = Kept(_ready(module, settings, progress, embedder))
+    return lambda _: ready
+
+
+def _ready(
+    module: estimators.Trained | estimators.Added, settings: Settings, progress: Progress, embedder: Embedder | None
+) -> Estimator:
+    """The trained estimator that is set; the one that comes with Sequitur where the larger can't be had."""
+    knobs, folder = settings.relevance, module.SHIPPED
+    if knobs.model:
+        folder = _folder(knobs.model, settings, progress)
+    if folder is None:
         raise SettingsError(
             f"No {knobs.estimator} estimator comes with Sequitur; set relevance.model to the folder of one."
         )
-    folder = _folder(knobs.model, settings, progress)
-    judge = _blended(trained(knobs.estimator, folder), folder, embedder, settings, progress)
-    ready = Kept(_calibrated(judge, curve or _beside(folder)))
-    return lambda _: ready
+    try:
+        judge = _of_folder(folder, embedder, settings, progress)
+    except ModelError as error:
+        if knobs.model or not isinstance(module, estimators.Added):
+            raise
+        _LOG.warning("The smaller relevance estimator is used: %s", error)
+        folder, judge = SHIPPED, _of_folder(SHIPPED, embedder, settings, progress)
+    return _calibrated(judge, Path(knobs.calibration) if knobs.calibration else _beside(folder))
+
+
+def _of_folder(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
+    """The estimator of a folder with what it is asked together with, if there is such."""
+    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
+
+    if (folder / CONFIG).exists():
+        return _again(folder, embedder, settings, progress)
+    judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
+    return _blended(judge, folder, embedder, settings, progress)
+
+
+def _again(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
+    """What the folder adds to the encoder, asked again about what the estimator that comes finds first."""
+    from assistant.judges.relevance.blend import NAME, Again, Blend  # noqa: PLC0415
+    from assistant.judges.relevance.estimators import large  # noqa: PLC0415
+
+    judge = large.added(folder, _name(folder), encoder(settings, progress))
+    quick = _of_folder(SHIPPED, embedder, settings, progress)
+    return Again(judge, quick, Blend.load(folder / NAME))
+
+
+def both(
+    folder: Path, embedder: Embedder, settings: Settings
+) -> tuple[Estimator, Callable[[str, Sequence[Passage]], list[float]], str]:
+    """The estimator of a folder alone, and what it is to be blended with, with its name.
+
+    Raises:
+        ModelError: one of them can't be loaded.
+    """
+    from assistant.judges.relevance.by_cosine import cosines  # noqa: PLC0415
+    from assistant.judges.relevance.estimators import large  # noqa: PLC0415
+    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
+
+    if (folder / CONFIG).exists():
+        quick = _of_folder(SHIPPED, embedder, settings, silent)
+
+        def other(question: str, passages: Sequence[Passage]) -> list[float]:
+            return [one.score for one in quick.estimate(question, passages, Event())]
+
+        return large.added(folder, _name(folder), encoder(settings, silent)), other, quick.name
+    judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
+    return judge, partial(cosines, embedder), embedder.name
 
 
 def trained(kind: str, folder: Path) -> Estimator:
@@ -94,7 +153,7 @@ def trained(kind: str, folder: Path) -> Estimator:
 
 
 def _name(folder: Path) -> str:
-    if folder == SHIPPED:
+    if folder == SHIPPED or SHIPPED.parents[1] in folder.parents:
         return folder.name
     from assistant.judges.relevance.blend import NAME  # noqa: PLC0415
 
@@ -109,7 +168,7 @@ def _blended(
     if not (folder / NAME).exists():
         return judge
     blend = Blend.load(folder / NAME)
-    return Blended(judge, _embedder(blend.embedder, embedder, settings, progress), blend)
+    return Blended(judge, _embedder(blend.beside, embedder, settings, progress), blend)
 
 
 def _embedder(name: str, given: Embedder | None, settings: Settings, progress: Progress) -> Embedder:
@@ -138,6 +197,10 @@ def _beside(folder: Path) -> Path | None:
 
 
 def _named(name: str, settings: Settings, progress: Progress) -> Path:
+    if name == LARGE:
+        from assistant.judges.relevance.estimators.large import FOLDER  # noqa: PLC0415
+
+        return FOLDER
     return _folder("" if name == SHIPPED.name else name, settings, progress)
 
 

@@ -56,13 +56,13 @@ def train(
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
         ModelError: the base can't be loaded.
     """
-    made, own = _made(folder, data, plan.seed, count), TIMES * _whole(written_pairs(written("train"), plan.seed), plan)
+    made, own = _made(folder, data, plan.seed, count), TIMES * whole(written_pairs(written("train"), plan.seed), plan)
     own = sample(own, min(len(own), int(count * OWN)), plan.seed)
-    entailed = _whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
+    entailed = whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
     own += sample(entailed, min(len(entailed), int(count * ENTAILED)), plan.seed)
-    pairs = own + sample(_whole(made["train"], plan), count - len(own), plan.seed)
+    pairs = own + sample(whole(made["train"], plan), count - len(own), plan.seed)
     dev = sample(made["dev"], FITTED, plan.seed)
-    watched = [Labelled(one.first, one.second, float(one.label == TRUE)) for one in _whole(dev, plan)[:WATCHED]]
+    watched = [Labelled(one.first, one.second, float(one.label == TRUE)) for one in whole(dev, plan)[:WATCHED]]
     stages = PairTrainer(folder, plan, pairs, watched).run(progress)
     base = Path(plan.base) if plan.rank else None
     curve = fit_in(folder / MODEL, dev, plan.seed, _chosen_on(data, hand, plan.seed), base)
@@ -85,7 +85,7 @@ def _enough(material: Material, seed: int, count: int) -> list[Labelled]:
     return list(found)
 
 
-def _whole(pairs: Sequence[Labelled], plan: Plan) -> list[Labelled]:
+def whole(pairs: Sequence[Labelled], plan: Plan) -> list[Labelled]:
     """The pairs that can be read whole: what is cut off may be the very sentence that is claimed.
 
     Raises:

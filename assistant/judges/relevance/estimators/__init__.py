@@ -1,4 +1,4 @@
-"""One file a relevance estimator. A module here is `Asking` or `Trained`; adding one is adding a file."""
+"""One file a relevance estimator. A module here is `Asking`, `Trained` or `Added`; adding one is adding a file."""
 
 from __future__ import annotations
 
@@ -33,12 +33,30 @@ class Trained(Protocol):
         ...
 
 
-def named(name: str) -> Asking | Trained:
+@runtime_checkable
+class Added(Protocol):
+    """A module whose estimator is added to an encoder that is fetched. `SHIPPED` is the folder of the one that comes.
+
+    It reads again what the estimator that needs nothing fetched finds most relevant.
+    """
+
+    SHIPPED: Path | None
+
+    def added(self, folder: Path, name: str, base: Path) -> Estimator:
+        """What a folder adds to this encoder, under this name.
+
+        Raises:
+            ModelError: they can't be loaded, or don't belong together.
+        """
+        ...
+
+
+def named(name: str) -> Asking | Trained | Added:
     """The module of this name.
 
     Raises:
         SettingsError: there is no such estimator; the message lists those there are.
     """
     found: object = variants.module("estimators", name)
-    assert isinstance(found, Asking | Trained)  # noqa: S101 - see above
+    assert isinstance(found, Asking | Trained | Added)  # noqa: S101 - see above
     return found

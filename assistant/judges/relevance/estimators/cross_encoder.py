@@ -21,15 +21,17 @@ def trained(folder: Path, name: str) -> CrossEncoderEstimator:
 class CrossEncoderEstimator:
     """A cross-encoder in a local folder. Of question and passage together 256 tokens are read, as most have.
 
+    With a `base`, the folder holds what is added to this encoder.
+
     Raises:
         ModelError: the folder holds no cross-encoder of one logit, or one that can't be loaded.
     """
 
     calibration = ""
 
-    def __init__(self, folder: Path, name: str = "") -> None:
+    def __init__(self, folder: Path, name: str = "", base: Path | None = None) -> None:
         self.name = f"cross-encoder:{name or folder.name}"
-        self._model = PairReader(folder)
+        self._model = PairReader(folder, base=base)
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One estimate for each passage; see `Estimator`. `stop` is looked at between batches of 8."""
