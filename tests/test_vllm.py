@@ -69,6 +69,6 @@ def test_a_whole_turn_is_answered_and_cited(at_real: Server, parts: Parts) -> No
 
 def test_a_key_that_is_wrong_is_told(real: Running) -> None:
     engine = Server(LLMSettings(backend="server", server=real.address, api_key="wrong"))
-    with pytest.raises(ModelError, match=r"refuses the key that llm\.key holds"):
+    with pytest.raises(ModelError, match=r"refuses the key; give it one that it knows \(llm\.api_key"):
         engine.meet()
     engine.close()
