@@ -26,6 +26,7 @@ from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
 from assistant.llm.servers.meet import on_this_computer
 from assistant.llm.servers.ollama import Ollama
+from assistant.llm.servers.probe import probe
 from assistant.protocols import LLM, Parts, silent
 from assistant.settings import LLMSettings, Settings, load
 from assistant.types import Choices, Options, Turn
@@ -328,6 +329,39 @@ class TestAnyOther:
         assert written(engine) == REPLY
         assert engine.abilities.choose == "none"
 
+    @pytest.mark.parametrize("names", ["param", "message"])
+    def test_a_field_that_it_refuses_goes_by_another_name_or_is_left_out_from_then_on(
+        self, met: Met, names: str
+    ) -> None:
+        engine, there = met({**plain(says), "/v1/chat/completions": picky("max_tokens", "temperature", names=names)})
+        assert written(engine, max_tokens=30) == REPLY
+        assert engine.abilities.stream
+        asked = len(there.bodies("/v1/chat/completions"))
+        assert written(engine, max_tokens=40) == REPLY
+        [body] = there.bodies("/v1/chat/completions")[asked:]
+        assert body["max_completion_tokens"] == 40
+        assert not {"max_tokens", "temperature"} & set(body)
+        assert {"top_p", "seed"} <= set(body)
+
+    def test_a_field_is_kept_where_the_request_is_refused_without_it_too(self, met: Met) -> None:
+        engine, there = met(plain(says))
+        engine.meet()
+        good = there.answers["/v1/chat/completions"]
+        refused = {"error": {"message": "max_tokens or temperature is odd"}}
+        there.answers["/v1/chat/completions"] = lambda _: Reply(refused, 400)
+        with pytest.raises(ModelError, match=r"refused the request \(400: max_tokens or temperature is odd\)"):
+            run(engine, "Hi")
+        there.answers["/v1/chat/completions"] = good
+        assert written(engine) == REPLY
+        assert {"max_tokens", "temperature"} <= set(there.asked[-1].body)
+
+    def test_one_that_refuses_everything_is_tested_with_the_reason(self) -> None:
+        refused = {"error": {"message": "This model is for pictures."}}
+        with StandIn({**plain(says), "/v1/chat/completions": lambda _: Reply(refused, 400)}) as there:
+            probed = apart(lambda: asyncio.run(probe(LLMSettings(backend="server", server=there.address))))
+        assert probed.abilities is None
+        assert "refused the request (400: This model is for pictures)" in probed.reason
+
     def test_one_that_does_not_stream_answers_in_one_piece(self, met: Met) -> None:
         def whole(request: Request) -> Reply:
             if request.body.get("stream"):
@@ -345,6 +379,20 @@ class TestAnyOther:
         answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=100))
         with pytest.raises(ModelError, match=r"read only 100 of about 2,\d+ tokens, so it cuts long prompts"):
             run(engine, "Bread is made of flour and water. " * 200)
+
+
+def picky(*fields: str, names: str) -> Answer:
+    """A usual reply, but an error that names the field to each request with one of these."""
+    usual = plain(says)["/v1/chat/completions"]
+
+    def answer(request: Request) -> Reply:
+        if wrong := next((field for field in fields if field in request.body), ""):
+            told = {"message": f"Unsupported parameter: '{wrong}' is not supported with this model."}
+            code = {"param": wrong, "code": "unsupported_parameter"} if names == "param" else {}
+            return Reply({"error": {**told, **code}}, 400)
+        return usual(request)
+
+    return answer
 
 
 # --- thoughts -----------------------------------------------------------------------------------------------------

@@ -110,14 +110,9 @@ class OpenAICompatible:
         Raises:
             ModelError: the server refused, failed or broke off, or has read but a part of the prompt.
         """
-        if not self.abilities.stream:
-            yield await self._whole(messages, options)
-            return
-        body = {**self._body(messages, options), "stream": True, "stream_options": self._usage()}
-        read = 0
-        async with aclosing(self.wire.events("chat/completions", body)) as events:  # type: ignore[type-var]
-            async for event in events:
-                piece = self._piece(event)
+        pieces, read = self._streamed if self.abilities.stream else self._whole, 0
+        async with aclosing(pieces(messages, options)) as written:  # type: ignore[type-var]
+            async for piece in written:
                 read = piece.prompt_tokens or read
                 yield piece
         if not self.COUNTS:
@@ -189,8 +184,14 @@ class OpenAICompatible:
             finished(choice.get("finish_reason")),
         )
 
-    async def _whole(self, messages: Messages, options: Options) -> Piece:
-        return self._piece(await self.wire.post("chat/completions", self._body(messages, options)))
+    async def _streamed(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
+        body = {**self._body(messages, options), "stream": True, "stream_options": self._usage()}
+        async with aclosing(self.wire.events("chat/completions", body)) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield self._piece(event)
+
+    async def _whole(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
+        yield self._piece(await self.wire.post("chat/completions", self._body(messages, options)))
 
     async def _likeliest(self, messages: Messages) -> tuple[list[tuple[str, float]], int]:
         """The likeliest first tokens as texts, with their log-probabilities, and how many tokens were read."""
@@ -237,12 +238,14 @@ class OpenAICompatible:
         return False
 
     async def _streams(self) -> bool:
+        """Whether a reply comes in pieces. A server that refuses this and a whole reply, too, can't be used."""
         options, pieces = Options(max_tokens=12), 0
         try:
-            async for piece in self.stream(_COUNTED, options):
+            async for piece in self._streamed(_COUNTED, options):
                 pieces += bool(piece.text or piece.thought)
         except RefusedError:
-            pass
+            async for _ in self._whole(_COUNTED, options):
+                pass
         return pieces > 1
 
 
