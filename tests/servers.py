@@ -310,9 +310,23 @@ def misbehaving(says: Says, *replies: Reply) -> dict[str, Answer]:
 
 
 def lm_studio(says: Says, context: int = 8192) -> dict[str, Answer]:
-    """LM Studio as its documentation says: no probabilities, and a list of its own with the contexts."""
-    about = {"id": "small", "type": "llm", "max_context_length": 131072, "loaded_context_length": context}
-    return {**plain(says), "/api/v0/models": lambda _: Reply({"object": "list", "data": [about]})}
+    """LM Studio as its documentation says: no probabilities, and a list of its own with the contexts.
+
+    The model is loaded when something is asked of it; only then it has the context that it was loaded with.
+    """
+    usual = plain(says, models=("for-vectors", "small"))
+    state: Json = {"state": "not-loaded"}
+
+    def chat(request: Request) -> Reply:
+        state.update(state="loaded", loaded_context_length=context)
+        return usual["/v1/chat/completions"](request)
+
+    def listed(_: Request) -> Reply:
+        small = {"id": "small", "type": "llm", "max_context_length": 131072, **state}
+        other = {"id": "for-vectors", "type": "embeddings", "state": "not-loaded", "max_context_length": 2048}
+        return Reply({"object": "list", "data": [other, small]})
+
+    return {**usual, "/v1/chat/completions": chat, "/api/v0/models": listed}
 
 
 def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> dict[str, Answer]:

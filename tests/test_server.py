@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
 from assistant.llm.servers.meet import on_this_computer
 from assistant.llm.servers.ollama import Ollama
-from assistant.llm.servers.probe import probe
+from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.protocols import LLM, Parts, silent
 from assistant.settings import LLMSettings, Settings, load
 from assistant.types import Choices, Options, Turn
@@ -139,6 +140,15 @@ def met() -> Iterator[Met]:
             return engine, there
 
         yield start
+
+
+T = TypeVar("T")
+
+
+def apart(call: Callable[[], T]) -> T:
+    """What the call gives in a thread of its own: a browser's tests leave a running event loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result()
 
 
 def says(_: list[Json]) -> str:
@@ -281,6 +291,19 @@ class TestLmStudio:
         with pytest.raises(ModelError, match="can't tell how likely"):
             engine.score([(ask("Hi"), "Hi")], Event())
 
+    def test_the_context_that_it_is_loaded_with_counts(self, met: Met) -> None:
+        engine, _ = met(lm_studio(says, context=2048), context=8192)
+        with pytest.raises(ModelError, match=r"gives small 2,048 tokens a request; lower llm.context from 8,192"):
+            engine.meet()
+
+    def test_a_model_for_vectors_is_not_offered(self, met: Met) -> None:
+        engine, there = met(lm_studio(says))
+        assert engine.meet().model == "small"
+        assert probed_at(there.address).models == ("small",)
+        engine, _ = met(lm_studio(says), model="for-vectors")
+        with pytest.raises(ModelError, match=r"has no model 'for-vectors'.* it has small"):
+            engine.meet()
+
     def test_a_whole_turn_goes_on_without_the_second_look_and_says_so(self, met: Met, parts: Parts) -> None:
         engine, _ = met(lm_studio(says))
         parts = replace(parts, llm=engine, settings=Settings(data_dir=parts.settings.data_dir, hub=False))
@@ -329,6 +352,21 @@ class TestAnyOther:
         assert written(engine) == REPLY
         assert engine.abilities.choose == "none"
 
+    @pytest.mark.parametrize("listed", [Reply({"data": []}), Reply({"error": {"message": "not found"}}, 404)])
+    def test_a_model_that_is_named_needs_no_list(self, met: Met, listed: Reply) -> None:
+        answers = {**plain(says), "/v1/models": lambda _: listed}
+        engine, there = met(answers, model="mine")
+        assert written(engine) == REPLY
+        assert there.asked[-1].body["model"] == "mine"
+        assert probed_at(there.address, model="mine").model == "mine"
+        assert apart(lambda: asyncio.run(absences([LLMSettings(server=there.address, model="mine")]))) == [""]
+        assert re.search("lists none|or name the model", probed_at(there.address).reason)
+
+    def test_one_without_a_list_that_answers_nothing_is_told(self, met: Met) -> None:
+        engine, _ = met({}, model="mine")
+        with pytest.raises(ModelError, match=r"has no such model any more, or no such address \(404: not found\)"):
+            engine.meet()
+
     @pytest.mark.parametrize("names", ["param", "message"])
     def test_a_field_that_it_refuses_goes_by_another_name_or_is_left_out_from_then_on(
         self, met: Met, names: str
@@ -358,7 +396,7 @@ class TestAnyOther:
     def test_one_that_refuses_everything_is_tested_with_the_reason(self) -> None:
         refused = {"error": {"message": "This model is for pictures."}}
         with StandIn({**plain(says), "/v1/chat/completions": lambda _: Reply(refused, 400)}) as there:
-            probed = apart(lambda: asyncio.run(probe(LLMSettings(backend="server", server=there.address))))
+            probed = probed_at(there.address)
         assert probed.abilities is None
         assert "refused the request (400: This model is for pictures)" in probed.reason
 
@@ -379,6 +417,12 @@ class TestAnyOther:
         answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=100))
         with pytest.raises(ModelError, match=r"read only 100 of about 2,\d+ tokens, so it cuts long prompts"):
             run(engine, "Bread is made of flour and water. " * 200)
+
+
+def probed_at(address: str, **llm: object) -> Probed:
+    """What the Test button finds out."""
+    settings = LLMSettings.model_validate({"backend": "server", "server": address, **llm})
+    return apart(lambda: asyncio.run(probe(settings)))
 
 
 def picky(*fields: str, names: str) -> Answer:
@@ -687,15 +731,6 @@ def test_the_key_may_come_from_the_environment_and_is_never_shown(monkeypatch: p
     settings = load()
     assert settings.llm.api_key.get_secret_value() == KEY
     assert KEY not in repr(settings) + settings.model_dump_json()
-
-
-T = TypeVar("T")
-
-
-def apart(call: Callable[[], T]) -> T:
-    """What the call gives in a thread of its own: a browser's tests leave a running event loop in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(call).result()
 
 
 def test_servers_of_this_computer_are_found_side_by_side() -> None:

@@ -80,6 +80,11 @@ class OpenAICompatible:
         """Whether the server, which lists these models, is of this kind."""
         return True
 
+    @classmethod
+    async def writers(cls, wire: Wire, listed: Sequence[Json]) -> Sequence[Json]:  # noqa: ARG003
+        """Those of the listed models that can write."""
+        return listed
+
     def salted(self, salt: str) -> Self:  # noqa: ARG002 - other kinds keep what prompts begin with
         """The same for prompts that share what the server keeps of them with those of an equal salt alone."""
         return self

@@ -43,6 +43,10 @@ class RefusedError(ModelError):
     """A request that the server doesn't know or doesn't allow, so that another one may do."""
 
 
+class UnlistedError(ModelError):
+    """No list of models where servers have theirs, so that what answers may be no such server at all."""
+
+
 class Wire:
     """A client of the server at `address`, with or without "/v1"; for one event loop.
 
@@ -75,18 +79,21 @@ class Wire:
         """What the server lists, looked for under "/v1" and without.
 
         Raises:
+            UnlistedError: it has no list.
             ModelError: it can't be asked.
         """
+        unlisted = True
         for api in (f"{self.root}/v1", self.root):
             with self._telling():
                 try:
                     listed = await self._patiently(partial(self._got, f"{api}/models"))
                 except openai.NotFoundError:
                     continue
+                unlisted = False
                 if isinstance(listed, dict) and isinstance(listed.get("data"), list):
                     self._api = api
                     return [one for one in listed["data"] if isinstance(one, dict) and one.get("id")]
-        raise self._strange()
+        raise self._unlisted() if unlisted else self._strange()
 
     async def glance(self, path: str, body: Json | None = None) -> Json:
         """What lies at a path of the server's own, {} where there is nothing of the kind."""
@@ -231,6 +238,12 @@ class Wire:
         return ModelError(
             f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does; correct its address"
             " (llm.server)."
+        )
+
+    def _unlisted(self) -> UnlistedError:
+        return UnlistedError(
+            f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does, or lists no models;"
+            " correct its address (llm.server), or name the model (llm.model)."
         )
 
     def _clean(self, said: str) -> str:
