@@ -361,8 +361,13 @@ def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> d
     }
 
 
-def ollama(says: Says, *, top: dict[str, float] | None = None, context: int = 131072) -> dict[str, Answer]:
-    """Ollama as its documentation says: lines of JSON, and an error instead of a cut where that is asked for."""
+def ollama(
+    says: Says, *, top: dict[str, float] | None = None, context: int = 131072, version: str = "0.14.0", cut: int = 0
+) -> dict[str, Answer]:
+    """Ollama as its documentation says: lines of JSON, and an error instead of a cut where that is asked for.
+
+    One that can `cut` reads no more tokens of a prompt than that, whatever is asked for.
+    """
 
     def chat(request: Request) -> Reply:
         body = request.body
@@ -379,12 +384,12 @@ def ollama(says: Says, *, top: dict[str, float] | None = None, context: int = 13
         words = said(says(body["messages"]))
         lines = [{"message": {"role": "assistant", "content": word}, "done": False} for word in words]
         last = {"message": {"content": ""}, "done": True, "done_reason": "stop"}
-        counts = {"prompt_eval_count": size, "eval_count": len(words)}
+        counts = {"prompt_eval_count": min(size, cut or size), "eval_count": len(words)}
         return Reply(parts=[json.dumps(line) + "\n" for line in (*lines, {**last, **counts})])
 
     return {
         "/v1/models": lambda _: Reply({"data": [{"id": "small:latest", "owned_by": "library"}]}),
-        "/api/version": lambda _: Reply({"version": "0.14.0"}),
+        "/api/version": lambda _: Reply({"version": version}),
         "/api/show": lambda _: Reply({"model_info": {"llama.context_length": context}}),
         "/api/chat": chat,
     }

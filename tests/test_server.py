@@ -27,10 +27,11 @@ from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
 from assistant.llm.servers.meet import on_this_computer
 from assistant.llm.servers.ollama import Ollama
+from assistant.llm.servers.openai_compatible import fewest
 from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.protocols import LLM, Parts, silent
 from assistant.settings import LLMSettings, Settings, load
-from assistant.types import Choices, Options, Turn
+from assistant.types import Choices, Message, Options, Turn
 from tests.servers import (
     KEY,
     Answer,
@@ -53,6 +54,7 @@ from tests.servers import (
 
 QUESTION = "Which drink holds no lactose?"
 REPLY = "Oat drink holds no lactose."
+LONG = "Bread is made of flour and water. " * 200
 ALONE = Choices(strategy="concat", loop="retrieve_then_generate")
 Met = Callable[..., tuple[Server, StandIn]]
 
@@ -202,6 +204,17 @@ class TestOllama:
         engine, _ = met(ollama(says))
         with pytest.raises(ModelError, match=r"can't take a prompt as long as this .*exceeds the context length"):
             run(engine, "a " * 5000)
+
+    def test_an_old_one_that_cuts_prompts_without_a_word_is_caught(self, met: Met) -> None:
+        engine, _ = met(ollama(says, version="0.5.7", cut=1024))
+        with pytest.raises(ModelError, match=r"read only 1,024 of about 2,\d+ tokens, so it cuts long prompts"):
+            run(engine, LONG)
+        assert written(engine) == REPLY
+
+    @pytest.mark.parametrize("version", ["0.1.30", "0.30.2"])
+    def test_releases_that_tell_less_than_they_read_are_not_taken_for_cutting(self, met: Met, version: str) -> None:
+        engine, _ = met(ollama(says, version=version, cut=1024))
+        assert written(engine, LONG) == REPLY
 
     def test_it_writes_json_that_keeps_to_a_schema(self, met: Met) -> None:
         engine, there = met(ollama(says))
@@ -414,9 +427,26 @@ class TestAnyOther:
         answers = plain(says)
         engine, _ = met(answers)
         engine.meet()
-        answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=100))
-        with pytest.raises(ModelError, match=r"read only 100 of about 2,\d+ tokens, so it cuts long prompts"):
-            run(engine, "Bread is made of flour and water. " * 200)
+        answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=1100))
+        with pytest.raises(ModelError, match=r"read only 1,100 of about 2,\d+ tokens, so it cuts long prompts"):
+            run(engine, LONG)
+        # as many words as there are: a tokenizer that has a token for each of them reads no fewer
+        answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=len(LONG.split()) + 6))
+        assert written(engine, LONG) == REPLY
+
+    @pytest.mark.model
+    @pytest.mark.parametrize(
+        "text",
+        [
+            LONG,
+            "乳糖は牛乳に含まれる糖です。" * 90,
+            "def area(x):\n        return x * x\n\n" * 90,
+            "x" * 3000,
+            "7 " * 900,
+        ],
+    )
+    def test_no_prompt_has_fewer_tokens_than_are_counted_on(self, at_real: Server, text: str) -> None:
+        assert fewest((Message("user", text),)) <= at_real.count((Message("user", text),))
 
 
 def probed_at(address: str, **llm: object) -> Probed:

@@ -27,8 +27,8 @@ from assistant.types import Choice, Message, Messages, Options
 TOP = 20
 # Bytes a token: English has more, few languages have less. Of each message, tokens of the template come on top.
 _BYTES, _TEMPLATE = 3, 8
-# An estimate is never as wrong as that, so that a prompt of which fewer tokens were read has been cut.
-_CUT = 4
+# A token has hardly ever more bytes than that; where words are set apart, each has a token of its own.
+_MOST_BYTES = 12
 TRIED = (Message("user", "Is water wet? Answer yes or no."),)
 # Where servers list the context of a model: vLLM and SGLang, OpenRouter, Groq.
 _CONTEXTS = ("max_model_len", "context_length", "context_window")
@@ -208,11 +208,15 @@ class OpenAICompatible:
 
     async def _check_read(self, read: int, messages: Messages) -> None:
         estimate = await self.count(messages)
-        if read and estimate > MIN_CONTEXT and read * _CUT < estimate:
+        if read and estimate > MIN_CONTEXT and read < fewest(messages) and await self._tells_all():
             raise ModelError(
                 f"The server at {self.wire.root} read only {read:,} of about {estimate:,} tokens, so it cuts long"
                 " prompts; start it with more context, or set llm.context to what it has."
             )
+
+    async def _tells_all(self) -> bool:
+        """Whether it tells all tokens of a prompt, those that it had in its cache among them."""
+        return True
 
     # --- what it can do -----------------------------------------------------------------------------------------
 
@@ -283,6 +287,12 @@ class Tokenizing(OpenAICompatible):
 def said(messages: Messages) -> list[dict[str, str]]:
     """The messages as servers read them, in which no text can speak for the template."""
     return [{"role": one.role, "content": defuse(one.content)} for one in messages]
+
+
+def fewest(messages: Messages) -> int:
+    """Tokens that the messages have at least, in whatever language: one a word, or one for so many bytes."""
+    words = [word for one in messages for word in one.content.split()]
+    return max(len(words), sum(len(word.encode("utf-8", "replace")) for word in words) // _MOST_BYTES)
 
 
 def first(found: object) -> Json:
