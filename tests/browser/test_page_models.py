@@ -140,8 +140,8 @@ def test_what_cannot_be_a_server_is_told_and_the_form_keeps_what_was_typed(page:
     tab(page, "Model")
     for address, context, why in (
         ("ftp://somewhere", "", "is no address of a server"),
-        ("http://127.0.0.1:9", "many", "The context is a number of tokens, 512 at least"),
-        ("http://127.0.0.1:9", "12", "The context is a number of tokens, 512 at least"),
+        ("http://127.0.0.1:9", "many", "The context is a number of tokens, 1,024 at least"),
+        ("http://127.0.0.1:9", "1000", "The context is a number of tokens, 1,024 at least"),
     ):
         fill(page, address, context=context)
         page.get_by_role("button", name="Add", exact=True).last.click()
