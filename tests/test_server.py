@@ -6,10 +6,11 @@ import asyncio
 import json
 import math
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Timer
@@ -25,10 +26,11 @@ from assistant.errors import ChoiceError, ModelError
 from assistant.llm import load as choice
 from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
-from assistant.llm.servers.meet import on_this_computer
+from assistant.llm.servers.meet import KINDS, on_this_computer
 from assistant.llm.servers.ollama import Ollama
 from assistant.llm.servers.openai_compatible import fewest
 from assistant.llm.servers.probe import Probed, absences, probe
+from assistant.llm.servers.wire import CONNECT, Wire
 from assistant.protocols import LLM, Parts, silent
 from assistant.settings import LLMSettings, Settings, load
 from assistant.types import Choices, Message, Options, Turn
@@ -520,6 +522,20 @@ def refusing(*statuses: int, header: str = "") -> Answer:
     return answer
 
 
+@contextmanager
+def full() -> Iterator[str]:
+    """The address of what takes no more connections, and refuses none: those that wait for it are too many already."""
+    with ExitStack() as open_:
+        listening = open_.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):
+            waiting = open_.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
 NO_ROOM = Reply({"error": {"message": "no room"}}, 500, retry_after="0")
 BUSY = Reply({"error": {"message": "busy"}}, 429, retry_after="0")
 MISDEEDS = {
@@ -563,6 +579,14 @@ class TestWrong:
         before = len(there.asked)
         assert written(engine) == REPLY
         assert len(there.asked) == before + len(statuses) + 1
+
+    def test_one_that_names_no_time_is_left_alone_longer_each_time(self, met: Met) -> None:
+        engine, there = met(plain(says))
+        engine.meet()
+        there.answers["/v1/chat/completions"] = refusing(429, 503)
+        since = time.perf_counter()
+        assert written(engine) == REPLY
+        assert time.perf_counter() - since >= 0.5 + 1.0
 
     @pytest.mark.parametrize(
         ("status", "header", "told"),
@@ -612,6 +636,20 @@ class TestWrong:
         answering(engine, there, 6, *streamed(REPLY))
         with pytest.raises(ModelError, match=r"sent nothing for (3 seconds|too long); see what it does"):
             run(engine, "Hi")
+
+    def test_one_that_takes_no_connection_is_not_waited_for_longer_than_is_said(self) -> None:
+        async def asked(address: str) -> None:
+            await Wire(address, connect=0.3).models()
+
+        with full() as address:
+            since = time.perf_counter()
+            with pytest.raises(ModelError, match=r"No server answers at http.*; start it"):
+                apart(lambda: asyncio.run(asked(address)))
+            assert 0.3 <= time.perf_counter() - since < 10
+
+    def test_how_long_is_waited_where_nothing_else_is_set(self) -> None:
+        llm = LLMSettings()
+        assert (CONNECT, llm.first_token_timeout, llm.next_token_timeout) == (5, 600, 60)
 
     def test_a_stopped_turn_closes_its_request_at_once(self, met: Met) -> None:
         engine, there = met(plain(says))
@@ -776,6 +814,11 @@ def test_servers_of_this_computer_are_found_side_by_side() -> None:
         ("Ollama", one.address, ("small:latest",)),
         ("LM Studio", other.address, ("small",)),
     ]
+
+
+def test_each_kind_is_looked_for_where_it_usually_is() -> None:
+    ports = {kind.KIND: kind.PORT for kind in KINDS}
+    assert ports == {"Ollama": 11434, "LM Studio": 1234, "llama-server": 8080, "vLLM": 8000}
 
 
 def test_an_address_is_the_same_however_it_is_typed() -> None:
