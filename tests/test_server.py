@@ -95,6 +95,13 @@ def test_a_real_llama_server_is_known_with_all_that_it_can_do(at_real: Server) -
     assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", False, True, True, 1024)
 
 
+def assert_cited(turn: Turn) -> None:
+    """There are citations, and each one's quote stands in its passage."""
+    assert turn.citations
+    texts = {passage.id: passage.text for passage in turn.passages}
+    assert all(texts[one.passage_id][one.start : one.end] == one.quote for one in turn.citations)
+
+
 @pytest.mark.model
 def test_a_whole_turn_is_answered_by_a_real_llama_server_and_cited(at_real: Server, parts: Parts) -> None:
     *_, turn = flow.run(Turn("What is lactose?", choices=ALONE), replace(parts, llm=at_real), Event())
@@ -104,9 +111,7 @@ def test_a_whole_turn_is_answered_by_a_real_llama_server_and_cited(at_real: Serv
     assert "milk" in turn.answer.text
     assert "addresses" in turn.timings
     assert turn.tokens.prompt > 50
-    assert turn.citations
-    texts = {passage.id: passage.text for passage in turn.passages}
-    assert all(texts[one.passage_id][one.start : one.end] == one.quote for one in turn.citations)
+    assert_cited(turn)
 
 
 @pytest.mark.model
@@ -161,6 +166,25 @@ def says(_: list[Json]) -> str:
 
 def written(engine: Server, text: str = "Hi", **options: object) -> str:
     return run(engine, text, **options)[-1].text
+
+
+KINDS_OF_ANSWERS = {
+    "Ollama": lambda: ollama(says, top={"Yes": 0.9, "No": 0.1}),
+    "LM Studio": lambda: lm_studio(says),
+    "vLLM": lambda: vllm(says, {"y": 0.9, "n": 0.1}),
+    "OpenAI-compatible": lambda: plain(says),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_ANSWERS)
+def test_a_whole_turn_is_answered_by_each_kind_and_cited(met: Met, parts: Parts, kind: str) -> None:
+    engine, _ = met(KINDS_OF_ANSWERS[kind]())
+    assert engine.kind == kind
+    *_, turn = flow.run(Turn(QUESTION, choices=ALONE), replace(parts, llm=engine), Event())
+    assert (turn.status, turn.error, turn.model) == ("done", "", engine.name)
+    assert turn.answer
+    assert turn.answer.text == f"{REPLY} [1]"
+    assert_cited(turn)
 
 
 class TestOllama:
@@ -327,6 +351,7 @@ class TestLmStudio:
         assert turn.answer
         assert turn.answer.text == f"{REPLY} [1]"
         assert turn.citations[0].quote in {REPLY, "Lactose is the sugar in milk."}
+        assert_cited(turn)
         assert "second_look_failed" in [event.code for event in turn.events]
 
     def test_json_that_keeps_to_a_schema_is_asked_for(self, met: Met) -> None:
