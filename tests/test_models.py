@@ -517,7 +517,7 @@ def test_servers_are_tested_added_listed_and_removed_from_the_command_line(tmp_p
         assert "It has 2 models; choose one of them. (small, large)" in str(which.exception)
         tested = command(tmp_path, "test", there.address, "--model", "large", "--key", said=f"{KEY}\n")
         assert "OpenAI-compatible answers with large." in tested.output
-        assert "Tells how likely a given text is: no." in tested.output
+        assert "Tells how likely a text is: no." in tested.output
         assert "A stop ends its work: not known." in tested.output
         assert KnownModels(settings_in(tmp_path)).added() == []
         command(tmp_path, "add", there.address, "--model", "large", "--key", said=f"{KEY}\n")

@@ -68,7 +68,7 @@ def try_(known: KnownModels, server: AddedServer) -> None:
     out.print(f"{probed.kind} answers with {probed.model}.", markup=False, highlight=False)
     out.print(f"Context: {can.context:,} tokens a request. Streams: {'yes' if can.stream else 'no'}.", highlight=False)
     out.print(f"Yes or no by probability: {can.choose}.", highlight=False)
-    out.print(f"Tells how likely a given text is: {'yes' if can.score else 'no'}.", highlight=False)
+    out.print(f"Tells how likely a text is: {'yes' if can.score else 'no'}.", highlight=False)
     out.print(f"A stop ends its work: {'yes' if can.cancel else 'not known'}.", highlight=False)
 
 

@@ -106,7 +106,7 @@ def test_a_server_is_tested_added_used_and_removed_and_its_key_is_not_shown(
     page.get_by_role("button", name="Test").click()
     expect(page.locator("#probed")).to_contain_text("OpenAI-compatible answers with large.")
     expect(page.locator("#probed dl")).to_contain_text("no, so without the second look")
-    expect(page.locator("#probed dl")).to_contain_text("Tells how likely a given text is")
+    expect(page.locator("#probed dl")).to_contain_text("Tells how likely a text is")
     expect(page.locator("#probed dl")).to_contain_text("not known")
     expect(page.locator("#server-key")).to_have_value(KEY)
     page.get_by_role("button", name="Add", exact=True).last.click()
