@@ -59,6 +59,7 @@ REPLY = "Oat drink holds no lactose."
 LONG = "Bread is made of flour and water. " * 200
 ALONE = Choices(strategy="concat", loop="retrieve_then_generate")
 Met = Callable[..., tuple[Server, StandIn]]
+Kind = Callable[..., dict[str, Answer]]
 
 
 @pytest.fixture(scope="module")
@@ -230,17 +231,6 @@ class TestOllama:
         engine, _ = met(ollama(says))
         with pytest.raises(ModelError, match=r"can't take a prompt as long as this .*exceeds the context length"):
             run(engine, "a " * 5000)
-
-    def test_an_old_one_that_cuts_prompts_without_a_word_is_caught(self, met: Met) -> None:
-        engine, _ = met(ollama(says, version="0.5.7", cut=1024))
-        with pytest.raises(ModelError, match=r"read only 1,024 of about 2,\d+ tokens, so it cuts long prompts"):
-            run(engine, LONG)
-        assert written(engine) == REPLY
-
-    @pytest.mark.parametrize("version", ["0.1.30", "0.30.2"])
-    def test_releases_that_tell_less_than_they_read_are_not_taken_for_cutting(self, met: Met, version: str) -> None:
-        engine, _ = met(ollama(says, version=version, cut=1024))
-        assert written(engine, LONG) == REPLY
 
     def test_it_writes_json_that_keeps_to_a_schema(self, met: Met) -> None:
         engine, there = met(ollama(says))
@@ -450,31 +440,6 @@ class TestAnyOther:
         assert written(engine) == REPLY
         assert not engine.abilities.stream
 
-    def test_one_that_cuts_prompts_without_a_word_is_caught(self, met: Met) -> None:
-        answers = plain(says)
-        engine, _ = met(answers)
-        engine.meet()
-        answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=1100))
-        with pytest.raises(ModelError, match=r"read only 1,100 of about 2,\d+ tokens, so it cuts long prompts"):
-            run(engine, LONG)
-        # as many words as there are: a tokenizer that has a token for each of them reads no fewer
-        answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=len(LONG.split()) + 6))
-        assert written(engine, LONG) == REPLY
-
-    @pytest.mark.model
-    @pytest.mark.parametrize(
-        "text",
-        [
-            LONG,
-            "乳糖は牛乳に含まれる糖です。" * 90,
-            "def area(x):\n        return x * x\n\n" * 90,
-            "x" * 3000,
-            "7 " * 900,
-        ],
-    )
-    def test_no_prompt_has_fewer_tokens_than_are_counted_on(self, at_real: Server, text: str) -> None:
-        assert fewest((Message("user", text),)) <= at_real.count((Message("user", text),))
-
 
 def probed_at(address: str, **llm: object) -> Probed:
     """What the Test button finds out."""
@@ -494,6 +459,44 @@ def picky(*fields: str, names: str) -> Answer:
         return usual(request)
 
     return answer
+
+
+@pytest.mark.parametrize("kind", [plain, ollama])
+class TestCut:
+    """A prompt of which a server reads a part only, without a word."""
+
+    def test_it_is_caught(self, met: Met, kind: Kind) -> None:
+        engine, _ = met(kind(says, tells=lambda size: min(size, 1100)))
+        with pytest.raises(ModelError, match=r"read only 1,100 of about 2,\d+ tokens, so it cuts long prompts"):
+            run(engine, LONG)
+        assert written(engine) == REPLY
+
+    def test_a_tokenizer_with_a_token_for_each_word_cuts_nothing(self, met: Met, kind: Kind) -> None:
+        engine, there = met(kind(says))
+        assert written(engine, LONG) == REPLY
+        assert len([one for one in there.asked if LONG in str(one.body)]) == 1
+
+    @pytest.mark.parametrize("rest", [1, 0])
+    def test_one_that_leaves_out_what_is_in_its_cache_cuts_nothing(self, met: Met, kind: Kind, rest: int) -> None:
+        engine, there = met(kind(says))
+        engine.meet()
+        counts = iter([700, rest])
+        there.answers.update(kind(says, tells=lambda _: next(counts)))
+        assert written(engine, LONG) == REPLY
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONG,
+        "乳糖は牛乳に含まれる糖です。" * 90,
+        "def area(x):\n        return x * x\n\n" * 90,
+        "7 " * 900,
+    ],
+)
+def test_no_prompt_has_fewer_tokens_than_are_counted_on(at_real: Server, text: str) -> None:
+    assert fewest((Message("user", text),)) <= at_real.count((Message("user", text),))
 
 
 # --- thoughts -----------------------------------------------------------------------------------------------------

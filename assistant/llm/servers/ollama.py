@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
@@ -14,14 +13,12 @@ from assistant.types import Messages, Options
 
 # How long a model stays loaded after a request; Ollama's own 5 minutes are short for somebody who reads.
 KEEP_ALIVE = "30m"
-# Releases that tell only those tokens of a prompt that were not in the cache.
-_TELLING_LESS = re.compile(r"0\.([012]|30)\.")
 
 
 class Ollama(OpenAICompatible):
     """A model of Ollama. The context is set with each request, and always the same: another one loads it anew.
 
-    A prompt that is too long is an error; releases that don't know this option yet cut it, which is noticed afterwards.
+    A prompt that is too long is an error; old releases, which don't know `truncate`, cut it, and that is noticed then.
     """
 
     KIND, PORT, CANCELS = "Ollama", 11434, True
@@ -85,9 +82,6 @@ class Ollama(OpenAICompatible):
             event.get("eval_count") or 0,
             finished(event.get("done_reason") or "stop") if event.get("done") else "",
         )
-
-    async def _tells_all(self) -> bool:
-        return not _TELLING_LESS.match(str((await self.wire.glance("/api/version")).get("version", "")))
 
     async def _likeliest(self, messages: Messages) -> tuple[list[tuple[str, float]], int]:
         body = {**self._body(messages, Options(max_tokens=1)), "stream": False, "logprobs": True, "top_logprobs": TOP}

@@ -208,15 +208,19 @@ class OpenAICompatible:
 
     async def _check_read(self, read: int, messages: Messages) -> None:
         estimate = await self.count(messages)
-        if read and estimate > MIN_CONTEXT and read < fewest(messages) and await self._tells_all():
+        few = 0 < read < fewest(messages)
+        if few and estimate > MIN_CONTEXT and await self._tells_again(read, messages):
             raise ModelError(
                 f"The server at {self.wire.root} read only {read:,} of about {estimate:,} tokens, so it cuts long"
                 " prompts; start it with more context, or set llm.context to what it has."
             )
 
-    async def _tells_all(self) -> bool:
-        """Whether it tells all tokens of a prompt, those that it had in its cache among them."""
-        return True
+    async def _tells_again(self, read: int, messages: Messages) -> bool:
+        """Whether as many tokens of the prompt are read again; who leaves out what is in the cache tells fewer now."""
+        try:
+            return [one.prompt_tokens async for one in self._whole(messages, Options(max_tokens=1))] == [read]
+        except ModelError:
+            return False
 
     # --- what it can do -----------------------------------------------------------------------------------------
 
