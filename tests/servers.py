@@ -346,6 +346,8 @@ def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> d
         return Reply({"count": len(text), "max_model_len": 4000, "tokens": [ord(letter) for letter in text]})
 
     def chat(request: Request) -> Reply:
+        if request.body["max_tokens"] > 4000:
+            return Reply({"error": {"message": "max_tokens cannot be greater than max_model_len=4000."}}, 400)
         if request.body.get("stream"):
             return Reply(
                 parts=streamed(says(request.body["messages"]), prompt=_words(request.body["messages"]), logprob=-0.5)

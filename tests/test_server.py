@@ -288,6 +288,11 @@ class TestVllm:
         assert (body["temperature"], body["top_p"], body["top_k"], body["repetition_penalty"]) == (0.5, 1.0, 0, 1.0)
         assert body["chat_template_kwargs"] == {"enable_thinking": False}
 
+    def test_no_more_is_asked_for_than_it_can_write(self, met: Met) -> None:
+        engine, there = met(vllm(says, {"y": 0.6}))
+        assert written(engine, max_tokens=9000) == REPLY
+        assert there.asked[-1].body["max_tokens"] == 4000
+
     def test_each_request_of_a_salted_engine_tells_its_salt_and_no_other_does(self, met: Met) -> None:
         engine, there = met(vllm(says, {"y": 0.6}))
         mine = engine.salted("mine")

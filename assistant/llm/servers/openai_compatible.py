@@ -161,7 +161,8 @@ class OpenAICompatible:
         asked: dict[str, Any] = {
             "model": self.model,
             "messages": said(messages),
-            "max_tokens": options.max_tokens,
+            # vLLM refuses to write more than fits
+            "max_tokens": min(options.max_tokens, self.abilities.context),
             "temperature": options.temperature,
             "top_p": 1.0,
             "seed": options.seed,
