@@ -29,7 +29,7 @@ _GB = 1e9
 
 @app.callback(invoke_without_command=True)
 def rate(context: typer.Context, settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
-    """Show which model answers, and which ones this computer runs; with a command: list, fetch, measure or verify them.
+    """Show which model answers and which ones run here; with a command: list, fetch, measure or verify them.
 
     A turn's time follows from the speed that `models measure` found, scaled by size where another model was measured.
     """
