@@ -47,7 +47,7 @@ COMMANDS = {
     ),
     "models": (
         "assistant.commands.models:app",
-        "Show which models this computer runs; with a command: list, fetch, measure or verify them.",
+        "Show which model answers and which ones run here; with a command: list, fetch, measure or verify them.",
     ),
     "facts": ("assistant.commands.facts:app", "What the assistant knows about you."),
     "users": (

@@ -48,9 +48,9 @@ class Cost:
 
     `users` maps people who ask at the same time to (tokens written a second in all, seconds until the last of them has
     a first word), `sampling_users` the same for sampled replies, which transformers writes one after the other, as it
-    writes all of them where llm.continuous is off, and `reading_users` where each comes with a text of their own, as a
-    turn comes with its passages; they wait for each other where llm.slots is lower. `bandwidth_share` is the part of
-    the memory's copying speed that is spent on reading the weights, which every token takes once.
+    writes all of them where llm.continuous_batching is off, and `reading_users` where each comes with a text of their
+    own, as a turn comes with its passages; they wait for each other where llm.slots is lower. `bandwidth_share` is the
+    part of the memory's copying speed that is spent on reading the weights, which every token takes once.
     """
 
     model: str

@@ -36,9 +36,10 @@ class Running:
 
 
 @contextmanager
-def llama_server(path: Path, context: int = 1024, slots: int = 4) -> Iterator[Running]:
-    """xllamacpp's server with this model, which wants `KEY`."""
-    command = [sys.executable, "-c", "from tests.servers import serve; serve()", str(path), str(context), str(slots)]
+def llama_server(path: Path, context: int = 1024, slots: int = 4, port: int = 0) -> Iterator[Running]:
+    """xllamacpp's server with this model, which wants `KEY`; at a free port, or at this one."""
+    given = [str(one) for one in (path, context, slots, port)]
+    command = [sys.executable, "-c", "from tests.servers import serve; serve()", *given]
     process = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -113,12 +114,12 @@ def serve() -> None:
     """Run the server that the command line asks for until the input ends."""
     import xllamacpp
 
-    path, context, slots = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    path, (context, slots, port) = sys.argv[1], map(int, sys.argv[2:])
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.n_ctx, params.n_parallel = context * slots, slots
     params.n_batch = params.n_ubatch = 64
-    params.port, params.api_keys = 0, [KEY]
+    params.port, params.api_keys = port, [KEY]
     params.fit_params = params.ui = False
     params.verbosity = -1
     server = xllamacpp.Server(params)
@@ -286,13 +287,20 @@ def choices(tokens: dict[str, float], **usage: int) -> Json:
 Says = Callable[[list[Json]], str]
 
 
-def plain(says: Says, *, top: dict[str, float] | None = None, models: Sequence[str] = ("small",)) -> dict[str, Answer]:
+# How many tokens a server says it has read of a prompt that has so many.
+Tells = Callable[[int], int]
+
+
+def plain(
+    says: Says, *, top: dict[str, float] | None = None, models: Sequence[str] = ("small",), tells: Tells = int
+) -> dict[str, Answer]:
     """Any OpenAI-compatible server; without `top` it tells no probabilities, as LM Studio."""
 
     def chat(request: Request) -> Reply:
+        read = tells(_words(request.body["messages"]))
         if not request.body.get("stream"):
-            return Reply(choices(top or {}, prompt_tokens=9))
-        return Reply(parts=streamed(says(request.body["messages"]), prompt=_words(request.body["messages"])))
+            return Reply(choices(top or {}, prompt_tokens=read))
+        return Reply(parts=streamed(says(request.body["messages"]), prompt=read))
 
     listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in models]}
     return {"/v1/models": lambda _: Reply(listed), "/v1/chat/completions": chat}
@@ -310,9 +318,23 @@ def misbehaving(says: Says, *replies: Reply) -> dict[str, Answer]:
 
 
 def lm_studio(says: Says, context: int = 8192) -> dict[str, Answer]:
-    """LM Studio as its documentation says: no probabilities, and a list of its own with the contexts."""
-    about = {"id": "small", "type": "llm", "max_context_length": 131072, "loaded_context_length": context}
-    return {**plain(says), "/api/v0/models": lambda _: Reply({"object": "list", "data": [about]})}
+    """LM Studio as its documentation says: no probabilities, and a list of its own with the contexts.
+
+    The model is loaded when something is asked of it; only then it has the context that it was loaded with.
+    """
+    usual = plain(says, models=("for-vectors", "small"))
+    state: Json = {"state": "not-loaded"}
+
+    def chat(request: Request) -> Reply:
+        state.update(state="loaded", loaded_context_length=context)
+        return usual["/v1/chat/completions"](request)
+
+    def listed(_: Request) -> Reply:
+        small = {"id": "small", "type": "llm", "max_context_length": 131072, **state}
+        other = {"id": "for-vectors", "type": "embeddings", "state": "not-loaded", "max_context_length": 2048}
+        return Reply({"object": "list", "data": [other, small]})
+
+    return {**usual, "/v1/chat/completions": chat, "/api/v0/models": listed}
 
 
 def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> dict[str, Answer]:
@@ -324,6 +346,8 @@ def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> d
         return Reply({"count": len(text), "max_model_len": 4000, "tokens": [ord(letter) for letter in text]})
 
     def chat(request: Request) -> Reply:
+        if request.body["max_tokens"] > 4000:
+            return Reply({"error": {"message": "max_tokens cannot be greater than max_model_len=4000."}}, 400)
         if request.body.get("stream"):
             return Reply(
                 parts=streamed(says(request.body["messages"]), prompt=_words(request.body["messages"]), logprob=-0.5)
@@ -347,7 +371,9 @@ def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> d
     }
 
 
-def ollama(says: Says, *, top: dict[str, float] | None = None, context: int = 131072) -> dict[str, Answer]:
+def ollama(
+    says: Says, *, top: dict[str, float] | None = None, context: int = 131072, tells: Tells = int
+) -> dict[str, Answer]:
     """Ollama as its documentation says: lines of JSON, and an error instead of a cut where that is asked for."""
 
     def chat(request: Request) -> Reply:
@@ -361,11 +387,11 @@ def ollama(says: Says, *, top: dict[str, float] | None = None, context: int = 13
         if not body["stream"]:
             likeliest = [{"token": token, "logprob": math.log(p)} for token, p in (top or {}).items()]
             told = {"logprobs": [{**likeliest[0], "top_logprobs": likeliest}]} if top else {}
-            return Reply({"message": {"content": "Yes"}, "done": True, "prompt_eval_count": 9, **told})
+            return Reply({"message": {"content": "Yes"}, "done": True, "prompt_eval_count": tells(size), **told})
         words = said(says(body["messages"]))
         lines = [{"message": {"role": "assistant", "content": word}, "done": False} for word in words]
         last = {"message": {"content": ""}, "done": True, "done_reason": "stop"}
-        counts = {"prompt_eval_count": size, "eval_count": len(words)}
+        counts = {"prompt_eval_count": tells(size), "eval_count": len(words)}
         return Reply(parts=[json.dumps(line) + "\n" for line in (*lines, {**last, **counts})])
 
     return {

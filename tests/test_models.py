@@ -280,6 +280,21 @@ def test_a_fetch_that_fails_is_told_and_what_runs_goes_on(tmp_path: Path, loads:
     models.close()
 
 
+def test_whoever_asks_for_a_model_again_has_the_hub_asked_again(
+    tmp_path: Path, loads: Loads, hub: StandInHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = Models(online(tmp_path), loads)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    models.switch("chat")
+    until(lambda: models.change and models.change.error)
+    assert models.change
+    assert "unreachable" in models.change.error
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.address)
+    models.switch("chat")
+    until(lambda: models.running)
+    models.close()
+
+
 class Small(Paced):
     """A quick engine of the catalogue's small model."""
 
@@ -502,6 +517,8 @@ def test_servers_are_tested_added_listed_and_removed_from_the_command_line(tmp_p
         assert "It has 2 models; choose one of them. (small, large)" in str(which.exception)
         tested = command(tmp_path, "test", there.address, "--model", "large", "--key", said=f"{KEY}\n")
         assert "OpenAI-compatible answers with large." in tested.output
+        assert "Tells how likely a text is: no." in tested.output
+        assert "A stop ends its work: not known." in tested.output
         assert KnownModels(settings_in(tmp_path)).added() == []
         command(tmp_path, "add", there.address, "--model", "large", "--key", said=f"{KEY}\n")
     listed = command(tmp_path, "list").output
@@ -510,4 +527,5 @@ def test_servers_are_tested_added_listed_and_removed_from_the_command_line(tmp_p
     assert KEY not in listed
     command(tmp_path, "remove", f"{there.address} large")
     assert KnownModels(settings_in(tmp_path)).added() == []
-    assert "512 tokens at least" in str(command(tmp_path, "add", HERE, "--context", "3").exception)
+    assert "greater than or equal to 1024" in command(tmp_path, "add", HERE, "--context", "1000").output
+    assert "500 characters at most" in str(command(tmp_path, "add", HERE, "--model", "x" * 501).exception)

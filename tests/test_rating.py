@@ -17,6 +17,7 @@ from assistant.errors import ModelError
 from assistant.llm import rating
 from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.catalogue import Catalogue
+from assistant.llm.known import AddedServer, KnownModels
 from assistant.llm.load import SMALL
 from assistant.llm.measured import Speed, measured, place_of, speeds
 from assistant.llm.rating import Rating, Verdict, offered, rated
@@ -223,6 +224,7 @@ def call(settings: Settings, *words: str) -> str:
 
 def test_ratings_on_the_command_line(here, free, monkeypatch) -> None:
     monkeypatch.setenv("SEQUITUR_LLM__BACKEND", "llama.cpp")
+    monkeypatch.setattr("assistant.llm.load.hub_trouble", lambda: "unreachable")
     assert "How fast they would be isn't known yet: run `models measure`." in call(here)
     noted(here)
     told = call(here)
@@ -232,6 +234,15 @@ def test_ratings_on_the_command_line(here, free, monkeypatch) -> None:
     result = CliRunner().invoke(app, ["models", "--data-dir", str(here.data_dir), "list"])
     assert result.exit_code == 2
     assert "put the options behind `list`" in result.output
+
+
+def test_what_answers_is_told_on_the_command_line(here, monkeypatch) -> None:
+    monkeypatch.setattr("assistant.llm.load.hub_trouble", lambda: "unreachable")
+    assert call(here).startswith(f"The page answers with {CODER} (the default where there is no hub")
+    known = KnownModels(here)
+    server = known.add(AddedServer(address="http://127.0.0.1:9999", model="large"))
+    known.choose(server.id)
+    assert call(here).startswith("The page answers with large (server at 127.0.0.1:9999).")
 
 
 @pytest.mark.model

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Timer
@@ -24,11 +26,14 @@ from assistant.errors import ChoiceError, ModelError
 from assistant.llm import load as choice
 from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
-from assistant.llm.servers.meet import on_this_computer
+from assistant.llm.servers.meet import KINDS, on_this_computer
 from assistant.llm.servers.ollama import Ollama
+from assistant.llm.servers.openai_compatible import fewest
+from assistant.llm.servers.probe import Probed, absences, probe
+from assistant.llm.servers.wire import CONNECT, Wire
 from assistant.protocols import LLM, Parts, silent
 from assistant.settings import LLMSettings, Settings, load
-from assistant.types import Choices, Options, Turn
+from assistant.types import Choices, Message, Options, Turn
 from tests.servers import (
     KEY,
     Answer,
@@ -51,8 +56,10 @@ from tests.servers import (
 
 QUESTION = "Which drink holds no lactose?"
 REPLY = "Oat drink holds no lactose."
+LONG = "Bread is made of flour and water. " * 200
 ALONE = Choices(strategy="concat", loop="retrieve_then_generate")
 Met = Callable[..., tuple[Server, StandIn]]
+Kind = Callable[..., dict[str, Answer]]
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +96,13 @@ def test_a_real_llama_server_is_known_with_all_that_it_can_do(at_real: Server) -
     assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", False, True, True, 1024)
 
 
+def assert_cited(turn: Turn) -> None:
+    """There are citations, and each one's quote stands in its passage."""
+    assert turn.citations
+    texts = {passage.id: passage.text for passage in turn.passages}
+    assert all(texts[one.passage_id][one.start : one.end] == one.quote for one in turn.citations)
+
+
 @pytest.mark.model
 def test_a_whole_turn_is_answered_by_a_real_llama_server_and_cited(at_real: Server, parts: Parts) -> None:
     *_, turn = flow.run(Turn("What is lactose?", choices=ALONE), replace(parts, llm=at_real), Event())
@@ -98,9 +112,7 @@ def test_a_whole_turn_is_answered_by_a_real_llama_server_and_cited(at_real: Serv
     assert "milk" in turn.answer.text
     assert "addresses" in turn.timings
     assert turn.tokens.prompt > 50
-    assert turn.citations
-    texts = {passage.id: passage.text for passage in turn.passages}
-    assert all(texts[one.passage_id][one.start : one.end] == one.quote for one in turn.citations)
+    assert_cited(turn)
 
 
 @pytest.mark.model
@@ -140,12 +152,40 @@ def met() -> Iterator[Met]:
         yield start
 
 
+T = TypeVar("T")
+
+
+def apart(call: Callable[[], T]) -> T:
+    """What the call gives in a thread of its own: a browser's tests leave a running event loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result()
+
+
 def says(_: list[Json]) -> str:
     return REPLY
 
 
 def written(engine: Server, text: str = "Hi", **options: object) -> str:
     return run(engine, text, **options)[-1].text
+
+
+KINDS_OF_ANSWERS = {
+    "Ollama": lambda: ollama(says, top={"Yes": 0.9, "No": 0.1}),
+    "LM Studio": lambda: lm_studio(says),
+    "vLLM": lambda: vllm(says, {"y": 0.9, "n": 0.1}),
+    "OpenAI-compatible": lambda: plain(says),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_ANSWERS)
+def test_a_whole_turn_is_answered_by_each_kind_and_cited(met: Met, parts: Parts, kind: str) -> None:
+    engine, _ = met(KINDS_OF_ANSWERS[kind]())
+    assert engine.kind == kind
+    *_, turn = flow.run(Turn(QUESTION, choices=ALONE), replace(parts, llm=engine), Event())
+    assert (turn.status, turn.error, turn.model) == ("done", "", engine.name)
+    assert turn.answer
+    assert turn.answer.text == f"{REPLY} [1]"
+    assert_cited(turn)
 
 
 class TestOllama:
@@ -248,6 +288,11 @@ class TestVllm:
         assert (body["temperature"], body["top_p"], body["top_k"], body["repetition_penalty"]) == (0.5, 1.0, 0, 1.0)
         assert body["chat_template_kwargs"] == {"enable_thinking": False}
 
+    def test_no_more_is_asked_for_than_it_can_write(self, met: Met) -> None:
+        engine, there = met(vllm(says, {"y": 0.6}))
+        assert written(engine, max_tokens=9000) == REPLY
+        assert there.asked[-1].body["max_tokens"] == 4000
+
     def test_each_request_of_a_salted_engine_tells_its_salt_and_no_other_does(self, met: Met) -> None:
         engine, there = met(vllm(says, {"y": 0.6}))
         mine = engine.salted("mine")
@@ -280,6 +325,19 @@ class TestLmStudio:
         with pytest.raises(ModelError, match="can't tell how likely"):
             engine.score([(ask("Hi"), "Hi")], Event())
 
+    def test_the_context_that_it_is_loaded_with_counts(self, met: Met) -> None:
+        engine, _ = met(lm_studio(says, context=2048), context=8192)
+        with pytest.raises(ModelError, match=r"gives small 2,048 tokens a request; lower llm.context from 8,192"):
+            engine.meet()
+
+    def test_a_model_for_vectors_is_not_offered(self, met: Met) -> None:
+        engine, there = met(lm_studio(says))
+        assert engine.meet().model == "small"
+        assert probed_at(there.address).models == ("small",)
+        engine, _ = met(lm_studio(says), model="for-vectors")
+        with pytest.raises(ModelError, match=r"has no model 'for-vectors'.* it has small"):
+            engine.meet()
+
     def test_a_whole_turn_goes_on_without_the_second_look_and_says_so(self, met: Met, parts: Parts) -> None:
         engine, _ = met(lm_studio(says))
         parts = replace(parts, llm=engine, settings=Settings(data_dir=parts.settings.data_dir, hub=False))
@@ -288,6 +346,7 @@ class TestLmStudio:
         assert turn.answer
         assert turn.answer.text == f"{REPLY} [1]"
         assert turn.citations[0].quote in {REPLY, "Lactose is the sugar in milk."}
+        assert_cited(turn)
         assert "second_look_failed" in [event.code for event in turn.events]
 
     def test_json_that_keeps_to_a_schema_is_asked_for(self, met: Met) -> None:
@@ -328,6 +387,54 @@ class TestAnyOther:
         assert written(engine) == REPLY
         assert engine.abilities.choose == "none"
 
+    @pytest.mark.parametrize("listed", [Reply({"data": []}), Reply({"error": {"message": "not found"}}, 404)])
+    def test_a_model_that_is_named_needs_no_list(self, met: Met, listed: Reply) -> None:
+        answers = {**plain(says), "/v1/models": lambda _: listed}
+        engine, there = met(answers, model="mine")
+        assert written(engine) == REPLY
+        assert there.asked[-1].body["model"] == "mine"
+        assert probed_at(there.address, model="mine").model == "mine"
+        assert apart(lambda: asyncio.run(absences([LLMSettings(server=there.address, model="mine")]))) == [""]
+        assert re.search("lists none|or name the model", probed_at(there.address).reason)
+
+    def test_one_without_a_list_that_answers_nothing_is_told(self, met: Met) -> None:
+        engine, _ = met({}, model="mine")
+        with pytest.raises(ModelError, match=r"has no such model any more, or no such address \(404: not found\)"):
+            engine.meet()
+
+    @pytest.mark.parametrize("names", ["param", "message"])
+    def test_a_field_that_it_refuses_goes_by_another_name_or_is_left_out_from_then_on(
+        self, met: Met, names: str
+    ) -> None:
+        engine, there = met({**plain(says), "/v1/chat/completions": picky("max_tokens", "temperature", names=names)})
+        assert written(engine, max_tokens=30) == REPLY
+        assert engine.abilities.stream
+        asked = len(there.bodies("/v1/chat/completions"))
+        assert written(engine, max_tokens=40) == REPLY
+        [body] = there.bodies("/v1/chat/completions")[asked:]
+        assert body["max_completion_tokens"] == 40
+        assert not {"max_tokens", "temperature"} & set(body)
+        assert {"top_p", "seed"} <= set(body)
+
+    def test_a_field_is_kept_where_the_request_is_refused_without_it_too(self, met: Met) -> None:
+        engine, there = met(plain(says))
+        engine.meet()
+        good = there.answers["/v1/chat/completions"]
+        refused = {"error": {"message": "max_tokens or temperature is odd"}}
+        there.answers["/v1/chat/completions"] = lambda _: Reply(refused, 400)
+        with pytest.raises(ModelError, match=r"refused the request \(400: max_tokens or temperature is odd\)"):
+            run(engine, "Hi")
+        there.answers["/v1/chat/completions"] = good
+        assert written(engine) == REPLY
+        assert {"max_tokens", "temperature"} <= set(there.asked[-1].body)
+
+    def test_one_that_refuses_everything_is_tested_with_the_reason(self) -> None:
+        refused = {"error": {"message": "This model is for pictures."}}
+        with StandIn({**plain(says), "/v1/chat/completions": lambda _: Reply(refused, 400)}) as there:
+            probed = probed_at(there.address)
+        assert probed.abilities is None
+        assert "refused the request (400: This model is for pictures)" in probed.reason
+
     def test_one_that_does_not_stream_answers_in_one_piece(self, met: Met) -> None:
         def whole(request: Request) -> Reply:
             if request.body.get("stream"):
@@ -338,13 +445,63 @@ class TestAnyOther:
         assert written(engine) == REPLY
         assert not engine.abilities.stream
 
-    def test_one_that_cuts_prompts_without_a_word_is_caught(self, met: Met) -> None:
-        answers = plain(says)
-        engine, _ = met(answers)
+
+def probed_at(address: str, **llm: object) -> Probed:
+    """What the Test button finds out."""
+    settings = LLMSettings.model_validate({"backend": "server", "server": address, **llm})
+    return apart(lambda: asyncio.run(probe(settings)))
+
+
+def picky(*fields: str, names: str) -> Answer:
+    """A usual reply, but an error that names the field to each request with one of these."""
+    usual = plain(says)["/v1/chat/completions"]
+
+    def answer(request: Request) -> Reply:
+        if wrong := next((field for field in fields if field in request.body), ""):
+            told = {"message": f"Unsupported parameter: '{wrong}' is not supported with this model."}
+            code = {"param": wrong, "code": "unsupported_parameter"} if names == "param" else {}
+            return Reply({"error": {**told, **code}}, 400)
+        return usual(request)
+
+    return answer
+
+
+@pytest.mark.parametrize("kind", [plain, ollama])
+class TestCut:
+    """A prompt of which a server reads a part only, without a word."""
+
+    def test_it_is_caught(self, met: Met, kind: Kind) -> None:
+        engine, _ = met(kind(says, tells=lambda size: min(size, 1100)))
+        with pytest.raises(ModelError, match=r"read only 1,100 of about 2,\d+ tokens, so it cuts long prompts"):
+            run(engine, LONG)
+        assert written(engine) == REPLY
+
+    def test_a_tokenizer_with_a_token_for_each_word_cuts_nothing(self, met: Met, kind: Kind) -> None:
+        engine, there = met(kind(says))
+        assert written(engine, LONG) == REPLY
+        assert len([one for one in there.asked if LONG in str(one.body)]) == 1
+
+    @pytest.mark.parametrize("rest", [1, 0])
+    def test_one_that_leaves_out_what_is_in_its_cache_cuts_nothing(self, met: Met, kind: Kind, rest: int) -> None:
+        engine, there = met(kind(says))
         engine.meet()
-        answers["/v1/chat/completions"] = lambda _: Reply(parts=streamed(REPLY, prompt=100))
-        with pytest.raises(ModelError, match=r"read only 100 of about 2,\d+ tokens, so it cuts long prompts"):
-            run(engine, "Bread is made of flour and water. " * 200)
+        counts = iter([700, rest])
+        there.answers.update(kind(says, tells=lambda _: next(counts)))
+        assert written(engine, LONG) == REPLY
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "text",
+    [
+        LONG,
+        "乳糖は牛乳に含まれる糖です。" * 90,
+        "def area(x):\n        return x * x\n\n" * 90,
+        "7 " * 900,
+    ],
+)
+def test_no_prompt_has_fewer_tokens_than_are_counted_on(at_real: Server, text: str) -> None:
+    assert fewest((Message("user", text),)) <= at_real.count((Message("user", text),))
 
 
 # --- thoughts -----------------------------------------------------------------------------------------------------
@@ -398,6 +555,20 @@ def refusing(*statuses: int, header: str = "") -> Answer:
     return answer
 
 
+@contextmanager
+def full() -> Iterator[str]:
+    """The address of what takes no more connections, and refuses none: those that wait for it are too many already."""
+    with ExitStack() as open_:
+        listening = open_.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):
+            waiting = open_.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
 NO_ROOM = Reply({"error": {"message": "no room"}}, 500, retry_after="0")
 BUSY = Reply({"error": {"message": "busy"}}, 429, retry_after="0")
 MISDEEDS = {
@@ -441,6 +612,14 @@ class TestWrong:
         before = len(there.asked)
         assert written(engine) == REPLY
         assert len(there.asked) == before + len(statuses) + 1
+
+    def test_one_that_names_no_time_is_left_alone_longer_each_time(self, met: Met) -> None:
+        engine, there = met(plain(says))
+        engine.meet()
+        there.answers["/v1/chat/completions"] = refusing(429, 503)
+        since = time.perf_counter()
+        assert written(engine) == REPLY
+        assert time.perf_counter() - since >= 0.5 + 1.0
 
     @pytest.mark.parametrize(
         ("status", "header", "told"),
@@ -490,6 +669,20 @@ class TestWrong:
         answering(engine, there, 6, *streamed(REPLY))
         with pytest.raises(ModelError, match=r"sent nothing for (3 seconds|too long); see what it does"):
             run(engine, "Hi")
+
+    def test_one_that_takes_no_connection_is_not_waited_for_longer_than_is_said(self) -> None:
+        async def asked(address: str) -> None:
+            await Wire(address, connect=0.3).models()
+
+        with full() as address:
+            since = time.perf_counter()
+            with pytest.raises(ModelError, match=r"No server answers at http.*; start it"):
+                apart(lambda: asyncio.run(asked(address)))
+            assert 0.3 <= time.perf_counter() - since < 10
+
+    def test_how_long_is_waited_where_nothing_else_is_set(self) -> None:
+        llm = LLMSettings()
+        assert (CONNECT, llm.first_token_timeout, llm.next_token_timeout) == (5, 600, 60)
 
     def test_a_stopped_turn_closes_its_request_at_once(self, met: Met) -> None:
         engine, there = met(plain(says))
@@ -641,15 +834,6 @@ def test_the_key_may_come_from_the_environment_and_is_never_shown(monkeypatch: p
     assert KEY not in repr(settings) + settings.model_dump_json()
 
 
-T = TypeVar("T")
-
-
-def apart(call: Callable[[], T]) -> T:
-    """What the call gives in a thread of its own: a browser's tests leave a running event loop in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(call).result()
-
-
 def test_servers_of_this_computer_are_found_side_by_side() -> None:
     def slow(_: Request) -> Reply:
         time.sleep(40)
@@ -663,6 +847,11 @@ def test_servers_of_this_computer_are_found_side_by_side() -> None:
         ("Ollama", one.address, ("small:latest",)),
         ("LM Studio", other.address, ("small",)),
     ]
+
+
+def test_each_kind_is_looked_for_where_it_usually_is() -> None:
+    ports = {kind.KIND: kind.PORT for kind in KINDS}
+    assert ports == {"Ollama": 11434, "LM Studio": 1234, "llama-server": 8080, "vLLM": 8000}
 
 
 def test_an_address_is_the_same_however_it_is_typed() -> None:

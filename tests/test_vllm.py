@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from llm_contract import LLMContract
+from llm_contract import LLMContract, ask, run
 
 from assistant import turn as flow
 from assistant.errors import ModelError
@@ -57,6 +57,15 @@ def test_it_is_known_with_all_that_it_can_do(at_real: Server) -> None:
     assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", True, True, True, 1024)
 
 
+def test_it_takes_the_salt_of_a_user(at_real: Server) -> None:
+    mine = at_real.salted("somebody")
+    assert run(mine, "Hi", max_tokens=4)[-1].completion_tokens
+    [found] = mine.choose([ask("Is water wet?")], ("yes", "no"), Event())
+    assert sum(found.probabilities.values()) == pytest.approx(1)
+    [score] = mine.score([(ask("Hi"), "Hello.")], Event())
+    assert score < 0
+
+
 def test_a_whole_turn_is_answered_and_cited(at_real: Server, parts: Parts) -> None:
     choices = Choices(strategy="concat", loop="retrieve_then_generate")
     *_, turn = flow.run(Turn("What is lactose?", choices=choices), replace(parts, llm=at_real), Event())
@@ -69,6 +78,6 @@ def test_a_whole_turn_is_answered_and_cited(at_real: Server, parts: Parts) -> No
 
 def test_a_key_that_is_wrong_is_told(real: Running) -> None:
     engine = Server(LLMSettings(backend="server", server=real.address, api_key="wrong"))
-    with pytest.raises(ModelError, match=r"refuses the key that llm\.key holds"):
+    with pytest.raises(ModelError, match=r"refuses the key; give it one that it knows \(llm\.api_key"):
         engine.meet()
     engine.close()

@@ -15,6 +15,8 @@ from assistant.commands.common import Backend, DataDir, Model, SettingsFile, loa
 from assistant.commands.servers import app as servers_app
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue, Entry
+from assistant.llm.known import KnownModels
+from assistant.llm.load import AUTO, model_of
 from assistant.llm.measured import Speed, speeds
 from assistant.llm.measured import measured as measure_engine
 from assistant.llm.rating import Rating, rated
@@ -27,12 +29,14 @@ _GB = 1e9
 
 @app.callback(invoke_without_command=True)
 def rate(context: typer.Context, settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
-    """Show which models this computer runs; with a command: list, fetch, measure or verify them.
+    """Show which model answers and which ones run here; with a command: list, fetch, measure or verify them.
 
     A turn's time follows from the speed that `models measure` found, scaled by size where another model was measured.
     """
     if context.invoked_subcommand is None:
-        _show_ratings(settings_of(settings_file, data_dir))
+        settings = settings_of(settings_file, data_dir)
+        out.print(_answering(settings), soft_wrap=True, highlight=False, markup=False)
+        _show_ratings(settings)
     elif settings_file or data_dir:
         raise typer.BadParameter(f"put the options behind `{context.invoked_subcommand}`")
 
@@ -104,6 +108,14 @@ def verify(
         raise ModelError(" ".join(errors))
     if not names:
         out.print("No model has been fetched yet.")
+
+
+def _answering(settings: Settings) -> str:
+    """Which model the page answers with, as it is or would be started now."""
+    starting = KnownModels(settings).at_start()
+    known = Catalogue.load().entry(model_of(settings)) if starting.id == AUTO else None
+    title, about = (known.name, known.about) if known else (starting.title, starting.about)
+    return f"The page answers with {title} ({about})."
 
 
 def _show_ratings(settings: Settings, running: str = "") -> None:

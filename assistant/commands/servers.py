@@ -15,12 +15,16 @@ from assistant.commands.common import DataDir, SettingsFile, out, settings_of, t
 from assistant.errors import ModelError
 from assistant.llm.known import AddedServer, KnownModels
 from assistant.llm.load import AUTO
+from assistant.settings import MIN_CONTEXT
 
 app = typer.Typer(help="List, test, add and remove servers whose models the page offers.", no_args_is_help=True)
 Address = Annotated[str, typer.Argument(help="Where the server is, such as http://127.0.0.1:11434.")]
 ServedModel = Annotated[str, typer.Option("--model", help="One of its models; left out where it has one.")]
 Key = Annotated[bool, typer.Option("--key", help="Ask for the key that it wants to be shown.")]
-Context = Annotated[int | None, typer.Option(help="Tokens a request; left out, the server tells.", show_default=False)]
+Context = Annotated[
+    int | None,
+    typer.Option(min=MIN_CONTEXT, help="Tokens a request; left out, the server tells.", show_default=False),
+]
 
 
 @app.command("list")
@@ -64,6 +68,8 @@ def try_(known: KnownModels, server: AddedServer) -> None:
     out.print(f"{probed.kind} answers with {probed.model}.", markup=False, highlight=False)
     out.print(f"Context: {can.context:,} tokens a request. Streams: {'yes' if can.stream else 'no'}.", highlight=False)
     out.print(f"Yes or no by probability: {can.choose}.", highlight=False)
+    out.print(f"Tells how likely a text is: {'yes' if can.score else 'no'}.", highlight=False)
+    out.print(f"A stop ends its work: {'yes' if can.cancel else 'not known'}.", highlight=False)
 
 
 @app.command("add")
@@ -89,7 +95,7 @@ def _server(address: str, model: str, key: bool, context: int | None) -> AddedSe
     try:
         return AddedServer(address=address, model=model, key=secret, context=context)
     except ValidationError as error:
-        raise ModelError("A name or a key has 500 characters at most, and a context 512 tokens at least.") from error
+        raise ModelError("A name or a key has 500 characters at most; check what was pasted.") from error
 
 
 def _known(settings_file: SettingsFile, data_dir: DataDir) -> KnownModels:

@@ -9,6 +9,7 @@ from threading import Event, Lock, Thread
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.downloads import Stopped
+from assistant.llm.sources import hub_trouble
 from assistant.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ class Fetching:
         def progress(done: int, total: int) -> None:
             self._set(stop, done=done, total=total)
 
+        hub_trouble.cache_clear()  # it may have been mended since the hub was asked last
         try:
             Catalogue.load().fetch(name, self._settings, progress, stop)
         except Stopped:

@@ -54,6 +54,7 @@ class AddedServer(BaseModel):
     address: str
     model: str = Field(AUTO, min_length=1, max_length=_LONGEST)
     key: SecretStr = Field(SecretStr(""), max_length=_LONGEST)
+    # less than is taken where it is typed, since files of earlier releases may hold it
     context: int | None = Field(None, ge=512)
 
     @field_serializer("key", when_used="json")

@@ -16,13 +16,11 @@ from assistant.llm.load import AUTO
 from assistant.llm.rating import Rating, Verdict, rated
 from assistant.llm.servers.meet import Found, on_this_computer
 from assistant.llm.servers.probe import Probed, absences, probe
-from assistant.settings import Settings
+from assistant.settings import MIN_CONTEXT, Settings
 from assistant.web import render
 from assistant.web.switching import Switcher, SwitchPiece
 from assistant.web.tab import Tab, Updates
 from assistant.web.view import View
-
-LEAST_TYPED = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +180,10 @@ def _server(tab: Tab) -> AddedServer:
         ModelError: something in it can't be.
     """
     context = tab.text("context").strip()
-    if context and tab.number("context") < LEAST_TYPED:
-        raise ModelError(f"The context is a number of tokens, {LEAST_TYPED} at least; left empty, the server tells it.")
+    if context and tab.number("context") < MIN_CONTEXT:
+        raise ModelError(
+            f"The context is a number of tokens, {MIN_CONTEXT:,} at least; left empty, the server tells it."
+        )
     try:
         return AddedServer(
             address=tab.text("address"),

@@ -23,22 +23,27 @@ class App:
     seconds: float  # from the start of the process until it printed its address
 
 
-@contextmanager
-def started(folder: Path) -> Iterator[App]:
-    """The app with this data folder, on the smallest model.
+def small(folder: Path) -> dict[str, str]:
+    """What a process is told so that it has this data folder and the smallest model.
 
     No passage is left out, so that there are votes to show; and no reply is set aside, as most of so small a model's
     would be, after which every passage is asked alone.
     """
-    small = {
+    return {
+        **os.environ,
         "SEQUITUR_LLM__MODEL": "smollm2-135m",
         "SEQUITUR_RELEVANCE__MIN_RELATIVE_CONFIDENCE": "0",
         "SEQUITUR_TURN__ADDRESSES_THRESHOLD": "0",
         "SEQUITUR_DATA_DIR": str(folder),
     }
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[App]:
+    """The app with this data folder, on the smallest model."""
     began = time.perf_counter()
     command = [sys.executable, "app.py", "--port", "0"]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **small}, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=ROOT, env=small(folder), stderr=subprocess.PIPE, text=True)
     assert process.stderr
     line = process.stderr.readline()
     found = re.search(r"http://\S+", line)

@@ -106,6 +106,8 @@ def test_a_server_is_tested_added_used_and_removed_and_its_key_is_not_shown(
     page.get_by_role("button", name="Test").click()
     expect(page.locator("#probed")).to_contain_text("OpenAI-compatible answers with large.")
     expect(page.locator("#probed dl")).to_contain_text("no, so without the second look")
+    expect(page.locator("#probed dl")).to_contain_text("Tells how likely a text is")
+    expect(page.locator("#probed dl")).to_contain_text("not known")
     expect(page.locator("#server-key")).to_have_value(KEY)
     page.get_by_role("button", name="Add", exact=True).last.click()
     expect(card(page, "large")).to_contain_text("server at 127.0.0.1")
@@ -138,8 +140,8 @@ def test_what_cannot_be_a_server_is_told_and_the_form_keeps_what_was_typed(page:
     tab(page, "Model")
     for address, context, why in (
         ("ftp://somewhere", "", "is no address of a server"),
-        ("http://127.0.0.1:9", "many", "The context is a number of tokens, 512 at least"),
-        ("http://127.0.0.1:9", "12", "The context is a number of tokens, 512 at least"),
+        ("http://127.0.0.1:9", "many", "The context is a number of tokens, 1,024 at least"),
+        ("http://127.0.0.1:9", "1000", "The context is a number of tokens, 1,024 at least"),
     ):
         fill(page, address, context=context)
         page.get_by_role("button", name="Add", exact=True).last.click()

@@ -5,16 +5,23 @@ The tests go on with one another's page: nothing is loaded twice.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import openai
 import pytest
+from mcp import Client, StdioServerParameters, stdio_client
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.app import App, started
+from assistant.api.replies import MODEL
+from tests.browser.app import ROOT, App, small, started
 from tests.browser.conftest import tab
 from tests.browser.pulse import Pulse, control
 from tests.fixtures_models import fetched, sharing_models
@@ -122,6 +129,37 @@ def test_an_own_document_is_found(page: Page, tmp_path: Path) -> None:
     ask(page, "Where does the key of the garden shed hang?")
     tab(page, "Sources")
     expect(page.locator("#sources")).to_contain_text("brass hook")
+
+
+def test_a_program_with_a_token_is_answered_with_passages_and_citations(app: App) -> None:
+    command = [sys.executable, "-m", "assistant", "users", "token", "me"]
+    made = subprocess.run(command, cwd=ROOT, env=small(app.folder), capture_output=True, text=True, check=True)
+    token = made.stdout.strip()
+    client = openai.OpenAI(base_url=f"{app.url.rstrip('/')}/v1", api_key=token, max_retries=0, timeout=SLOW / 1000)
+    said = [{"role": "user", "content": QUESTION}]
+    reply = client.chat.completions.create(model=MODEL, messages=said)
+    grounds = reply.model_extra["sequitur"]
+    texts = {passage["id"]: passage["text"] for passage in grounds["passages"]}
+    assert any("Switzerland" in text for text in texts.values())
+    assert grounds["citations"]
+    for one in grounds["citations"]:
+        assert texts[one["passage_id"]][one["start"] : one["end"]] == one["quote"]
+
+
+def test_a_program_that_speaks_mcp_is_answered_with_sources(app: App, tmp_path: Path) -> None:
+    started = StdioServerParameters(
+        command=sys.executable, args=["-m", "assistant", "mcp"], cwd=str(ROOT), env=small(app.folder)
+    )
+
+    async def asked() -> str:
+        with (tmp_path / "log").open("w") as errors:
+            async with Client(stdio_client(started, errlog=errors)) as client:
+                [content] = (await client.call_tool("ask", {"question": QUESTION})).content
+                return content.text
+
+    with ThreadPoolExecutor(1) as pool:  # the browser keeps a loop running in this thread
+        reply = pool.submit(asyncio.run, asked()).result()
+    assert "Sources:\n[1]" in reply
 
 
 def test_stopping_is_quick(page: Page) -> None:

@@ -32,11 +32,16 @@ def app(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def server(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A llama-server whose model has another name than the one that runs in the app."""
+def served(smollm_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of another name than the one that runs in the app."""
     path = tmp_path_factory.mktemp("served") / f"{SERVED}.gguf"
     path.symlink_to(smollm_path)
-    with llama_server(path) as running:
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(served: Path) -> Iterator[Running]:
+    with llama_server(served) as running:
         yield running
 
 
@@ -94,10 +99,32 @@ def test_it_answers_the_next_message_and_its_speed_is_told(page: Page) -> None:
     expect(page.locator("#models .pace")).to_contain_text("tokens a second in the last")
 
 
-def test_one_that_dies_fails_the_turn_with_a_sentence_and_the_conversation_is_kept(page: Page, server: Running) -> None:
+def test_one_that_dies_while_it_writes_leaves_what_was_written_and_answers_again_once_it_is_back(
+    page: Page, server: Running, served: Path
+) -> None:
     kept = page.locator("#transcript article").count()
+    page.locator("#box").fill("Tell me all that you know about Switzerland: its languages, cantons, lakes and rivers.")
+    page.keyboard.press("Enter")
+    expect(page.locator("#answering .reply:not(.waiting)")).not_to_be_empty(timeout=SLOW)
     server.process.kill()
     server.process.wait()
+    turn = page.locator("#transcript article").last
+    expect(turn.get_by_role("alert")).to_contain_text(f"The server at {server.address} broke off its reply")
+    expect(turn.locator(".reply")).not_to_be_empty()
+    page.reload()
+    expect(page.locator("#transcript article")).to_have_count(kept + 1)
+    expect(turn.get_by_role("alert")).to_contain_text("broke off its reply")
+    with llama_server(served, port=int(server.address.rpartition(":")[2])):
+        turn.get_by_role("button", name="Answer again", exact=True).click()
+        expect(turn.locator(".versions")).to_have_text("2/2", timeout=SLOW)
+        expect(turn.get_by_role("alert")).to_have_count(0)
+        written_by(page, SERVED)
+
+
+def test_one_that_is_down_fails_the_turn_with_a_sentence_and_the_conversation_is_kept(
+    page: Page, server: Running
+) -> None:
+    kept = page.locator("#transcript article").count()
     ask(page)
     turn = page.locator("#transcript article").last
     expect(turn.get_by_role("alert")).to_contain_text(f"No server answers at {server.address}; start it")

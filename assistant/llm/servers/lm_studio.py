@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from assistant.llm.servers.openai_compatible import OpenAICompatible
@@ -18,6 +19,21 @@ class LmStudio(OpenAICompatible):
     async def recognises(cls, wire: Wire, listed: Sequence[Json]) -> bool:  # noqa: ARG003
         """Its own list of models tells how long each one's context may be."""
         return any("max_context_length" in one for one in await _models(wire))
+
+    @classmethod
+    async def writers(cls, wire: Wire, listed: Sequence[Json]) -> Sequence[Json]:
+        """All but those that make vectors of texts."""
+        others = {one["id"] for one in await _models(wire) if one.get("type") == "embeddings"}
+        return [one for one in listed if one["id"] not in others]
+
+    async def probe(self) -> None:
+        """As of every server; a model that was loaded for its first word has a context only then.
+
+        Raises:
+            ModelError: it can't answer at all, or has less context than is set.
+        """
+        await super().probe()
+        self.abilities = replace(self.abilities, context=await self._context())
 
     async def longest(self) -> int | None:
         """The context that the model was loaded with; one that is not loaded yet may get another than it could."""

@@ -12,7 +12,7 @@ from assistant.llm.servers.lm_studio import LmStudio
 from assistant.llm.servers.ollama import Ollama
 from assistant.llm.servers.openai_compatible import OpenAICompatible
 from assistant.llm.servers.vllm import Vllm
-from assistant.llm.servers.wire import Json, Wire
+from assistant.llm.servers.wire import Json, UnlistedError, Wire
 
 KINDS: tuple[type[OpenAICompatible], ...] = (Vllm, LlamaServer, Ollama, LmStudio)
 # The names that stand for the only model of a server: what llm.model is where nobody chose, now and formerly.
@@ -37,20 +37,38 @@ async def meet(wire: Wire, model: str, context: int | None, usual: int) -> OpenA
     Raises:
         ModelError: it doesn't answer, has no such model, or can't do what is needed.
     """
-    listed = await wire.models()
-    kind = await kind_of(wire, listed)
+    kind, listed = await recognised(wire, model)
     entry = _entry(listed, model, wire.root)
     server = kind(wire, entry["id"], entry, context, usual)
     await server.probe()
     return server
 
 
-async def kind_of(wire: Wire, listed: Sequence[Json]) -> type[OpenAICompatible]:
-    """What kind of server it is, as far as it can be told."""
+async def recognised(wire: Wire, model: str) -> tuple[type[OpenAICompatible], Sequence[Json]]:
+    """What kind of server it is, as far as it can be told, and its models that can write, if it lists any.
+
+    Raises:
+        ModelError: it can't be asked, or has no list and the model isn't named.
+    """
+    listed = await models(wire, model)
     for kind in KINDS:
         if await kind.recognises(wire, listed):
-            return kind
-    return OpenAICompatible
+            return kind, await kind.writers(wire, listed)
+    return OpenAICompatible, listed
+
+
+async def models(wire: Wire, model: str) -> Sequence[Json]:
+    """What the server lists; nothing where it has no list, but the model is named.
+
+    Raises:
+        ModelError: it can't be asked, or has no list and the model isn't named.
+    """
+    try:
+        return await wire.models()
+    except UnlistedError:
+        if model in ANY:
+            raise
+        return []
 
 
 async def on_this_computer(places: Sequence[str] = ()) -> list[Found]:
@@ -64,8 +82,7 @@ async def on_this_computer(places: Sequence[str] = ()) -> list[Found]:
 async def _found(wire: Wire) -> Found | None:
     try:
         async with asyncio.timeout(_PATIENCE):
-            listed = await wire.models()
-            kind = await kind_of(wire, listed)
+            kind, listed = await recognised(wire, ANY[0])
     except (ModelError, TimeoutError):
         return None
     finally:

@@ -16,7 +16,10 @@ KEEP_ALIVE = "30m"
 
 
 class Ollama(OpenAICompatible):
-    """A model of Ollama. The context is set with each request, and always the same: another one loads it anew."""
+    """A model of Ollama. The context is set with each request, and always the same: another one loads it anew.
+
+    A prompt that is too long is an error; old releases, which don't know `truncate`, cut it, and that is noticed then.
+    """
 
     KIND, PORT, CANCELS = "Ollama", 11434, True
 
@@ -31,12 +34,14 @@ class Ollama(OpenAICompatible):
         longest = next((int(value) for key, value in told.items() if key.endswith(".context_length")), None)
         return longest if longest is None or self._typed else min(longest, self._usual)
 
-    async def stream(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
-        """The reply, piece by piece; a prompt that is too long is an error, and never cut."""
+    async def _streamed(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
         body = {**self._body(messages, options), "stream": True}
         async with aclosing(self.wire.lines("/api/chat", body)) as lines:  # type: ignore[type-var]
             async for line in lines:
                 yield self._piece(line)
+
+    async def _whole(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
+        yield self._piece(await self.wire.post("/api/chat", {**self._body(messages, options), "stream": False}))
 
     def _body(self, messages: Messages, options: Options) -> Json:
         asked: Json = {

@@ -27,8 +27,8 @@ from assistant.types import Choice, Message, Messages, Options
 TOP = 20
 # Bytes a token: English has more, few languages have less. Of each message, tokens of the template come on top.
 _BYTES, _TEMPLATE = 3, 8
-# An estimate is never as wrong as that, so that a prompt of which fewer tokens were read has been cut.
-_CUT = 4
+# A token has hardly ever more bytes than that; where words are set apart, each has a token of its own.
+_MOST_BYTES = 12
 TRIED = (Message("user", "Is water wet? Answer yes or no."),)
 # Where servers list the context of a model: vLLM and SGLang, OpenRouter, Groq.
 _CONTEXTS = ("max_model_len", "context_length", "context_window")
@@ -80,6 +80,11 @@ class OpenAICompatible:
         """Whether the server, which lists these models, is of this kind."""
         return True
 
+    @classmethod
+    async def writers(cls, wire: Wire, listed: Sequence[Json]) -> Sequence[Json]:  # noqa: ARG003
+        """Those of the listed models that can write."""
+        return listed
+
     def salted(self, salt: str) -> Self:  # noqa: ARG002 - other kinds keep what prompts begin with
         """The same for prompts that share what the server keeps of them with those of an equal salt alone."""
         return self
@@ -110,14 +115,9 @@ class OpenAICompatible:
         Raises:
             ModelError: the server refused, failed or broke off, or has read but a part of the prompt.
         """
-        if not self.abilities.stream:
-            yield await self._whole(messages, options)
-            return
-        body = {**self._body(messages, options), "stream": True, "stream_options": self._usage()}
-        read = 0
-        async with aclosing(self.wire.events("chat/completions", body)) as events:  # type: ignore[type-var]
-            async for event in events:
-                piece = self._piece(event)
+        pieces, read = self._streamed if self.abilities.stream else self._whole, 0
+        async with aclosing(pieces(messages, options)) as written:  # type: ignore[type-var]
+            async for piece in written:
                 read = piece.prompt_tokens or read
                 yield piece
         if not self.COUNTS:
@@ -161,7 +161,8 @@ class OpenAICompatible:
         asked: dict[str, Any] = {
             "model": self.model,
             "messages": said(messages),
-            "max_tokens": options.max_tokens,
+            # vLLM refuses to write more than fits
+            "max_tokens": min(options.max_tokens, self.abilities.context),
             "temperature": options.temperature,
             "top_p": 1.0,
             "seed": options.seed,
@@ -189,8 +190,14 @@ class OpenAICompatible:
             finished(choice.get("finish_reason")),
         )
 
-    async def _whole(self, messages: Messages, options: Options) -> Piece:
-        return self._piece(await self.wire.post("chat/completions", self._body(messages, options)))
+    async def _streamed(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
+        body = {**self._body(messages, options), "stream": True, "stream_options": self._usage()}
+        async with aclosing(self.wire.events("chat/completions", body)) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield self._piece(event)
+
+    async def _whole(self, messages: Messages, options: Options) -> AsyncIterator[Piece]:
+        yield self._piece(await self.wire.post("chat/completions", self._body(messages, options)))
 
     async def _likeliest(self, messages: Messages) -> tuple[list[tuple[str, float]], int]:
         """The likeliest first tokens as texts, with their log-probabilities, and how many tokens were read."""
@@ -202,11 +209,19 @@ class OpenAICompatible:
 
     async def _check_read(self, read: int, messages: Messages) -> None:
         estimate = await self.count(messages)
-        if read and estimate > MIN_CONTEXT and read * _CUT < estimate:
+        few = 0 < read < fewest(messages)
+        if few and estimate > MIN_CONTEXT and await self._tells_again(read, messages):
             raise ModelError(
                 f"The server at {self.wire.root} read only {read:,} of about {estimate:,} tokens, so it cuts long"
                 " prompts; start it with more context, or set llm.context to what it has."
             )
+
+    async def _tells_again(self, read: int, messages: Messages) -> bool:
+        """Whether as many tokens of the prompt are read again; who leaves out what is in the cache tells fewer now."""
+        try:
+            return [one.prompt_tokens async for one in self._whole(messages, Options(max_tokens=1))] == [read]
+        except ModelError:
+            return False
 
     # --- what it can do -----------------------------------------------------------------------------------------
 
@@ -237,12 +252,14 @@ class OpenAICompatible:
         return False
 
     async def _streams(self) -> bool:
+        """Whether a reply comes in pieces. A server that refuses this and a whole reply, too, can't be used."""
         options, pieces = Options(max_tokens=12), 0
         try:
-            async for piece in self.stream(_COUNTED, options):
+            async for piece in self._streamed(_COUNTED, options):
                 pieces += bool(piece.text or piece.thought)
         except RefusedError:
-            pass
+            async for _ in self._whole(_COUNTED, options):
+                pass
         return pieces > 1
 
 
@@ -275,6 +292,12 @@ class Tokenizing(OpenAICompatible):
 def said(messages: Messages) -> list[dict[str, str]]:
     """The messages as servers read them, in which no text can speak for the template."""
     return [{"role": one.role, "content": defuse(one.content)} for one in messages]
+
+
+def fewest(messages: Messages) -> int:
+    """Tokens that the messages have at least, in whatever language: one a word, or one for so many bytes."""
+    words = [word for one in messages for word in one.content.split()]
+    return max(len(words), sum(len(word.encode("utf-8", "replace")) for word in words) // _MOST_BYTES)
 
 
 def first(found: object) -> Json:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assistant.errors import ModelError
-from assistant.llm.servers.meet import ANY, kind_of, meet
+from assistant.llm.servers.meet import ANY, meet, models, recognised
 from assistant.llm.servers.openai_compatible import Abilities
-from assistant.llm.servers.wire import Wire
+from assistant.llm.servers.wire import CONNECT, Wire
 from assistant.settings import LLMSettings
 
 # Seconds for all that is asked: a model may have to be loaded for the first word.
@@ -38,8 +38,8 @@ async def probe(llm: LLMSettings) -> Probed:
         return Probed(reason=str(error))
     try:
         async with asyncio.timeout(PATIENCE):
-            listed = await wire.models()
-            found = Probed((await kind_of(wire, listed)).KIND, tuple(str(one["id"]) for one in listed))
+            kind, listed = await recognised(wire, llm.model)
+            found = Probed(kind.KIND, tuple(str(one["id"]) for one in listed))
             if llm.model in ANY and len(listed) > 1:
                 return _with_reason(found, f"It has {len(listed)} models; choose one of them.")
             typed = llm.context if "context" in llm.model_fields_set else None
@@ -67,7 +67,7 @@ async def _absence(llm: LLMSettings) -> str:
         return str(error)
     try:
         async with asyncio.timeout(_GLANCE):
-            await wire.models()
+            await models(wire, llm.model)
     except ModelError as error:
         return str(error)
     except TimeoutError:
@@ -77,7 +77,7 @@ async def _absence(llm: LLMSettings) -> str:
     return ""
 
 
-def _wire(llm: LLMSettings, first: float, connect: float = 5.0) -> Wire:
+def _wire(llm: LLMSettings, first: float, connect: float = CONNECT) -> Wire:
     return Wire(llm.server, llm.api_key.get_secret_value(), first, connect)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -34,10 +35,16 @@ _BUSY = {429, 500, 502, 503, 504, 529}
 _IDLE = 2.0
 _SHOWN = 200
 _TOO_LONG = ("context", "too long", "exceed", "maximum length", "prompt length")
+# Fields that some models refuse, and what is sent in their place; None for nothing.
+_INSTEAD = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "seed": None}
 
 
 class RefusedError(ModelError):
     """A request that the server doesn't know or doesn't allow, so that another one may do."""
+
+
+class UnlistedError(ModelError):
+    """No list of models where servers have theirs, so that what answers may be no such server at all."""
 
 
 class Wire:
@@ -56,6 +63,7 @@ class Wire:
     def __init__(self, address: str, key: str = "", first: float = 600.0, connect: float = CONNECT) -> None:
         self.root = root_of(address)
         self._key, self._connect = key, connect
+        self._instead: dict[str, str | None] = {}
         timeout = openai.Timeout(first, connect=connect)
         http = DefaultAsyncHttpxClient(timeout=timeout, limits=httpx2.Limits(keepalive_expiry=_IDLE))
         self._api = f"{self.root}/v1"
@@ -71,18 +79,21 @@ class Wire:
         """What the server lists, looked for under "/v1" and without.
 
         Raises:
+            UnlistedError: it has no list.
             ModelError: it can't be asked.
         """
+        unlisted = True
         for api in (f"{self.root}/v1", self.root):
             with self._telling():
                 try:
                     listed = await self._patiently(partial(self._got, f"{api}/models"))
                 except openai.NotFoundError:
                     continue
+                unlisted = False
                 if isinstance(listed, dict) and isinstance(listed.get("data"), list):
                     self._api = api
                     return [one for one in listed["data"] if isinstance(one, dict) and one.get("id")]
-        raise self._strange()
+        raise self._unlisted() if unlisted else self._strange()
 
     async def glance(self, path: str, body: Json | None = None) -> Json:
         """What lies at a path of the server's own, {} where there is nothing of the kind."""
@@ -102,12 +113,12 @@ class Wire:
     async def post(self, path: str, body: Json) -> Json:
         """The whole answer to a request, at a path that begins with "/" or one of the OpenAI-compatible ones."""
         with self._telling():
-            return self._object(await self._patiently(partial(self._posted, self._url(path), body)))
+            return self._object(await self._obligingly(partial(self._posted, self._url(path)), body))
 
     async def events(self, path: str, body: Json) -> AsyncIterator[Json]:
         """What the server sends of a reply, event by event; leaving closes the request."""
         with self._telling():
-            async with await self._patiently(partial(self._opened, path, body)) as stream:
+            async with await self._obligingly(partial(self._opened, path), body) as stream:
                 async for event in stream:
                     yield self._object(event)
 
@@ -139,6 +150,21 @@ class Wire:
         return await self._client.post(
             self._url(path), cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
         )
+
+    async def _obligingly(self, send: Callable[[Json], Awaitable[T]], body: Json) -> T:
+        """What comes of a request without the fields that the server refuses, which later ones are sent without."""
+        instead = dict(self._instead)
+        while True:
+            sent = {name: value for old, value in body.items() if (name := instead.get(old, old))}
+            try:
+                got = await self._patiently(partial(send, sent))
+            except openai.APIStatusError as error:
+                if not (field := _refused_field(error, sent)):
+                    raise
+                instead[field] = _INSTEAD[field]
+            else:
+                self._instead = instead  # only now it is known that it helps
+                return got
 
     async def _patiently(self, send: Callable[[], Awaitable[T]]) -> T:
         for wait in _WAITS:
@@ -214,6 +240,12 @@ class Wire:
             " (llm.server)."
         )
 
+    def _unlisted(self) -> UnlistedError:
+        return UnlistedError(
+            f"What answers at {self.root} doesn't speak as an OpenAI-compatible server does, or lists no models;"
+            " correct its address (llm.server), or name the model (llm.model)."
+        )
+
     def _clean(self, said: str) -> str:
         """What the server said, short, in one line, without the key."""
         line = " ".join((said.replace(self._key, "...") if self._key else said).split()).rstrip(".")
@@ -235,6 +267,15 @@ def _said(body: object) -> str:
     if isinstance(body, dict):
         return _said(body.get("message") or body.get("error") or body.get("detail") or "")
     return body if isinstance(body, str) else ""
+
+
+def _refused_field(error: openai.APIStatusError, sent: Json) -> str:
+    """The field of the request that the error names, "" if it isn't one that can go by another name or be left out."""
+    said = _said(error.body)
+    if error.status_code not in {400, 422} or _is_too_long(said):
+        return ""
+    named = [error.param] if error.param else [name for name in _INSTEAD if re.search(rf"\b{name}\b", said)]
+    return next((name for name in named if name in _INSTEAD and name in sent), "")
 
 
 def _asked(header: str | None, otherwise: float) -> float:
