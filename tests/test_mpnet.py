@@ -21,6 +21,7 @@ from assistant.judges import cross_encoder
 from assistant.judges.adapted import BASE, CONFIG, WEIGHTS, Adapted, added
 from assistant.judges.cross_encoder import PairReader
 from assistant.judges.pair_model import Curve
+from assistant.judges.relevance.estimators.large import FOLDER as RELEVANCE
 from assistant.judges.suitability.judge import READER_LARGE
 from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
 from assistant.judges.support import large, trained
@@ -137,7 +138,7 @@ def test_the_smaller_judge_stands_in_where_the_base_cannot_be_had(
     assert support.threshold == trained.Support().threshold
 
 
-@pytest.mark.parametrize("folder", [large.SHIPPED, SUITABILITY / READER_LARGE])
+@pytest.mark.parametrize("folder", [large.SHIPPED, SUITABILITY / READER_LARGE, RELEVANCE])
 def test_the_base_it_was_trained_on_is_the_one_that_is_fetched(folder: Path) -> None:
     told = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     assert told["base_model_name_or_path"] == f"sentence-transformers/{BASE}"
