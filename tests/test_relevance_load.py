@@ -135,7 +135,7 @@ def test_a_larger_one_reads_again_what_a_quick_one_finds_first() -> None:
     assert Again(judge, quick, Blend("", 2.0, 3.0, 1.0)).estimate("where", [], Event()) == []
 
 
-def test_the_larger_one_is_loaded_and_the_smaller_stands_in(
+def test_the_smaller_one_stands_in_where_the_encoder_cannot_be_had(
     settings, monkeypatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fetched("all-MiniLM-L6-v2")

@@ -38,10 +38,9 @@ def test_a_file_has_what_its_kind_needs(kind: variants.Kind, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", variants.names("estimators"))
-def test_an_estimator_asks_the_model_or_was_trained(name: str) -> None:
-    assert isinstance(estimators.named(name), estimators.Asking) != isinstance(
-        estimators.named(name), estimators.Trained
-    )
+def test_an_estimator_is_of_one_kind(name: str) -> None:
+    kinds = (estimators.Asking, estimators.Trained, estimators.Added)
+    assert sum(isinstance(estimators.named(name), kind) for kind in kinds) == 1
 
 
 @pytest.mark.parametrize("kind", [*HAS, "estimators"])
