@@ -95,6 +95,7 @@ def test_it_answers_the_next_message_and_its_speed_is_told(page: Page) -> None:
     ask(page)
     written_by(page, SERVED)
     tab(page, "Sources")
+    expect(page.locator("#sources .card", has_text="Switzerland").first).to_be_visible()
     tab(page, "Model")
     expect(page.locator("#models .pace")).to_contain_text("tokens a second in the last")
 
