@@ -153,7 +153,7 @@ def trained(kind: str, folder: Path) -> Estimator:
 
 
 def _name(folder: Path) -> str:
-    if folder == SHIPPED or SHIPPED.parents[1] in folder.parents:
+    if SHIPPED.parents[1] in folder.parents:  # it comes with Sequitur
         return folder.name
     from assistant.judges.relevance.blend import NAME  # noqa: PLC0415
 

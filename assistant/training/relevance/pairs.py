@@ -34,14 +34,9 @@ def searched(material: Material, data: Path, folder: Path) -> Path:
     Raises:
         DataError: it can't be written, or NQ's corpus not be read.
     """
-    passages = [
-        *material.plain,
-        *(passage for _, passage in material.replies),
-        *load_corpus(data / "nq/corpus.jsonl.gz"),
-    ]
-    rows = (
-        {"id": one.id, "title": one.title, "contents": one.text} for one in {one.id: one for one in passages}.values()
-    )
+    of_nq = load_corpus(data / "nq" / "corpus.jsonl.gz")
+    passages = {one.id: one for one in (*material.plain, *(passage for _, passage in material.replies), *of_nq)}
+    rows = ({"id": one.id, "title": one.title, "contents": one.text} for one in passages.values())
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / CORPUS).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Event
@@ -56,7 +56,13 @@ def train(
         DataError: the folder or the data can't be used, or the folder holds a training by another plan.
         ModelError: the base can't be loaded.
     """
-    made, own = _made(folder, data, plan.seed, count), TIMES * whole(written_pairs(written("train"), plan.seed), plan)
+
+    def make_pairs() -> dict[str, list[Labelled]]:
+        return {
+            "train": _enough(read(data, "train"), plan.seed, count), "dev": make(read(data, "dev"), plan.seed + 1)
+        }  # fmt: skip
+
+    made, own = kept(folder, plan.seed, make_pairs), TIMES * whole(written_pairs(written("train"), plan.seed), plan)
     own = sample(own, min(len(own), int(count * OWN)), plan.seed)
     entailed = whole(read_entailment(data / ENTAILMENT, plan.seed), plan)
     own += sample(entailed, min(len(entailed), int(count * ENTAILED)), plan.seed)
@@ -213,22 +219,26 @@ def shortcut(pairs: Sequence[Labelled], dev: Sequence[Labelled]) -> float:
     return float(roc_auc_score([one.label == TRUE for one in dev], said))
 
 
-def _made(folder: Path, data: Path, seed: int, count: int) -> dict[str, list[Labelled]]:
-    """The pairs, made once and kept, since that takes minutes."""
+def kept(folder: Path, seed: int, make: Callable[[], Mapping[str, Sequence[Labelled]]]) -> dict[str, list[Labelled]]:
+    """The pairs that `make` makes, "train" and "dev", made once and kept in the folder, since that takes minutes.
+
+    Raises:
+        DataError: they can't be written, are broken, or were made with another seed.
+    """
     path = folder / PAIRS
     if not path.exists():
-        made = {"train": _enough(read(data, "train"), seed, count), "dev": make(read(data, "dev"), seed + 1)}
+        made = {name: [asdict(one) for one in pairs] for name, pairs in make().items()}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps({"seed": seed, **{k: [asdict(one) for one in v] for k, v in made.items()}}))
+            partial.write_text(json.dumps({"seed": seed, **made}))
             partial.replace(path)
         except OSError as error:
             raise DataError(f"{folder} can't be written to ({error.strerror}); choose another.") from error
     try:
-        kept = json.loads(path.read_text())
-        if kept["seed"] != seed:
-            raise DataError(f"{path} was made with the seed {kept['seed']}, not {seed}; choose another folder.")
-        return {name: [Labelled(**one) for one in kept[name]] for name in ("train", "dev")}
+        found = json.loads(path.read_text())
+        if found["seed"] != seed:
+            raise DataError(f"{path} was made with the seed {found['seed']}, not {seed}; choose another folder.")
+        return {name: [Labelled(**one) for one in found[name]] for name in ("train", "dev")}
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is broken; remove it to have the pairs made again.") from error

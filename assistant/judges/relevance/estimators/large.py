@@ -1,6 +1,7 @@
 """Relevance as a larger network tells it: MPNet, fetched once, and what it learned for this on top.
 
-It has five times the weights of the cross-encoder that comes with Sequitur, and saw ten times as many questions.
+It has five times the weights of the cross-encoder that comes with Sequitur, and learned from more than four times as
+many questions.
 """
 
 from __future__ import annotations
