@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -65,7 +66,12 @@ class Found:
 
 
 class Person(Thread):
-    """Asks, waits for the reply, thinks a while, and asks again, with a fact or a look now and then."""
+    """Asks, waits for the reply, thinks a while, and asks again, with a fact or a look now and then.
+
+    No two questions have one number, whoever asks them: a page that somebody comes back to keeps their facts.
+    """
+
+    _numbers = count(1)
 
     def __init__(self, n: int, visitor: Visitor, over: Event, found: Found, think: float) -> None:
         """`visitor` is a tab of the nth person, who is logged in."""
@@ -76,13 +82,14 @@ class Person(Thread):
 
     def run(self) -> None:
         """Until all is over."""
-        visitor, asked = self._visitor, 0
+        asked = 0
         try:
             while not self._over.wait(self._chance.uniform(0, 2 * self._think)):
                 asked += 1
-                self._ask(f"{self._own}{asked}")
+                mark = f"{self._own}{next(self._numbers)}"
+                self._ask(mark)
                 if asked % 5 == 0:
-                    self._check(visitor.send("facts", "store", text=f"I like oats of kind {self._own}{asked}.").text)
+                    self._check(self._visitor.send("facts", "store", text=f"I like oats of kind {mark}.").text)
         except (RefusedError, httpx.HTTPError) as error:
             self._found.errors.append(f"{self._own}: {error!r}")
 

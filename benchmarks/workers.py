@@ -200,15 +200,15 @@ def make_logins(settings: Settings, people: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """So many people at so many workers: replies a second, and the seconds that a reply took."""
+    """So many people at so many workers: replies a second, the seconds that a reply took, and what went wrong."""
 
     workers: int
     people: int
     replies_a_second: float
     median: float
     p95: float
-    errors: int
-    mixed: int
+    errors: tuple[str, ...]
+    mixed: tuple[str, ...]
 
     @property
     def held(self) -> bool:
@@ -250,7 +250,7 @@ def _level(count: int, visitors: Sequence[Visitor]) -> Level:
         person.join()
     a_second = len(found.waits) / (time.perf_counter() - began)
     waits = found.waits
-    return Level(count, len(persons), a_second, at(waits, 50), at(waits, 95), len(found.errors), len(found.mixed))
+    return Level(count, len(persons), a_second, at(waits, 50), at(waits, 95), tuple(found.errors), tuple(found.mixed))
 
 
 # --- the command --------------------------------------------------------------------------------------------------

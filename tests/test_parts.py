@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
+from assistant.api.replies import MODEL
+from assistant.chat import Chat
 from assistant.errors import ModelError
 from assistant.library.shelves import own_library
 from assistant.parts import Loader
 from assistant.settings import RetrieverName, Settings
 from assistant.types import Choices, Passage
+from assistant.web.server import serve
+from tests.browser.fake import Loaded, Script, house
 from tests.scripted import WORDS, ScriptedLLM, library_of
 
 CHOSEN = Choices(library="docs")
@@ -72,6 +80,36 @@ def test_own_documents_are_told_from_the_library(
     own = {one.id: one.own for one in found(loader, retriever, "the cat eats or sleeps", "ann")}
     assert (own["mine"], own["cat"]) == (True, False)
     assert not any(one.own for one in found(loader, retriever, "the cat eats or sleeps", "bob"))
+
+
+@pytest.mark.lucene
+def test_a_token_of_the_api_reaches_the_documents_of_its_user_alone(
+    load: Callable[..., Loader], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says = ScriptedLLM(["The parrot of Ann talks."] * 20)
+    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda *_: says)
+    library_of(settings, "starter", [Passage("parrot", "Parrots", "Parrots talk in the evening.")])
+    library_of(settings, own_library("ann"), [Passage("hers", "Parrots", "The parrot of Ann talks in the morning.")])
+    loader = load()
+    loader.wait()
+    built, logins = house(settings.data_dir, Script(), Loaded())
+    tokens = {}
+    for name in ("ann", "bob"):
+        logins.add(name, "correct horse")
+        tokens[name] = built.tokens.make(name)
+    with closing(serve(replace(built, chat=Chat(built.conversations, built.ptkb, loader)), logins)) as served:
+        told = {name: told_by_api(served.url, token) for name, token in tokens.items()}
+    assert "hers" in [one["id"] for one in told["ann"]["passages"]]
+    assert told["bob"]["passages"]
+    assert "morning" not in json.dumps(told["bob"])
+
+
+def told_by_api(url: str, token: str) -> dict[str, Any]:
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "When does the parrot talk?"}]}
+    asked = httpx.post(f"{url}v1/chat/completions", json=body, headers={"Authorization": f"Bearer {token}"}, timeout=60)
+    assert asked.status_code == 200, asked.text
+    grounds: dict[str, Any] = asked.json()["sequitur"]
+    return grounds
 
 
 @pytest.mark.lucene

@@ -531,6 +531,18 @@ def test_what_a_model_thinks_is_no_part_of_its_reply(met: Met, parts: tuple[str,
     assert {piece.text for piece in pieces} == {"Oats."}
 
 
+def test_a_thought_that_a_template_opened_is_shown_once_at_most(met: Met) -> None:
+    engine, there = met(plain(says))
+    answering(engine, there, delta(content="Hm. "), delta(content="</think>\n\nOats."), *END)
+    assert run(engine, "Hi")[-1].text == "Oats."
+    assert {piece.text for piece in run(engine, "Hi")} == {"Oats."}
+    answering(engine, there, delta(content="Oats "), delta(content="alone."), *END)
+    assert {piece.text for piece in run(engine, "Hi")} == {"Oats alone."}
+    answering(engine, there, delta(content="Hm, oats"), delta("length"), "data: [DONE]\n\n")
+    with pytest.raises(ModelError, match="thought for as long as its reply may be"):
+        run(engine, "Hi")
+
+
 def test_a_reply_of_thoughts_alone_is_an_error(met: Met) -> None:
     engine, there = met(plain(says))
     answering(engine, there, delta(reasoning="Hm."), delta("length"), "data: [DONE]\n\n")

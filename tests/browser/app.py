@@ -39,11 +39,12 @@ def small(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def started(folder: Path) -> Iterator[App]:
-    """The app with this data folder, on the smallest model."""
+def started(folder: Path, **environment: str) -> Iterator[App]:
+    """The app with this data folder, on the smallest model, and with what else it is told."""
     began = time.perf_counter()
     command = [sys.executable, "app.py", "--port", "0"]
-    process = subprocess.Popen(command, cwd=ROOT, env=small(folder), stderr=subprocess.PIPE, text=True)
+    told = {**small(folder), **environment}
+    process = subprocess.Popen(command, cwd=ROOT, env=told, stderr=subprocess.PIPE, text=True)
     assert process.stderr
     line = process.stderr.readline()
     found = re.search(r"http://\S+", line)

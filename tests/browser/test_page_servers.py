@@ -15,13 +15,24 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.app import App, started
 from tests.browser.conftest import tab
 from tests.fixtures_models import fetched, sharing_libraries, sharing_models
-from tests.servers import KEY, Running, llama_server
+from tests.servers import KEY, Running, StandIn, llama_server, lm_studio, ollama, plain, vllm
 
 pytestmark = [pytest.mark.model, pytest.mark.lucene, pytest.mark.timeout(600)]
 
 QUESTION = "Which languages are spoken in Switzerland?"
 OWN, SERVED = "smollm2-135m", "served"
 SLOW = 240_000  # milliseconds for a turn on a busy machine
+SAID = "The languages of Switzerland are German, French, Italian and Romansh."
+KINDS = {
+    "Ollama": lambda: ollama(says, top={"Yes": 0.9, "No": 0.1}),
+    "LM Studio": lambda: lm_studio(says),
+    "vLLM": lambda: vllm(says, {"y": 0.9, "n": 0.1}),
+    "OpenAI-compatible": lambda: plain(says),
+}
+
+
+def says(_: object) -> str:
+    return SAID
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +154,26 @@ def test_another_model_answers_the_failed_message_again(page: Page) -> None:
     expect(page.locator("#transcript article").last.get_by_role("alert")).to_have_count(0, timeout=SLOW)
     written_by(page, OWN)
     expect(page.locator("#transcript article").last.locator(".versions")).to_have_text("2/2")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_of_each_kind_answers_in_this_page_and_its_citation_opens_the_passage(page: Page, kind: str) -> None:
+    with StandIn(KINDS[kind]()) as there:
+        tab(page, "Model")
+        page.locator("#add-server summary").click()
+        page.locator("#server-address").fill(there.address)
+        page.get_by_role("button", name="Test").click()
+        expect(page.locator("#probed")).to_contain_text(f"{kind} answers with small", timeout=SLOW)
+        page.get_by_role("button", name="Add", exact=True).last.click()
+        added = page.locator("#servers .engine", has_text=there.address.rpartition("/")[2])
+        added.get_by_role("button", name="Use").click()
+        expect(page.locator("#notice")).to_contain_text("answers from the next message on.", timeout=SLOW)
+        ask(page)
+        turn = page.locator("#transcript article").last
+        written_by(page, "small")
+        turn.locator(".reply .chip").first.click()
+        expect(page.locator("#sources .card.current mark.current")).to_contain_text("Romansh")
+        tab(page, "Model")
+        page.once("dialog", lambda dialog: dialog.accept())
+        added.get_by_role("button", name="Remove").click()
+        expect(added).to_have_count(0)

@@ -23,7 +23,7 @@ from assistant.llm.room import check
 from assistant.llm.servers.meet import ANY, meet
 from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible
 from assistant.llm.servers.wire import Wire
-from assistant.llm.servers.written import completions, paced
+from assistant.llm.servers.written import Thoughts, completions, paced
 from assistant.settings import Backend, LLMSettings
 from assistant.types import Choice, Completion, Messages, Options
 
@@ -49,6 +49,7 @@ class Server:
         self._queue = FairQueue(settings.slots)
         self._met: OpenAICompatible | None = None
         self._meeting = Lock()
+        self._thoughts = Thoughts()
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="server", daemon=True)
         self._thread.start()
@@ -156,7 +157,7 @@ class Server:
         pieces = paced(
             server.stream(messages, options), chosen.first_token_timeout, chosen.next_token_timeout, self._wire.root
         )
-        return self._start(completions(pieces, self._wire.broken_off()), stop, owner)
+        return self._start(completions(pieces, self._thoughts, self._wire.broken_off()), stop, owner)
 
     def _each(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], otherwise: T, stop: Event) -> list[T]:
         """What each of these gives, side by side."""

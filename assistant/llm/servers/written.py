@@ -54,7 +54,31 @@ async def paced(pieces: AsyncIterator[Piece], first: float, between: float, root
             yield piece
 
 
-async def completions(pieces: AsyncIterator[Piece], broken_off: ModelError) -> AsyncIterator[Completion]:
+class Thoughts:
+    """Leaves out of replies what their model only thought, which ends with "</think>".
+
+    Some templates open a thought themselves, so that a reply begins in the middle of one and nothing says so. That is
+    learned from the first such reply that gets to its end; what comes later is held back until its thought is over.
+    """
+
+    def __init__(self) -> None:
+        self.unopened = False
+
+    def without(self, text: str, finish: Finish) -> str:
+        """What is known of the reply proper, of which this much is written."""
+        thought, close, reply = text.partition(_CLOSE)
+        start = thought.lstrip()
+        if close:
+            self.unopened = self.unopened or not start.startswith(_OPEN)
+            return reply.lstrip()
+        if start.startswith(_OPEN) or (start and _OPEN.startswith(start)):
+            return ""
+        return "" if self.unopened and finish != "stop" else text
+
+
+async def completions(
+    pieces: AsyncIterator[Piece], thoughts: Thoughts, broken_off: ModelError
+) -> AsyncIterator[Completion]:
     """The completion as it grows; the last one has `finish` set.
 
     Raises:
@@ -68,12 +92,12 @@ async def completions(pieces: AsyncIterator[Piece], broken_off: ModelError) -> A
                 yield Completion("", piece.prompt_tokens, read=piece.read)
                 continue
             whole, finish, thought = whole + piece.text, piece.finish or finish, thought or piece.thought
-            before, now = now, _grown(now, piece, without_thought(whole))
+            before, now = now, _grown(now, piece, thoughts.without(whole, finish))
             if now.text != before.text:
                 yield now
     if not finish:
         raise broken_off
-    if not now.text and (thought or whole.lstrip().startswith(_OPEN)):
+    if not now.text and (thought or whole.strip()):
         raise ModelError(
             "The model thought for as long as its reply may be; switch thinking off where it runs, or choose a model"
             " that doesn't think."
@@ -89,11 +113,3 @@ def _grown(now: Completion, piece: Piece, text: str) -> Completion:
         piece.completion_tokens or counted,
         now.logprobs + piece.logprobs,
     )
-
-
-def without_thought(text: str) -> str:
-    """The text without what stands before "</think>", and nothing as long as it may go on with that."""
-    if _CLOSE in text:
-        return text.split(_CLOSE, 1)[1].lstrip()
-    start = text.lstrip()
-    return "" if start.startswith(_OPEN) or (start and _OPEN.startswith(start)) else text
