@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from assistant.errors import ModelError
+from assistant.llm import backends
 from assistant.llm import load as choice
 from assistant.llm.apart import Apart
 from assistant.llm.backends import openvino
@@ -211,3 +212,13 @@ def test_without_avx2_llama_cpp_runs_it_instead_of_openvino(
         assert llm.backend == "llama.cpp"
         assert llm.count((Message("user", "Hi"),)) > 0
         llm.close()
+
+
+def test_an_engine_has_the_name_that_the_catalogue_gives_its_model_whatever_alias_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Catalogue, "resolve", lambda *_: tmp_path)
+    monkeypatch.setattr(backends.named("llama.cpp"), "load", lambda _path, name, *_: name)
+    for model in (choice.BY_PIP, "qwen2.5-coder-1.5b-instruct"):
+        settings = settings_for(tmp_path, model=model, backend="llama.cpp")
+        assert choice.load(settings, silent) == "qwen2.5-coder-1.5b-instruct"

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.load import AUTO, BY_PIP, SERVER
-from assistant.llm.processor import sees_gpu
 from assistant.llm.servers.address import root_of
 from assistant.settings import LLMSettings, Settings
 
@@ -120,14 +119,8 @@ class KnownModels:
         return asked
 
     def settings(self, known: KnownModel) -> Settings:
-        """The settings that load this model. Takes seconds: torch is asked whether there is a GPU.
-
-        Where there is none, what comes by pip is loaded by its alias, as at a start, so that its replies name it alike.
-        """
-        llm, listed = known.llm, Catalogue.load().known(known.id)
-        if listed and BY_PIP in listed.aliases and not sees_gpu():
-            llm = llm.model_copy(update={"model": BY_PIP})
-        return self._settings.model_copy(update={"llm": llm})
+        """The settings that load this model."""
+        return self._settings.model_copy(update={"llm": known.llm})
 
     def find(self, id_: str) -> KnownModel:
         """The model of this id, with the key that was added for it.

@@ -32,14 +32,17 @@ Tell = Callable[[str], None]
 
 
 def load(settings: Settings, progress: Progress) -> Engine:
-    """The language model that the settings name, fetched if need be.
+    """The language model that the settings name, fetched if need be; an alias of the catalogue is not its name.
 
     Raises:
         ModelError: it can't be had, trusted, converted or loaded; the message says what to do.
     """
     backend, model = backend_of(settings.llm), model_of(settings)
-    path = Path() if backend == SERVER else Catalogue.load().resolve(model, settings, progress)
-    return backends.named(backend).load(path, model, settings, progress)
+    if backend == SERVER:
+        return server.load(Path(), model, settings, progress)
+    catalogue = Catalogue.load()
+    path, listed = catalogue.resolve(model, settings, progress), catalogue.known(model)
+    return backends.named(backend).load(path, listed.name if listed else model, settings, progress)
 
 
 def load_or_fall_back(settings: Settings, progress: Progress, tell: Tell) -> Engine:
