@@ -212,19 +212,14 @@ class Served:
 
 
 @contextmanager
-def served(
-    settings: Settings, pause: float = 0.0, before: Callable[[], None] | None = None, anew: bool = False
-) -> Iterator[Served]:
+def served(settings: Settings, pause: float = 0.0, before: Callable[[], None] | None = None) -> Iterator[Served]:
     """A page in a process of its own; `before` is called in it first, and may take rights away.
-
-    With `anew` its program begins from the beginning, as one has to whose libraries the environment changes.
 
     Raises:
         SequiturError: it could not start; the message is what the person at the terminal would read.
     """
-    made = get_context("spawn").Process if anew else _FORK.Process
     ours, theirs = _FORK.Pipe()
-    process = made(target=_serve, args=(theirs, settings, pause, before))
+    process = _FORK.Process(target=_serve, args=(theirs, settings, pause, before))
     process.start()
     theirs.close()
     try:

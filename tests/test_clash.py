@@ -164,13 +164,18 @@ def test_another_embedder_is_told_in_a_sentence() -> None:
 
 
 def test_the_blend_is_kept_as_it_was(tmp_path: Path) -> None:
-    blend = Blend(0.25, 0.6, "nothing")
+    blend = Blend(0.25, 0.5, 0.6, "nothing")
     blend.save(tmp_path)
     assert Blend.load(tmp_path) == blend
-    assert blend((1.0, -3.0)) == pytest.approx(0.5)
     (tmp_path / BLEND).write_text("{}")
     with pytest.raises(ModelError, match="can't be read; get or train"):
         Blend.load(tmp_path)
+
+
+def test_a_thing_is_weighed_by_another_share_than_a_sentence() -> None:
+    blend = Blend(0.25, 0.5, 0.6, "nothing")
+    assert blend("Spread peanut butter on a slice of bread.", (1.0, -3.0)) == pytest.approx(0.5)
+    assert blend("bread with peanut butter", (3.0, -3.0)) == pytest.approx(0.5)
 
 
 # --- how it is trained -------------------------------------------------------------------------------------------
@@ -197,24 +202,36 @@ def plain(words: str) -> str:
     return words.lower().strip(" .")
 
 
+TEXTS = ["clash", "rare clash", "rare", *["calm"] * 9]
+
+
 class Sees:
-    """Its tags are right but for one kind of pairs, of which its reader alone is right."""
+    """Its tags are right but of what is rare, its reader is right but of what is misread."""
 
     def evidence(self, facts: list[str], texts: list[str], stop: Event) -> dict[tuple[int, int], tuple[float, float]]:
         right = 2.0 if "clash" in texts[0] else -2.0
-        return {(0, 0): (-1.0 if "rare" in texts[0] else right, right)}
+        return {(0, 0): (-1.0 if "rare" in texts[0] else right, -right if "misread" in texts[0] else right)}
 
 
 def test_weight_and_threshold_find_most_with_few_false_alarms() -> None:
-    texts = ["clash", "rare clash", "rare", *["calm"] * 9]
-    pairs = [Written("a fact", text, "clash" in text, "") for text in texts]
+    pairs = [Written("a fact", text, "clash" in text, "") for text in TEXTS]
     others = [Pair("a fact", one.text, int(one.clash)) for one in pairs[:1] + pairs[2:]]
     blend = fit(Sees(), {"of one kind": pairs, "of another": others})
-    assert [blend(Sees().evidence(["a fact"], [text], NEVER)[0, 0]) >= blend.threshold for text in texts[:4]] == [
+    assert [blend(text, Sees().evidence(["a fact"], [text], NEVER)[0, 0]) >= blend.threshold for text in TEXTS[:4]] == [
         True, True, False, False,
     ]  # fmt: skip
     assert blend.reader > 0
+    assert blend.few == blend.reader
     assert blend.chosen_on.startswith("12 pairs of one kind, 11 pairs of another: of the clashes 100%")
+
+
+def test_texts_of_few_words_are_weighed_by_what_ranks_things_best() -> None:
+    """Here the tags are right of things, and wrong of the one kind of sentences that the reader is right of."""
+    sentences = [Written("a fact", f"{text} in a sentence of many words", "clash" in text, "") for text in TEXTS]
+    things = [Pair("a fact", "clash", 1), Pair("a fact", "clash misread", 1), Pair("a fact", "calm misread", 0)]
+    blend = fit(Sees(), {"of one kind": sentences}, things)
+    assert blend.reader > blend.few == 0.0
+    assert blend.chosen_on.endswith("of few words: 3 things")
 
 
 @pytest.mark.model

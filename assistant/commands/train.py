@@ -240,6 +240,10 @@ def reader(  # noqa: PLR0913 - the training's knobs
             show_default=False,
         ),
     ] = None,
+    things: Annotated[
+        Path | None,
+        Option(help="Such pairs whose texts name things, to weigh texts of few words by.", show_default=False),
+    ] = None,
     corpus: Annotated[
         list[Path] | None,
         Option(help="Passages that pairs point into; may be given again.", show_default=False),
@@ -261,7 +265,7 @@ def reader(  # noqa: PLR0913 - the training's knobs
     folder = _resolved(base, usual.knobs())
     plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank)
     with bar("Steps") as progress:
-        summary = train(into, plan, tables, embedder, progress, more)
+        summary = train(into, plan, tables, embedder, progress, more, read_pairs(things) if things else ())
     show(summary, usual.as_json)
     talk.print(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", soft_wrap=True)
 

@@ -32,23 +32,28 @@ READER, READER_LARGE, BLEND = "reader", "reader-large", "blend.json"
 FACTS = 24
 # Nobody is surer than that.
 _EDGE = 0.01
+# A text of so many words at most names a thing, such as an item of a list; more are a sentence.
+FEW = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
     """How tags and reader are weighed, and from which probability on the two together mean a clash.
 
-    `reader` is the reader's share of the log-odds, in [0, 1]; the tags have the rest.
+    `reader` is the reader's share of the log-odds of sentences, `few` that of texts of few words, in [0, 1]; the tags,
+    which know things and don't read, have the rest.
     """
 
     reader: float
+    few: float
     threshold: float
     chosen_on: str
 
-    def __call__(self, evidence: tuple[float, float]) -> float:
-        """The probability of a clash, of the log-odds that tags and reader give."""
+    def __call__(self, text: str, evidence: tuple[float, float]) -> float:
+        """The probability of a clash with the text, of the log-odds that tags and reader give."""
         tags, reader = evidence
-        return 1 / (1 + exp(-((1 - self.reader) * tags + self.reader * reader)))
+        share = self.few if has_few_words(text) else self.reader
+        return 1 / (1 + exp(-((1 - share) * tags + share * reader)))
 
     def save(self, folder: Path) -> None:
         """Write it into the folder of the reader.
@@ -77,6 +82,11 @@ class Blend:
 _JSON: TypeAdapter[Blend] = TypeAdapter(Blend)
 
 
+def has_few_words(text: str) -> bool:
+    """Whether a text is no more than the name of a thing."""
+    return len(text.split()) <= FEW
+
+
 @dataclass(frozen=True, slots=True)
 class Both:
     """The two as one judge of suitability."""
@@ -98,7 +108,7 @@ class Both:
         """
         rows = [[0.0] * len(texts) for _ in facts]
         for (n, place), found in self.evidence(facts, texts, stop).items():
-            rows[n][place] = self.blend(found)
+            rows[n][place] = self.blend(texts[place], found)
         return rows
 
     def evidence(

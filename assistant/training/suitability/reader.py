@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assistant.evaluation.suitability import Pair
-from assistant.judges.suitability.judge import Blend, Both
+from assistant.judges.suitability.judge import Blend, Both, has_few_words
 from assistant.judges.suitability.knowledge import Knowledge
 from assistant.judges.suitability.reader import Reader
 from assistant.judges.suitability.tags import ByTags
@@ -38,7 +38,7 @@ RECIPE, TIMES = 12_000, 3
 # The share of pairs without a clash that may count as one, near misses many of them; and shares of the reader.
 FALSE_ALARMS = 0.08
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-NOTHING_YET = Blend(0.5, 0.5, "nothing yet")
+NOTHING_YET = Blend(0.5, 0.5, 0.5, "nothing yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,18 @@ def _is_apart(fact: str) -> bool:
 
 
 def train(
-    folder: Path, plan: Plan, tables: Path, embedder: Embedder, progress: Progress, more: Mapping[str, Sequence[Pair]]
+    folder: Path,
+    plan: Plan,
+    tables: Path,
+    embedder: Embedder,
+    progress: Progress,
+    more: Mapping[str, Sequence[Pair]],
+    things: Sequence[Pair] = (),
 ) -> dict[str, Any]:
     """Train in the folder, and write the blend beside the best model; what it came to.
 
-    `tables` is the folder of what `train suitability` learned, `more` are other development pairs by their names.
+    `tables` is the folder of what `train suitability` learned, `more` are other development pairs by their names, and
+    `things` such pairs whose texts name things.
 
     Raises:
         DataError: the folder holds a training by another plan.
@@ -83,7 +90,7 @@ def train(
     stages = PairTrainer(folder, plan, pairs, _labelled(written("dev"))).run(progress)
     base = Path(plan.base) if plan.rank else None
     judge = Both(ByTags(knowledge, embedder), Reader(folder / MODEL, base), NOTHING_YET)
-    blend = fit(judge, {"that were written and kept apart": written("dev"), **more})
+    blend = fit(judge, {"that were written and kept apart": written("dev"), **more}, things)
     blend.save(folder / MODEL)
     return {"pairs": len(pairs), "stages": [asdict(stage) for stage in stages], "blend": asdict(blend)}
 
@@ -92,27 +99,38 @@ def _labelled(pairs: Sequence[Written]) -> list[Labelled]:
     return [Labelled(one.fact, one.text, float(one.clash)) for one in pairs]
 
 
-def fit(judge: Both, sets: Mapping[str, Sequence[Written | Pair]]) -> Blend:
-    """The weight that ranks best, and the threshold with few enough false alarms, each by the mean over the sets."""
-    judged = []
-    for pairs in sets.values():
-        found = [judge.evidence([one.fact], [one.text], Event())[0, 0] for one in pairs]
-        judged.append((np.array(found), np.array([bool(one.clash) for one in pairs])))
-    blended = {share: [(_likely(found, share), clash) for found, clash in judged] for share in SHARES}
-    reader = max(SHARES, key=lambda share: _ranked(blended[share]))
-    threshold = _strict(blended[reader])
-    recall = float(np.mean([np.mean(likely[clash] >= threshold) for likely, clash in blended[reader]]))
+def fit(judge: Both, sets: Mapping[str, Sequence[Written | Pair]], things: Sequence[Pair] = ()) -> Blend:
+    """The weight that ranks best, and the threshold with few enough false alarms, each by the mean over the sets.
+
+    Texts of few words are weighed by what ranks the `things` best; without any, as all others are.
+    """
+    judged = [_judged(judge, pairs) for pairs in sets.values()]
+    reader = _best(judged)
+    blended = [(_likely(found, reader), clash) for found, clash in judged]
+    threshold = _strict(blended)
+    recall = float(np.mean([np.mean(likely[clash] >= threshold) for likely, clash in blended]))
     about = ", ".join(f"{len(pairs)} pairs {name}" for name, pairs in sets.items())
-    return Blend(
-        reader,
-        threshold,
-        f"{about}: of the clashes {recall:.0%} are found where {FALSE_ALARMS:.0%} of the others count as one",
-    )
+    told = f"{about}: of the clashes {recall:.0%} are found where {FALSE_ALARMS:.0%} of the others count as one"
+    if not things:
+        return Blend(reader, reader, threshold, told)
+    few = [one for one in things if has_few_words(one.text)]
+    return Blend(reader, _best([_judged(judge, few)]), threshold, f"{told}; of few words: {len(few)} things")
+
+
+def _judged(judge: Both, pairs: Sequence[Written | Pair]) -> tuple[Any, Any]:
+    """What tags and reader give to each pair, a row each, and which pairs clash."""
+    found = [judge.evidence([one.fact], [one.text], Event())[0, 0] for one in pairs]
+    return np.array(found), np.array([bool(one.clash) for one in pairs])
+
+
+def _best(judged: Sequence[tuple[Any, Any]]) -> float:
+    """The share of the reader that ranks best."""
+    return max(SHARES, key=lambda share: _ranked([(_likely(found, share), clash) for found, clash in judged]))
 
 
 def _likely(evidence: Any, share: float) -> Any:
-    blend = Blend(share, 0.5, "")
-    return np.array([blend((tags, reader)) for tags, reader in evidence])
+    tags, reader = evidence.T
+    return 1 / (1 + np.exp(-((1 - share) * tags + share * reader)))
 
 
 def _ranked(sets: Sequence[tuple[Any, Any]]) -> float:
