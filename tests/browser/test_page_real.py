@@ -131,6 +131,50 @@ def test_an_own_document_is_found(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#sources")).to_contain_text("brass hook")
 
 
+def test_a_folder_is_followed_while_the_page_runs(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "cellar.txt").write_text("The wine in the cellar of Quill House is kept at twelve degrees. " * 3)
+    tab(page, "Documents")
+    page.locator("#follow summary").click()
+    page.get_by_label("Folder on this computer").fill(str(tmp_path))
+    page.get_by_role("button", name="Follow", exact=True).click()
+    until_listed(page, "cellar.txt")
+    (tmp_path / "attic.txt").write_text("The attic of Quill House holds the skis and the winter tyres. " * 3)
+    (tmp_path / "cellar.txt").unlink()
+    until_listed(page, "attic.txt")
+    until_listed(page, "cellar.txt", 0)
+    ask(page, "What does the attic of Quill House hold?")
+    tab(page, "Sources")
+    expect(page.locator("#sources")).to_contain_text("winter tyres")
+    tab(page, "Documents")
+    page.get_by_label("Folder on this computer").fill("")
+    page.get_by_role("button", name="Follow", exact=True).click()
+    expect(page.locator("#follow summary")).to_have_text("Follow a folder")
+
+
+def until_listed(page: Page, name: str, times: int = 1) -> None:
+    """Look at the documents again until this one is among them so many times."""
+    listed = page.locator("#documents .document", has_text=name)
+    end = time.monotonic() + SLOW / 1000
+    while listed.count() != times and time.monotonic() < end:
+        page.get_by_role("button", name="Look again").click()
+        page.wait_for_timeout(500)
+    expect(listed).to_have_count(times)
+
+
+def test_a_collection_is_asked_by_its_name_and_nothing_else_is(page: Page) -> None:
+    page.get_by_label("Name of a new collection").fill("shed")
+    page.get_by_role("button", name="Make", exact=True).click()
+    page.get_by_label("Document for shed").select_option(label="shed.txt")
+    page.get_by_role("button", name="Put in").click()
+    expect(page.get_by_role("button", name="Take shed.txt out of shed")).to_be_visible()
+    ask(page, "@shed Where does the key of the garden shed hang?")
+    tab(page, "Sources")
+    expect(page.locator("#sources .card")).to_have_count(1, timeout=SLOW)
+    expect(page.locator("#sources .card")).to_contain_text("brass hook")
+    ask(page, "@all What does the attic of Quill House hold?")
+    expect(page.locator("#sources")).to_contain_text("winter tyres")
+
+
 def test_a_program_with_a_token_is_answered_with_passages_and_citations(app: App) -> None:
     command = [sys.executable, "-m", "assistant", "users", "token", "me"]
     made = subprocess.run(command, cwd=ROOT, env=small(app.folder), capture_output=True, text=True, check=True)

@@ -102,7 +102,7 @@ def _labelled(pairs: Sequence[Written]) -> list[Labelled]:
 def fit(judge: Both, sets: Mapping[str, Sequence[Written | Pair]], things: Sequence[Pair] = ()) -> Blend:
     """The weight that ranks best, and the threshold with few enough false alarms, each by the mean over the sets.
 
-    Texts of few words are weighed by what ranks the `things` best; without any, as all others are.
+    Texts of few words are weighed by what ranks the `things` best; without any that clash, or others, as all texts are.
     """
     judged = [_judged(judge, pairs) for pairs in sets.values()]
     reader = _best(judged)
@@ -111,9 +111,9 @@ def fit(judge: Both, sets: Mapping[str, Sequence[Written | Pair]], things: Seque
     recall = float(np.mean([np.mean(likely[clash] >= threshold) for likely, clash in blended]))
     about = ", ".join(f"{len(pairs)} pairs {name}" for name, pairs in sets.items())
     told = f"{about}: of the clashes {recall:.0%} are found where {FALSE_ALARMS:.0%} of the others count as one"
-    if not things:
-        return Blend(reader, reader, threshold, told)
     few = [one for one in things if has_few_words(one.text)]
+    if len({one.clash for one in few}) < 2:
+        return Blend(reader, reader, threshold, told)
     return Blend(reader, _best([_judged(judge, few)]), threshold, f"{told}; of few words: {len(few)} things")
 
 
