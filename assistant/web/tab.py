@@ -128,8 +128,11 @@ def told(act: Callable[[], Updates], notice: Live) -> Updates:
         return {notice: render.notice(BROKEN)}
 
 
-# Users don't wait for each other, a click is never swallowed, and nothing is dimmed.
+# Users don't wait for each other, a click is never swallowed, and nothing is dimmed. Values are sent as they are: where
+# Gradio prepares them, it keeps one more copy of a piece for the tab whenever an event that left the piece alone comes
+# before one that changes it (6.31, `SessionState.config_values`).
 QUIET: dict[str, Any] = {
+    "postprocess": False,
     "show_progress": "hidden",
     "concurrency_limit": None,
     "trigger_mode": "multiple",
