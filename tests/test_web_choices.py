@@ -45,6 +45,14 @@ def test_how_often_a_draft_is_written_is_a_choice(choices: ChoicesOf, settings: 
     assert (choices("ann").loop, choices("ann").loops, choices("bob").loops) == ("grg_draft", 2, 1)
 
 
+def test_a_number_that_goes_on_anyway_is_no_choice(choices: ChoicesOf, conversations: Conversations) -> None:
+    choices.keep("ann", "loops", 1)
+    assert conversations.preferences("ann") == {}
+    choices.keep("ann", "loops", 2)
+    choices.keep("ann", "loops", 1)
+    assert conversations.preferences("ann") == {"loops": 1}
+
+
 def test_each_users_choices_are_their_own(choices: ChoicesOf) -> None:
     choices.keep("ann", "k", 7)
     choices.keep("ann", "strategy", "concat")

@@ -71,7 +71,7 @@ class ChoicesOf:
         return self._settings.relevance
 
     def keep(self, user: str, name: str, value: Any) -> None:
-        """Keep one choice.
+        """Keep one choice; a number that goes on anyway is none, since a slider tells of it as it is hidden, too.
 
         Raises:
             SettingsError: there is no such choice.
@@ -79,7 +79,10 @@ class ChoicesOf:
         if not self.valid(user, name, value):
             raise SettingsError("This can't be chosen any more; reload the page to see what can.")
         with self._lock:  # quick choices must not undo each other
-            self._conversations.set_preferences(user, {**self._conversations.preferences(user), name: value})
+            kept = self._conversations.preferences(user)
+            if name in MOST and name not in kept and value == asdict(self(user))[name]:
+                return
+            self._conversations.set_preferences(user, {**kept, name: value})
 
     def valid(self, user: str, name: str, value: Any) -> bool:
         """Whether a choice can be had."""

@@ -203,21 +203,12 @@ def ask() -> Callable[..., None]:
 
 
 def expect_preferences(page: Page, site: Site, wanted: dict[str, object]) -> None:
-    """Waits until these are the preferences that the server keeps.
-
-    Where the computer is busy, the field of the rounds tells of its value by itself as it is hidden: it counts only
-    where it is wanted.
-    """
-
-    def kept() -> dict[str, object]:
-        all_ = site.house.conversations.preferences("me")
-        return {name: value for name, value in all_.items() if name != "loops" or name in wanted}
-
+    """Waits until these are the preferences that the server keeps."""
     for _ in range(WAIT // 50):
-        if kept() == wanted:
+        if site.house.conversations.preferences("me") == wanted:
             break
         page.wait_for_timeout(50)
-    assert kept() == wanted
+    assert site.house.conversations.preferences("me") == wanted
 
 
 def tab(page: Page, name: str) -> None:
