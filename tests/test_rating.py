@@ -91,6 +91,13 @@ def test_a_turns_time_follows_from_the_speed_and_the_size(here, free) -> None:
     assert found["llama-3.2-3b-instruct"].verdict is Verdict.FITS
 
 
+def test_a_model_for_tests_is_never_the_best(here, free) -> None:
+    noted(here, read=1.0, written=0.1)
+    patient = here.model_copy(update={"llm": here.llm.model_copy(update={"target_turn_seconds": 150.0})})
+    [only] = [one for one in rated(patient) if one.verdict is Verdict.FITS]
+    assert (only.entry.name, only.best) == ("smollm2-135m", False)
+
+
 def test_the_models_own_speed_counts_and_else_that_of_the_nearest(here, free) -> None:
     noted(here)
     noted(here, model="qwen2.5-7b-instruct", read=50.0, written=5.0)

@@ -38,7 +38,7 @@ class Entry(BaseModel):
     Without `files` nothing is pinned: the hashes of what the hub gave first are noted, and held to afterwards.
     `listed_size` is then what the hub lists, in bytes, to the percent. `parameters` counts billions; models that have
     it are rated (`llm/rating.py`), of which `cache_bytes` is what a token takes in the memory of a context. One that
-    is not `commercial` has a licence that forbids commercial use.
+    is not `commercial` has a licence that forbids commercial use; one that is `for_tests` is never the best.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,6 +49,7 @@ class Entry(BaseModel):
     kind: Literal["gguf", "folder"]
     licence: str = "see the hub"
     commercial: bool = True
+    for_tests: bool = False
     template: str = ""
     context: int = 0
     parameters: float = 0.0

@@ -54,7 +54,8 @@ def rated(settings: Settings, running: str = "") -> list[Rating]:
     free = psutil.virtual_memory().available + (loaded.size if loaded else 0)
     entries = sorted((one for one in catalogue.entries if one.parameters), key=lambda one: one.parameters)
     ratings = [_rating(entry, settings, free) for entry in entries]
-    best = next((one for one in reversed(ratings) if one.verdict is Verdict.FITS and one.seconds is not None), None)
+    quick = [one for one in ratings if one.verdict is Verdict.FITS and one.seconds is not None]
+    best = next((one for one in reversed(quick) if not one.entry.for_tests), None)
     return [replace(one, best=one is best) for one in ratings]
 
 
