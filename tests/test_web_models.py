@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
+from socket import create_server
 
 import pytest
 
@@ -63,3 +64,25 @@ def test_an_event_of_somebody_who_may_not_choose_is_refused_and_does_nothing(tmp
         assert there.asked == []
     assert [one.id for one in models.known.added()] == [known.id]
     assert (models.running, models.change) == (before, None)
+
+
+def test_a_server_that_is_removed_while_the_menu_is_drawn_is_not_shown_again(tmp_path: Path) -> None:
+    built, _ = house(tmp_path, Script(0.0), Loaded())
+    known = built.models.known
+    view = View(Pieces(*(one.name for one in fields(Pieces))), built.conversations, built.ptkb, built.runs)
+    menu = ModelMenu(view, Switcher(built.models, lambda _: True), built.settings)
+
+    async def drawn() -> str:
+        return str(await anext(menu.see(Tab("me"))))
+
+    with create_server(("127.0.0.1", 0)) as slow, ThreadPoolExecutor(1) as pool:
+        address = f"http://127.0.0.1:{slow.getsockname()[1]}"
+        removed = known.add(AddedServer(address=address, model="removed"))
+        known.add(AddedServer(address=address, model="kept"))
+        drawing = pool.submit(lambda: asyncio.run(drawn()))
+        asked, _ = slow.accept()
+        known.remove(removed.id)
+        asked.close()
+        html = drawing.result()
+    assert "Remove removed" not in html
+    assert "Remove kept" in html

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pydantic import SecretStr, ValidationError
 
@@ -44,15 +44,25 @@ class ServerCard:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What was found when the menu was opened: how models are rated, servers that were added or found, and a test."""
+    """What was found when the menu was opened: how models are rated, what servers say, others, and a test.
+
+    `absences` tells by the id of a server's model why it doesn't answer; "" where it does.
+    """
 
     ratings: Sequence[Rating] = ()
-    servers: Sequence[ServerCard] = ()
+    absences: Mapping[str, str] = field(default_factory=dict)
+    found: Sequence[Found] = ()
+    probed: Probed | None = None
+    looked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The part of the menu for those who may choose: the servers known now, and `problem` if they can't be read."""
+
+    cards: Sequence[ServerCard] = ()
     found: Sequence[Found] = ()
     problem: str = ""
-    probed: Probed | None = None
-    absence: str = ""
-    looked: bool = False
 
 
 class ModelMenu(SwitchPiece):
@@ -101,7 +111,7 @@ class ModelMenu(SwitchPiece):
         return lambda: self._shown(user, around)
 
     def _shown(self, user: str, around: Around) -> Updates:
-        running = self._models.running
+        running, may = self._models.running, self._switcher.may(user)
         html = render.render(
             "models",
             mark=self._models.mark,
@@ -112,7 +122,9 @@ class ModelMenu(SwitchPiece):
             fetching=self._models.fetching.state,
             cards=self._cards(around.ratings),
             around=around,
-            may=self._switcher.may(user),
+            absence=around.absences.get(running.known.id, "") if running else "",
+            servers=self._servers(around) if may else Servers(),
+            may=may,
         )
         return {self._piece: html}
 
@@ -136,25 +148,33 @@ class ModelMenu(SwitchPiece):
         return sorted(cards, key=_place)
 
     async def _asked(self, probed: Probed | None) -> Around:
-        added, problem = list[KnownModel](), ""
-        try:
-            added = self._known.added()
-        except ModelError as error:
-            problem = str(error)
-        named = self._known.named()
-        own = [named] if named.is_served and named.id not in {one.id for one in added} else []
-        running = self._models.running
-        now = [running.known] if running and running.known.is_served else []
-        asked = [*added, *own, *now]
+        """Ask every server that is known, once."""
+        known = {one.id: one for one in (*self._added()[0], *self._elsewhere())}
         reasons, found, ratings = await asyncio.gather(
-            absences([one.llm for one in asked]), on_this_computer(), asyncio.to_thread(self._rated)
+            absences([one.llm for one in known.values()]), on_this_computer(), asyncio.to_thread(self._rated)
         )
-        cards = [
-            ServerCard(known, absence, known in added)
-            for known, absence in zip(added + own, reasons[: len(added) + len(own)], strict=True)
-        ]
-        absence = reasons[-1] if now else ""
-        return Around(ratings, cards, _new(found, asked), problem, probed, absence, looked=True)
+        return Around(ratings, dict(zip(known, reasons, strict=True)), found, probed, looked=True)
+
+    def _servers(self, around: Around) -> Servers:
+        """The servers as they are known now: one may have been added or removed since the others were asked."""
+        added, problem = self._added()
+        elsewhere = [one for one in self._elsewhere() if one.id not in {known.id for known in added}]
+        named = [one for one in elsewhere if one.id == self._known.named().id]
+        cards = [ServerCard(one, around.absences.get(one.id, ""), one in added) for one in (*added, *named)]
+        return Servers(cards if around.looked else [], _new(around.found, [*added, *elsewhere]), problem)
+
+    def _added(self) -> tuple[list[KnownModel], str]:
+        """The servers that people added, or why they can't be told."""
+        try:
+            return self._known.added(), ""
+        except ModelError as error:
+            return [], str(error)
+
+    def _elsewhere(self) -> list[KnownModel]:
+        """The servers that nobody needs to have added: what the settings name, and what answers now."""
+        running = self._models.running
+        known = [self._known.named(), *([running.known] if running else [])]
+        return [one for one in known if one.is_served]
 
 
 def _place(card: CatalogueCard) -> tuple[bool, int]:
