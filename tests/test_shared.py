@@ -14,13 +14,14 @@ import psutil
 import pytest
 from sqlalchemy import Engine
 
-from assistant.errors import BusyError
+from assistant.errors import BusyError, StoreError
 from assistant.store import shared
 from assistant.store.conversations import Conversations
 from assistant.store.shared import SILENCE, Leases, WrongPasswords, place, process
 from assistant.types import Answer, Turn
 from assistant.web.logins import FREE_TRIES, LONGEST_WAIT, shared_counts, wait_after
 from assistant.web.runs import Runs
+from tests.fixtures_postgres import newer
 
 HOST = place().rsplit(" ", 2)[0]
 ELSEWHERE = "another-computer 1 0.0"
@@ -175,6 +176,16 @@ def test_what_is_temporary_is_told_nobody(runs: Callable[[str], Runs], engine: E
     runs("one").start("ada", "temporary-c", waiting)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM answering").scalar() == 0
+
+
+@pytest.mark.parametrize("conversation", ["c", "temporary-c"])
+def test_no_answer_begins_once_the_database_is_of_a_newer_version(
+    conversation: str, runs: Callable[[str], Runs], engine: Engine
+) -> None:
+    one = runs("one")
+    with newer(engine), pytest.raises(StoreError, match="A newer version of Sequitur uses this database now"):
+        one.start("ada", conversation, waiting)
+    assert one.start("ada", conversation, waiting)
 
 
 def test_wrong_passwords_are_counted_for_all_workers(

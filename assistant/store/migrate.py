@@ -38,6 +38,11 @@ def migrate(engine: Engine, name: str) -> None:
                 _upgrade(connection)
 
 
+def is_outdated(connection: Connection) -> bool:
+    """Whether a newer version of the program has changed the tables, which it may do while this one runs."""
+    return _version(connection) > VERSION
+
+
 def _version(connection: Connection) -> int:
     """Of the tables that are there; 0 where no migration was ever run."""
     if not inspect(connection).has_table("alembic_version"):
