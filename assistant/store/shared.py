@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from socket import gethostname
@@ -37,7 +38,7 @@ from sqlalchemy.exc import IntegrityError
 from assistant.errors import BusyError, StoreError
 from assistant.store.database import put
 from assistant.store.migrate import is_outdated
-from assistant.types import new_id
+from assistant.types import new_id, now
 
 # Seconds for which a process that answers may not be heard of; then it counts as dead, and what it wrote as stopped.
 # One that is gone from this computer counts as dead at once.
@@ -224,3 +225,10 @@ def moment_of(connection: Connection) -> float:
     postgres = connection.dialect.name == "postgresql"
     clock = "extract(epoch FROM clock_timestamp())" if postgres else "(julianday('now') - 2440587.5) * 86400.0"
     return float(connection.scalar(select(literal_column(clock))) or 0.0)
+
+
+def time_of(connection: Connection) -> datetime:
+    """Now, in UTC, by the clock of the database, for what people read and for what is sorted."""
+    if connection.dialect.name == "sqlite":  # a file goes by this computer's clock, which tells finer parts of a second
+        return now()
+    return datetime.fromtimestamp(moment_of(connection), UTC)
