@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import time_machine
 from sqlalchemy import Engine
 from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import LimitError, UtteranceError
 from assistant.settings import LimitSettings, Settings
-from assistant.store import usage as module
 from assistant.store.database import connect
 from assistant.store.usage import Usage, Used
 from assistant.types import Tokens, Turn, now
@@ -51,12 +51,10 @@ def test_what_a_turn_cost_is_kept_by_person_and_shown(engine: Engine, tmp_path: 
     assert line.split()[1:4] == ["2", "240", "60"]
 
 
-def test_of_old_days_only_those_asked_for_count(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_old_days_only_those_asked_for_count(engine: Engine) -> None:
     usage = Usage(engine)
-    real = now
-    monkeypatch.setattr(module, "now", lambda: real().replace(year=2001))
-    usage.begin("ann")
-    monkeypatch.undo()
+    with time_machine.travel(now().replace(year=2001)):
+        usage.begin("ann")
     usage.begin("ann")
     assert [one.turns for one in usage.of_all(30)] == [1]
     assert [one.turns for one in usage.of_all(100 * 366)] == [2]
