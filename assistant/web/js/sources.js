@@ -30,6 +30,6 @@ function showWanted() {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   card.focus({ preventScroll: true });
   marks[0].scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
-  const page = find("[data-event=show_page]", card);
-  if (page) send(card, "show_page", { ...page.dataset, cite: place });
+  const opens = find("[data-event=show_original]", card);
+  if (opens) send(card, "show_original", { ...opens.dataset, citation: place });
 }
