@@ -195,6 +195,7 @@ def test_no_template_lets_html_through() -> None:
         render.render("account", word=EVIL, gone=False),
         viewer(turn, problem=EVIL),
         viewer(turn, text=Excerpt((Paragraph(((0, EVIL),), EVIL, ((EVIL, True), (EVIL, False))),), True, True, 1.0)),
+        render.render("exported", conversation=Conversation("i", EVIL, now(), now(), (turn,)), address=lambda _: EVIL),
         *models_and_offer(),
         render.render("composer", draft=EVIL, nonce="n"),
         render.render("download", name=EVIL, text=EVIL, nonce="n"),
@@ -214,7 +215,7 @@ def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
     rendered = {
         "transcript", "answering", "comparing", "notice", "sources", "facts", "conversations", "documents", "composer",
         "download", "header", "loading", "welcome", "tokens", "account", "viewer", "models", "offer",
-        "collected", "whole", "usage",
+        "collected", "whole", "usage", "exported",
     }  # fmt: skip
     assert {file.name.removesuffix(".html.j2") for file in Path(render.FOLDER).iterdir()} == parts | rendered
 
