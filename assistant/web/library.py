@@ -42,6 +42,7 @@ class Document:
     """A file of a library, and how many passages it was cut into. `original` is the copy that is kept of it, if any.
 
     It was read `by_ocr` where it has only pictures of its pages; a `note` tells of some pages that are such pictures.
+    `file` is the name of a file that it is read as, "" where that is its own.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Document:
     original: Path | None = None
     by_ocr: bool = False
     note: str = ""
+    file: str = ""
 
 
 class Documents(Protocol):
@@ -93,7 +95,10 @@ class OwnDocuments:
         from assistant.library.index import list_documents, originals_of  # noqa: PLC0415 - imports Lucene's Python
 
         kept, found = originals_of(self._own(user), self._settings), list_documents(self._own(user), self._settings)
-        return [Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr, one.note) for one in found]
+        return [
+            Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr, one.note, one.file)
+            for one in found
+        ]
 
     def add(
         self,
