@@ -115,13 +115,10 @@ def models_and_offer() -> list[str]:
     """The two templates on models, each with everything that comes from elsewhere being evil."""
     known = Made(id=EVIL, title=EVIL, about=EVIL, is_served=True)
     entry = Made(name=EVIL, size=1, commercial=False, terms=EVIL)
-    around = Made(
-        absence=EVIL,
+    servers = Made(
         problem=EVIL,
-        looked=True,
-        servers=[Made(known=known, absence=EVIL, was_added=True)],
+        cards=[Made(known=known, absence=EVIL, was_added=True)],
         found=[Made(address=EVIL, kind=EVIL, models=[EVIL])],
-        probed=Made(abilities=None, reason=EVIL, models=[EVIL, EVIL]),
     )
     models = render.render(
         "models",
@@ -132,7 +129,9 @@ def models_and_offer() -> list[str]:
         change=Made(is_going_on=False, known=known, error=EVIL),
         fetching=Made(under_way=True, name=EVIL, fraction=None),
         cards=[Made(known=known, entry=entry, is_here=False, rating=None)],
-        around=around,
+        around=Made(looked=True, probed=Made(abilities=None, reason=EVIL, models=[EVIL, EVIL])),
+        absence=EVIL,
+        servers=servers,
         may=True,
     )
     offer = Made(entry=entry, seconds=3.0)
