@@ -197,6 +197,12 @@ class TestOwners:
         assert stranger.request(method, path).status_code == 401
         assert ann.request(method, path).status_code == 404
 
+    def test_there_is_no_history_of_runs_and_no_server_of_javascript(self, server: Server) -> None:
+        """CVE-2026-134825 takes both; and the routes above are not only closed, but are not there."""
+        assert server.page.run_history is False
+        assert server.page.node_process is None
+        assert [path for one in server.page.app.routes if "run-history" in (path := getattr(one, "path", ""))] == []
+
     @pytest.mark.parametrize(
         "path",
         [
