@@ -175,9 +175,9 @@ def test_on_the_page_a_user_takes_another_password_which_ends_all_log_ins(settin
         (PASSWORD, "password1", "This password is too weak"),
     ):
         with pytest.raises(SettingsError, match=told):
-            panel.change(Tab("ada", data={"old": old, "new": new}))
+            panel.renew(Tab("ada", data={"old": old, "new": new}))
     assert sessions.get("secret of ada") == "ada"
-    [shown] = panel.change(Tab("ada", data={"old": PASSWORD, "new": "oats and lentils"})).values()
+    [shown] = panel.renew(Tab("ada", data={"old": PASSWORD, "new": "oats and lentils"})).values()
     assert "data-gone" in shown
     assert "oats" not in shown
     assert (logins.check("ada", "oats and lentils"), logins.check("ada", PASSWORD)) == (True, False)
@@ -188,10 +188,10 @@ def test_the_old_password_is_guessed_no_faster_than_at_the_log_in(settings: Sett
     panel = account_panel(settings, engine)
     for _ in range(FREE_TRIES):
         with pytest.raises(SettingsError, match="not your password"):
-            panel.change(Tab("ada", data={"old": "a guess", "new": "oats and lentils"}))
+            panel.renew(Tab("ada", data={"old": "a guess", "new": "oats and lentils"}))
     with pytest.raises(SettingsError, match="No password is tried for 2 s"):
-        panel.change(Tab("ada", data={"old": PASSWORD, "new": "oats and lentils"}))
-    panel.change(Tab("bob", data={"old": PASSWORD, "new": "oats and lentils"}))
+        panel.renew(Tab("ada", data={"old": PASSWORD, "new": "oats and lentils"}))
+    panel.renew(Tab("bob", data={"old": PASSWORD, "new": "oats and lentils"}))
     assert Logins(engine).check("ada", PASSWORD)
 
 

@@ -296,6 +296,13 @@ class TestPolicies:
             for client in (ann, stranger):
                 assert client.get(path).headers["content-security-policy"] == NOTHING, path
 
+    def test_no_browser_keeps_what_is_a_users_own(self, ann, stranger) -> None:
+        for path in ("/", "/config", "/gradio_api/login_check", "/model-mark", "/v1/models", "/metrics", "/none"):
+            for client in (ann, stranger):
+                assert client.get(path).headers["cache-control"] == "no-store", path
+        assert stranger.get("/js/page.js").headers["cache-control"] == "no-cache"
+        assert "cache-control" not in stranger.get("/theme.css").headers
+
     def test_what_is_refused_has_the_headers_too(self, server: Server, stranger) -> None:
         for sent, status in (({"Origin": "http://evil.example"}, 403), ({"Origin": "x"}, 400)):
             said = stranger.get("/config", headers=sent)

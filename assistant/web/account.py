@@ -28,7 +28,7 @@ class AccountPanel:
     def __init__(self, view: View, accounts: Accounts) -> None:
         self._view, self._accounts = view, accounts
         self._wrong, self._one = Failures(FREE_TRIES, time.monotonic), Lock()
-        self._piece = live("account", "change", "remove")
+        self._piece = live("account", "renew", "remove")
 
     def place(self) -> None:
         """Place the forms."""
@@ -36,12 +36,12 @@ class AccountPanel:
 
     def wire(self, opening: Opening) -> None:
         """Listen, and show the forms when the page opens."""
-        for event in ("change", "remove"):
+        for event in ("renew", "remove"):
             on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
         opening.fill([self._piece], self._shown)
 
-    def change(self, tab: Tab) -> Updates:
+    def renew(self, tab: Tab) -> Updates:
         """Take another password, which ends all log-ins with the old one, this tab's too.
 
         Whoever sits at a tab that somebody left open guesses the old one no faster than at the log-in.

@@ -30,6 +30,8 @@ POLICY = "; ".join(
 # Of all else: opened by itself, none of it acts, loads or shows anything.
 NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 PAGE = "/"
+# What is the same for everybody, and may be kept by browsers.
+PUBLIC = ("/js/", "/assets/", "/svelte/", "/static/", "/theme.css", "/favicon.ico")
 MALFORMED = "The request names its host or its origin in no way that is known."
 # Of what may stand in these, all that servers and browsers write.
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?")
@@ -73,7 +75,10 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS | {"Content-Security-Policy": policy})
+                answered = MutableHeaders(scope=message)
+                answered.update(HEADERS | {"Content-Security-Policy": policy})
+                if not scope["path"].startswith(PUBLIC):
+                    answered.setdefault("Cache-Control", "no-store")
             await send(message)
 
         if malformed(headers):
