@@ -39,13 +39,16 @@ from assistant.web import render
 from benchmarks.bombs import BOMBS, MORE, made
 from benchmarks.figures import Figures
 from benchmarks.light import Served, light_settings, served
-from benchmarks.visitor import DATA, JOIN, UPLOAD, RefusedError, Visitor
+from benchmarks.visitor import DATA, JOIN, UNTOLD, UPLOAD, RefusedError, Visitor
 
 PASSWORDS = {"ann": "oats ann tea", "bob": "oats bob tea"}
 MEGABYTE = 2**20
 HEAVY: tuple[list[str], ...] = ([], ["ask"], ["index"])
 COMMANDS = (*HEAVY, ["facts"], ["facts", "add"], ["facts", "remove"], ["users"], ["users", "remove"], ["restore"])
 SOON = 10.0  # seconds of a processor that a document may take
+PATIENCE = 5.0  # seconds that another person may wait for the page meanwhile, on a computer that does other work, too
+ANSWERED = 30.0  # seconds until the other person's question is answered
+GROWTH = 0.3  # GB that the server may hold more after an attack
 XSS = (
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<svg onload=alert(1)>", "<iframe src=javascript:1>",
     "<a href='javascript:alert(1)'>x</a>", "[x](javascript:alert(1))", "![x](http://evil.example/x.png)",
@@ -135,19 +138,20 @@ def long_names(target: Target) -> Row:
                 visitor.send("facts", "store", text=text)
                 through.append(f"fact of {len(text)}")
     visitor.close()
+    through += late("others waited", max(waits), PATIENCE)
     return Row("names, passwords and facts of combining marks", 6, tuple(through), f"others waited {max(waits):.1f} s")
 
 
 def large_bodies(target: Target) -> Row:
     """200 MB as JSON, form and upload: announced and in chunks, of strangers and of a user."""
-    before, through, tries = target.held(), list[str](), 0
     user = target.visitor("ann")
+    before, through, tries = target.held(), list[str](), 0
 
     def chunks() -> Iterator[bytes]:
         for _ in range(200):
             yield b"x" * MEGABYTE
 
-    with target.client("127.0.0.2") as stranger:
+    with target.asked() as waits, target.client("127.0.0.2") as stranger:
         for who, client in (("stranger", stranger), ("user", user.client)):
             for path in ("/login", JOIN, UPLOAD, "/v1/chat/completions", "/gradio_api/run/predict"):
                 for length in ({"Content-Length": str(200 * MEGABYTE)}, {}):
@@ -155,7 +159,16 @@ def large_bodies(target: Target) -> Row:
                     status = _status(client, path, chunks(), length)
                     through += [f"{who} {path}: {status}"] if status and not 400 <= status < 500 else []
     user.close()
-    return Row("bodies of 200 MB", tries, tuple(through), f"memory {target.held() - before:+.2f} GB")
+    grown = target.held() - before
+    through += late("others waited", max(waits), PATIENCE)
+    through += [f"memory {grown:+.2f} GB"] if grown > GROWTH else []
+    note = f"memory {grown:+.2f} GB; others waited {max(waits):.1f} s"
+    return Row("bodies of 200 MB", tries, tuple(through), note)
+
+
+def late(what: str, seconds: float, most: float) -> list[str]:
+    """What was not held off where something took longer than it may, in seconds."""
+    return [f"{what} {seconds:.1f} s"] if seconds > most else []
 
 
 def _status(client: httpx.Client, path: str, chunks: Iterator[bytes], headers: dict[str, str]) -> int:
@@ -244,10 +257,12 @@ def flood(target: Target) -> Row:
         time.sleep(0.2)
         said = bob.send("composer", "ask", utterance="How rich in protein are lentils, p2x1?")
     answered = sum(one.result() for one in asked)
-    through = () if "p2x1" in said.text else ("the other was not answered",)
+    through = [] if "p2x1" in said.text else ["the other was not answered"]
+    through += late("the other's took", said.seconds, ANSWERED)
     ann.close()
     bob.close()
-    return Row("twenty questions at once", 20, through, f"{answered} answered; the other's took {said.seconds:.1f} s")
+    note = f"{answered} answered; the other's took {said.seconds:.1f} s"
+    return Row("twenty questions at once", 20, tuple(through), note)
 
 
 def _asks(visitor: Visitor, n: int) -> bool:
@@ -426,32 +441,32 @@ def fuzz_readers(count: int, seed: int) -> Row:
 
 
 def fuzz_events(target: Target, count: int, seed: int) -> Row:
-    """Values that were made up, for every event of the page's pieces: none may end as a bug."""
+    """Values that were made up, for every event of the page's pieces: none may end as a bug, or without a sentence."""
     from hypothesis import strategies as st  # noqa: PLC0415
 
-    visitor, through, sent, by_gradio = target.visitor("ann"), list[str](), 0, 0
+    visitor, through, sent, refused = target.visitor("ann"), list[str](), 0, 0
     visitor.number("composer", "ask")
-    names = sorted(name for name in visitor.events if name[0] not in {"None", "files", "bring"})
+    names = sorted(name for name in visitor.events if name[0] != "None")
     value = st.none() | st.booleans() | st.integers() | st.text(max_size=40) | st.lists(st.integers(), max_size=3)
     keys = ("conversation", "turn", "text", "fact", "place", "value", "kind", "on", "document", "utterance", "model",
             "title", "search", "strategy", "first", "second", "passage", "cite", "page", "name", "token")  # fmt: skip
     values = st.dictionaries(st.sampled_from(keys), value, min_size=1, max_size=5)
 
     def check(given: tuple[tuple[str, str], dict[str, Any]]) -> None:
-        nonlocal sent, by_gradio
+        nonlocal sent, refused
         sent += 1
         try:
             visitor.send(*given[0], *list(given[1].values())[: visitor.inputs[given[0]]], **given[1])
         except RefusedError as error:
-            by_gradio += str(error).startswith("data:")  # a value that a menu doesn't have
-            if str(error).startswith("5") or BROKEN[:20] in str(error):
+            refused += 1
+            if str(error).startswith(("5", UNTOLD)) or BROKEN[:20] in str(error):
                 through.append(f"{given}: {error}")
         except httpx.HTTPError as error:
             through.append(f"{given}: {error!r}")
 
     _fuzzed(st.tuples(st.sampled_from(names), values), check, count, seed)
     visitor.close()
-    return Row("fuzzed events of the page", sent, tuple(through), f"{len(names)} kinds; {by_gradio} refused by Gradio")
+    return Row("fuzzed events of the page", sent, tuple(through), f"{len(names)} kinds; {refused} were refused")
 
 
 def fuzz_commands(count: int, seed: int) -> Row:

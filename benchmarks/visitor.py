@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from uuid import uuid4
 import httpx
 
 JOIN, DATA, UPLOAD = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload"
+UNTOLD = "failed without a sentence"
 GONE = {502, 503, 504}  # what a proxy says of a server that ends in the middle, or isn't there
 _ERROR = re.compile(r'class=\\?"notice error\\?"[^>]*><span[^>]*>([^<]*)<')
 _NOT_ADDED = re.compile(r'class=\\?"problems\\?".*?<li[^>]*>([^<]*)<')
@@ -102,8 +104,9 @@ class Visitor:
             if first < 0 and _SOURCE.search(line):
                 first = time.perf_counter() - began
             if '"process_completed"' in line:
-                if '"success":true' not in line.replace('": ', '":'):
-                    raise RefusedError(line[:500])
+                ended = json.loads(line.removeprefix("data:"))
+                if not ended["success"]:
+                    raise RefusedError((ended["output"] or {}).get("error") or f"{UNTOLD}: {line[:500]}")
                 break
         else:
             raise httpx.ReadError("The stream ended in the middle.")

@@ -24,6 +24,7 @@ from assistant.store.users import Logins, hash_password
 from assistant.types import Turn
 from assistant.upkeep.accounts import Account, Accounts
 from assistant.web.account import AccountPanel
+from assistant.web.logins import FREE_TRIES
 from assistant.web.runs import Runs
 from assistant.web.tab import Tab
 from assistant.web.view import View
@@ -156,3 +157,49 @@ def test_on_the_page_a_user_types_who_they_are(settings: Settings, engine: Engin
     with pytest.raises(Exception, match="was not found"):
         conversations.get("ada", temporary.id)
     runs.close()
+
+
+def account_panel(settings: Settings, engine: Engine) -> AccountPanel:
+    conversations = Conversations(engine)
+    view = View(None, conversations, Ptkb(engine), Runs())  # type: ignore[arg-type]
+    return AccountPanel(view, Accounts(settings, engine, conversations))
+
+
+def test_on_the_page_a_user_takes_another_password_which_ends_all_log_ins(settings: Settings, engine: Engine) -> None:
+    logins, panel = Logins(engine), account_panel(settings, engine)
+    sessions = Sessions(engine, logins)
+    for old, new, told in (
+        ("wrong horse", "oats and lentils", "This is not your password; nothing was changed"),
+        ("", "oats and lentils", "This is not your password"),
+        (PASSWORD, "short", "A password has 8 to 1000 characters"),
+        (PASSWORD, "password1", "This password is too weak"),
+    ):
+        with pytest.raises(SettingsError, match=told):
+            panel.renew(Tab("ada", data={"old": old, "new": new}))
+    assert sessions.get("secret of ada") == "ada"
+    [shown] = panel.renew(Tab("ada", data={"old": PASSWORD, "new": "oats and lentils"})).values()
+    assert "data-gone" in shown
+    assert "oats" not in shown
+    assert (logins.check("ada", "oats and lentils"), logins.check("ada", PASSWORD)) == (True, False)
+    assert (sessions.get("secret of ada"), sessions.get("secret of bob")) == (None, "bob")
+
+
+def test_the_old_password_is_guessed_no_faster_than_at_the_log_in(settings: Settings, engine: Engine) -> None:
+    panel = account_panel(settings, engine)
+    for _ in range(FREE_TRIES):
+        with pytest.raises(SettingsError, match="not your password"):
+            panel.renew(Tab("ada", data={"old": "a guess", "new": "oats and lentils"}))
+    with pytest.raises(SettingsError, match="No password is tried for 2 s"):
+        panel.renew(Tab("ada", data={"old": PASSWORD, "new": "oats and lentils"}))
+    panel.renew(Tab("bob", data={"old": PASSWORD, "new": "oats and lentils"}))
+    assert Logins(engine).check("ada", PASSWORD)
+
+
+def test_who_has_no_login_of_the_database_changes_no_password(settings: Settings, engine: Engine) -> None:
+    web = WebSettings(logins={"cid": hash_password(PASSWORD)})
+    accounts = Accounts(settings.model_copy(update={"web": web}), engine)
+    with pytest.raises(SettingsError, match=r"stands in the settings \(web\.logins\); change it there"):
+        accounts.change("cid", "oats and lentils")
+    with pytest.raises(SettingsError, match="There is no login 'me'"):
+        accounts.change("me", "oats and lentils")
+    assert [accounts.has_login(name) for name in ("ada", "cid", "me")] == [True, True, False]

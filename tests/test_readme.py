@@ -28,3 +28,16 @@ def test_every_requirement_is_justified() -> None:
 def test_links_lead_somewhere(file: Path) -> None:
     for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", file.read_text(encoding="utf-8")):
         assert (file.parent / link).exists(), link
+
+
+SAFETY = ["SECURITY.md", *(f"docs/results/{name}.md" for name in ("attacks", "asvs", "vulnerabilities"))]
+
+
+@pytest.mark.parametrize("file", SAFETY)
+def test_tests_that_are_named_are_there(file: str) -> None:
+    tests = "".join(test.read_text(encoding="utf-8") for test in (ROOT / "tests").rglob("*.py"))
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for path in re.findall(r"tests/[\w/]+\.py", text):
+        assert (ROOT / path).exists(), path
+    for name in re.findall(r"`(test_\w+|Test\w+)`", text):
+        assert re.search(rf"(?:def|class) {name}\b", tests), name

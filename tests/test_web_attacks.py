@@ -17,6 +17,8 @@ import pytest
 
 from assistant.web.bodies import EVENT_BYTES, FILES, LOGIN_BYTES, MEGABYTE
 from assistant.web.owners import MOST_OF_USER, NOT_THERE, TabSessions, files, is_inside
+from assistant.web.page import NO_VALUE
+from assistant.web.security import HEADERS, NOTHING, POLICY
 from assistant.web.server import Server, serve
 from tests.browser.fake import Loaded, Script, house
 
@@ -178,6 +180,11 @@ class TestOwners:
             ("POST", "/gradio_api/call/predict"),
             ("GET", "/gradio_api/call/predict/1"),
             ("GET", "/gradio_api/token"),
+            ("POST", "/gradio_api/run-history/connect"),
+            ("GET", "/gradio_api/run-history/buckets"),
+            ("GET", "/gradio_api/run-history/records"),
+            ("GET", "/gradio_api/run-history/records/ask/1/assets/a"),
+            ("GET", "/gradio_api/runs"),
             ("GET", "/gradio_api/custom_component/1/client/a/b"),
             ("GET", "/gradio_api/vibe-code"),
             ("GET", "/monitoring"),
@@ -189,6 +196,12 @@ class TestOwners:
     def test_what_the_page_does_not_need_is_not_there(self, stranger, ann, method: str, path: str) -> None:
         assert stranger.request(method, path).status_code == 401
         assert ann.request(method, path).status_code == 404
+
+    def test_there_is_no_history_of_runs_and_no_server_of_javascript(self, server: Server) -> None:
+        """CVE-2026-134825 takes both; and the routes above are not only closed, but are not there."""
+        assert server.page.run_history is False
+        assert server.page.node_process is None
+        assert [path for one in server.page.app.routes if "run-history" in (path := getattr(one, "path", ""))] == []
 
     @pytest.mark.parametrize(
         "path",
@@ -240,6 +253,61 @@ class TestOwners:
     )
     def test_inside(self, path: str, inside: bool) -> None:
         assert is_inside(path, "/up") is inside
+
+
+class TestValues:
+    """Values that no component of the page sends: each is refused with a sentence, and nothing is in the log."""
+
+    @pytest.mark.parametrize("data", [[], [1], ["/etc/passwd"], [[{"path": 1}]], [{"a": {}}], [[[None]]]])
+    def test_where_files_belong(self, server: Server, ann, capsys, data: list[Any]) -> None:
+        assert ann.post(JOIN, json=event(server, "files", "upload", data=data)).status_code == 200
+        with ann.stream("GET", DATA, params={"session_hash": "files"}) as stream:
+            said = "".join(stream.iter_text())
+        assert NO_VALUE in said
+        assert "Traceback" not in "".join(capsys.readouterr())
+
+    @pytest.mark.parametrize("value", [0, 21, True, 2.5, "4", None, [4], {"value": 4}])
+    def test_where_a_number_belongs(self, server: Server, ann, capsys, value: object) -> None:
+        sent = event(server, "k", fn_index=choice(server, "k"), data=[value])
+        assert ann.post(JOIN, json=sent).status_code == 200
+        with ann.stream("GET", DATA, params={"session_hash": "k"}) as stream:
+            said = "".join(stream.iter_text())
+        assert "be chosen any more" in said
+        assert "k" not in server.house.conversations.preferences("ann")
+        assert "Traceback" not in "".join(capsys.readouterr())
+
+
+def choice(server: Server, name: str) -> int:
+    """The number of the event that a field of the settings sends."""
+    [field] = (number for number, one in server.page.blocks.items() if getattr(one, "elem_id", "") == name)
+    return next(number for number, fn in server.page.fns.items() if fn.targets and fn.targets[0][0] == field)
+
+
+class TestPolicies:
+    """What scripts may do, and which sites may frame it."""
+
+    def test_the_page_alone_may_run_scripts(self, ann, stranger) -> None:
+        for client in (ann, stranger):
+            assert client.get("/").headers["content-security-policy"] == POLICY
+        for path in (
+            "/config", "/js/page.js", "/theme.css", "/favicon.ico", "/healthz", "/readyz", "/metrics", "/v1/models",
+            "/original/none", "/model-mark", "/gradio_api/app_id", "/login", "/openapi.json", "/monitoring",
+        ):  # fmt: skip
+            for client in (ann, stranger):
+                assert client.get(path).headers["content-security-policy"] == NOTHING, path
+
+    def test_no_browser_keeps_what_is_a_users_own(self, ann, stranger) -> None:
+        for path in ("/", "/config", "/gradio_api/login_check", "/model-mark", "/v1/models", "/metrics", "/none"):
+            for client in (ann, stranger):
+                assert client.get(path).headers["cache-control"] == "no-store", path
+        assert stranger.get("/js/page.js").headers["cache-control"] == "no-cache"
+        assert "cache-control" not in stranger.get("/theme.css").headers
+
+    def test_what_is_refused_has_the_headers_too(self, server: Server, stranger) -> None:
+        for sent, status in (({"Origin": "http://evil.example"}, 403), ({"Origin": "x"}, 400)):
+            said = stranger.get("/config", headers=sent)
+            assert (said.status_code, said.headers["content-security-policy"]) == (status, NOTHING)
+            assert {name: said.headers[name] for name in HEADERS} == HEADERS
 
 
 class TestOriginals:

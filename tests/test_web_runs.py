@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +47,21 @@ def test_the_last_snapshot_always_comes_and_there_are_few_of_them() -> None:
     turns = seen(Runs().start("me", "c", lambda _: growing(300, pause=0.001)))
     assert turns[-1].status == "done"
     assert len(turns) <= (time.perf_counter() - began) / PAUSE + 2
+
+
+def test_there_are_never_more_than_so_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 3)
+    before, runs, go = threading.active_count(), Runs(), Event()
+    written = [runs.start(f"user {n}", "c", lambda _: growing(1, go)) for n in range(3)]
+    for n in range(20):
+        with pytest.raises(BusyError, match="no other can begin; ask again in a minute"):
+            runs.start(f"another {n}", "c", lambda _: growing(1))
+    assert threading.active_count() <= before + 3 + 1  # with the one that looks who watches
+    go.set()
+    for run in written:
+        run.join(20)
+    assert seen(runs.start("another", "c", lambda _: growing(1)))[-1].status == "done"
+    runs.close()
 
 
 def test_one_at_a_time_in_a_conversation() -> None:

@@ -1,4 +1,4 @@
-"""Deletes an account with all that is its own: login, tokens, facts, conversations, choices and documents."""
+"""Changes a user's password; deletes an account with login, tokens, facts, conversations, choices and documents."""
 
 from __future__ import annotations
 
@@ -60,6 +60,24 @@ class Accounts:
             choices=bool(self._conversations.preferences(user)),
             documents=is_library(library_folder(own_library(user), self._settings)),
         )
+
+    def has_login(self, user: str) -> bool:
+        """Whether this user logs in with a password."""
+        return self._logins.hash_of(kept_name(user)) is not None
+
+    def knows(self, user: str, password: str) -> bool:
+        """Whether the password is this user's."""
+        return self._logins.check(user, password)
+
+    def change(self, user: str, password: str) -> None:
+        """Another password for a user who has one; log-ins with the old one end.
+
+        Raises:
+            SettingsError: the user has none, or it stands in the settings, or the new one can't be used.
+        """
+        if not self.has_login(user):
+            raise SettingsError(f"There is no login '{user}'; `users list` shows which there are.")
+        self._logins.add(user, password)
 
     def delete(self, user: str) -> str:
         """Delete all that is this user's own. Returns what a person should know all the same, or "".

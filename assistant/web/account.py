@@ -1,14 +1,18 @@
-"""The end of a user's account, asked for by the user. It stands beneath the tokens in the settings."""
+"""A user's own password and the end of the account, both at the end of the settings."""
 
 from __future__ import annotations
 
 import logging
+import math
+import time
+from threading import Lock
 
 from assistant.errors import SettingsError
 from assistant.store.users import ME
 from assistant.upkeep.accounts import Accounts
 from assistant.web import render
 from assistant.web.live import live, place
+from assistant.web.logins import FREE_TRIES, Failures
 from assistant.web.opening import Opening
 from assistant.web.tab import Tab, Updates, on
 from assistant.web.view import View
@@ -23,20 +27,44 @@ class AccountPanel:
 
     def __init__(self, view: View, accounts: Accounts) -> None:
         self._view, self._accounts = view, accounts
-        self._piece = live("account", "remove")
+        self._wrong, self._one = Failures(FREE_TRIES, time.monotonic), Lock()
+        self._piece = live("account", "renew", "remove")
 
     def place(self) -> None:
-        """Place the form."""
+        """Place the forms."""
         place(self._piece)
 
     def wire(self, opening: Opening) -> None:
-        """Listen, and show the form when the page opens."""
-        on(self._piece, "remove", self.remove, [self._piece], self._view.pieces.notice)
+        """Listen, and show the forms when the page opens."""
+        for event in ("renew", "remove"):
+            on(self._piece, event, getattr(self, event), [self._piece], self._view.pieces.notice)
 
-        def show(user: str) -> Updates:
-            return {self._piece: render.render("account", word=confirmation(user), gone=False)}
+        opening.fill([self._piece], self._shown)
 
-        opening.fill([self._piece], show)
+    def renew(self, tab: Tab) -> Updates:
+        """Take another password, which ends all log-ins with the old one, this tab's too.
+
+        Whoever sits at a tab that somebody left open guesses the old one no faster than at the log-in.
+
+        Raises:
+            SettingsError: the old password is wrong, or the new one can't be used.
+        """
+        with self._one:  # guesses made side by side don't get around the wait
+            self._check(tab.user, tab.text("old"))
+        self._accounts.change(tab.user, tab.text("new"))
+        return self._shown(tab.user, gone=True)
+
+    def _check(self, user: str, password: str) -> None:
+        if wait := math.ceil(self._wrong.wait(user)):
+            raise SettingsError(f"No password is tried for {wait} s, since too many wrong ones came; try again then.")
+        if not self._accounts.knows(user, password):
+            self._wrong.note(user)
+            raise SettingsError("This is not your password; nothing was changed.")
+        self._wrong.forget(user)
+
+    def _shown(self, user: str, gone: bool = False) -> Updates:
+        login = self._accounts.has_login(user)
+        return {self._piece: render.render("account", word=confirmation(user), login=login, gone=gone)}
 
     def remove(self, tab: Tab) -> Updates:
         """Delete all that is the user's own, once the user has typed so; what is being written for them stops first.
@@ -50,7 +78,7 @@ class AccountPanel:
         self._view.runs.end(tab.user)
         if note := self._accounts.delete(tab.user):
             _LOG.warning("%s", note)
-        return {self._piece: render.render("account", word=word, gone=True)}
+        return self._shown(tab.user, gone=True)
 
 
 def confirmation(user: str) -> str:

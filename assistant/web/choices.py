@@ -87,7 +87,7 @@ class ChoicesOf:
     def valid(self, user: str, name: str, value: Any) -> bool:
         """Whether a choice can be had."""
         if name in MOST:
-            return isinstance(value, int) and 1 <= value <= MOST[name]
+            return type(value) is int and 1 <= value <= MOST[name]
         if name == "retriever":
             return value in variants.names("retrievers")
         if name == "below":
@@ -146,8 +146,10 @@ class ChoicePanel:
         for name, field in fields.items():
             event = field.release if name in MOST else field.input
             outputs = [field, self._view.pieces.notice, *([fields["k"], fields["loops"]] if name == "loop" else [])]
-            # A key that is held down makes many choices; the last is the one to keep.
-            event(self._keeper(name, field), field, outputs, **{**QUIET, "trigger_mode": "always_last"})
+            # A key that is held down makes many choices; the last is the one to keep. It comes as the browser sent it:
+            # what can't be chosen is told here, where Gradio would fail at it without a word.
+            options = {**QUIET, "trigger_mode": "always_last", "preprocess": False}
+            event(self._keeper(name, field), field, outputs, **options)
 
     def _keeper(self, name: str, field: Any) -> Any:
         def keep(value: Any, request: gr.Request) -> Updates:

@@ -45,10 +45,10 @@ class Facts:
             on(pieces.facts, event, getattr(self, event), shown, pieces.notice)
         on(pieces.facts, "export", self.export, [pieces.download], pieces.notice)
 
-        def bring(path: str, request: gr.Request) -> Updates:
-            return guarded(lambda: self.bring(Tab(user_of(request)), Path(path)), pieces.notice)
+        def bring(path: str | None, request: gr.Request) -> Updates:
+            return guarded(lambda: self.bring(Tab(user_of(request)), path), pieces.notice)
 
-        bring.__annotations__ = {"path": str, "request": gr.Request}
+        bring.__annotations__ = {"path": str | None, "request": gr.Request}
         self._upload.upload(bring, self._upload, [pieces.facts, pieces.notice], **QUIET)
 
     def store(self, tab: Tab) -> Updates:
@@ -73,8 +73,15 @@ class Facts:
             return self._view.save("facts.json", self._ptkb.export_json(tab.user))
         return self._view.save("facts.txt", self._ptkb.export_text(tab.user))
 
-    def bring(self, tab: Tab, file: Path) -> Updates:
-        """Add the facts of a file, and say how many; what could not be added is named."""
+    def bring(self, tab: Tab, path: str | None) -> Updates:
+        """Add the facts of a file, and say how many; what could not be added is named.
+
+        Raises:
+            FactError: there is no file, or it is no text or too long.
+        """
+        if path is None:
+            raise FactError("There is no file; choose one.")
+        file = Path(path)
         try:
             if file.stat().st_size > FILE_BYTES:
                 raise FactError(f"{file.name} is larger than {FILE_BYTES:,} bytes; split it up, and import its parts.")

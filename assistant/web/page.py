@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-from typing import Protocol
+from typing import Any, Protocol
 
 import gradio as gr
 
@@ -45,6 +45,8 @@ from assistant.web.usage import UsagePanel
 from assistant.web.view import Pieces, View
 from assistant.web.whole import WholeWork
 from ptkb.store import Ptkb
+
+NO_VALUE = "This is nothing that the page could have sent; reload it, and try again."
 
 
 class Loading(completions.Loading, Protocol):
@@ -92,6 +94,21 @@ class House:
     followed: Followed | None = None
 
 
+class Page(gr.Blocks):
+    """Gradio's, which would answer values that no component sends without a sentence, and fill the log with them."""
+
+    async def preprocess_data(self, *args: Any, **kwargs: Any) -> Any:
+        """The values of an event as its handler takes them.
+
+        Raises:
+            gr.Error: they are none of this event's components.
+        """
+        try:
+            return await super().preprocess_data(*args, **kwargs)
+        except Exception as error:
+            raise gr.Error(NO_VALUE, print_exception=False) from error
+
+
 def build(house: House) -> gr.Blocks:
     """The page. One is built for all users; what each sees is rendered for the user of each event."""
     pieces, header, loading = _pieces(), live("header"), live("loading")
@@ -111,7 +128,7 @@ def build(house: House) -> gr.Blocks:
         UsagePanel(view, house.usage, house.may_switch),
         AccountPanel(view, house.accounts),
     )
-    page: gr.Blocks = gr.Blocks(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
+    page: gr.Blocks = Page(title="Sequitur", fill_width=True, analytics_enabled=False, delete_cache=(3600, 3600))
     with page:
         _place(pieces, header, loading, offer, panels)
         talk.wire()

@@ -28,8 +28,10 @@ Answering = Callable[[Event], Iterator[Turn]]
 Ahead = Callable[[Event], int | None]
 _LOG = logging.getLogger(__name__)
 MOST_OF_USER = 2  # answers that are written for a user at a time
+MOST = 200  # answers that are written, or wait for the model, for all users; each holds a thread
 UNWATCHED = 60.0  # seconds for which nobody watched, after which an answer stops
 LOOK = 5.0  # seconds between looks at which these are
+CROWDED = "So many answers are being written at this moment that no other can begin; ask again in a minute."
 TOO_MANY = "Two answers are being written for you already; wait for one of them or stop it first."
 ENDING = "Sequitur is being ended or started anew; ask again in a minute."
 
@@ -49,7 +51,7 @@ END = Place()
 
 
 class Threads:
-    """Threads that are kept for what comes next, as many as there ever was to do at once.
+    """Threads that are kept for what comes next, as many as there ever was to do at once (of turns, `MOST`).
 
     What libraries keep for each thread that calls them (arenas of the C library, threads of their own) is then as much
     as for those, however many turns there are. They end with the process, whatever they are at.
@@ -167,7 +169,7 @@ class Runs:
         """Begin an answer and wait for its first snapshot.
 
         Raises:
-            BusyError: one is being written in this conversation already, or two for this user.
+            BusyError: one is being written in this conversation already, two for this user, or `MOST` for all.
             EndingError: the program is ending.
             StoreError: a newer version of the program uses the database by now.
             SequiturError: the message can't be answered as it stands.
@@ -193,6 +195,8 @@ class Runs:
                 raise BusyError(BUSY)
             if sum(whose == user for whose, _ in self._runs) >= MOST_OF_USER:
                 raise BusyError(TOO_MANY)
+            if len(self._runs) >= MOST:
+                raise BusyError(CROWDED)
             self._runs[user, conversation] = None
             if self._sweeper is None:
                 self._watch()

@@ -10,7 +10,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# gradio compiles its templates in the browser, hence 'unsafe-eval'; its styles and start-up script are inline.
+# Of the page, and of the log-in at the same address: gradio compiles its templates in the browser, hence 'unsafe-eval';
+# its styles and start-up script are inline.
 POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -26,13 +27,18 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
+# Of all else: opened by itself, none of it acts, loads or shows anything.
+NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+PAGE = "/"
+# What is the same for everybody, and may be kept by browsers.
+PUBLIC = ("/js/", "/assets/", "/svelte/", "/static/", "/theme.css", "/favicon.ico")
+MALFORMED = "The request names its host or its origin in no way that is known."
 # Of what may stand in these, all that servers and browsers write.
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?")
 _ORIGIN = re.compile(rf"null|[a-z][a-z0-9+.-]{{0,20}}://{_HOST.pattern}")
 # Who asks could say with these that the page is another host's; a proxy passes on the host itself.
 _UNBELIEVED = {b"x-forwarded-host", b"x-gradio-server", b"forwarded"}
 HEADERS = {
-    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # without any, the button for logging out would come from nowhere
     "X-Frame-Options": "DENY",
@@ -65,23 +71,24 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        if malformed(headers):
-            await PlainTextResponse("The request names its host or its origin in no way that is known.", 400)(
-                scope, receive, send
-            )
-            return
-        if refusal := refused(headers, self._local):
-            await PlainTextResponse(refusal, 403)(scope, receive, send)
-            return
-        scope = {**scope, "headers": [one for one in scope["headers"] if one[0].lower() not in _UNBELIEVED]}
+        headers, policy = Headers(scope=scope), POLICY if scope["path"] == PAGE else NOTHING
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                answered = MutableHeaders(scope=message)
+                answered.update(HEADERS | {"Content-Security-Policy": policy})
+                if not scope["path"].startswith(PUBLIC):
+                    answered.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        await self._app(scope, receive, send_with_headers)
+        if malformed(headers):
+            answer: ASGIApp = PlainTextResponse(MALFORMED, 400)
+        elif refusal := refused(headers, self._local):
+            answer = PlainTextResponse(refusal, 403)
+        else:
+            answer = self._app
+            scope = {**scope, "headers": [one for one in scope["headers"] if one[0].lower() not in _UNBELIEVED]}
+        await answer(scope, receive, send_with_headers)
 
 
 def malformed(headers: Headers) -> bool:

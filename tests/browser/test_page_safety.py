@@ -9,11 +9,12 @@ import urllib.parse
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from assistant.errors import StoreError
 from assistant.store.database import connect
 from assistant.store.users import Logins
+from assistant.web.security import NOTHING, POLICY
 from assistant.web.server import serve
 from tests.browser.conftest import WAIT, Site, filled, opened, quiet, tab
 from tests.browser.fake import HOSTILE, Loaded, Script, house
@@ -83,11 +84,34 @@ def test_the_headers(site) -> None:
     assert headers["x-content-type-options"] == "nosniff"
 
 
+def test_the_page_needs_eval_and_stays_empty_without(browser: Browser, site: Site) -> None:
+    """Fails once Gradio compiles nothing in the browser any more: then `POLICY` should forbid it."""
+    context, told = browser.new_context(), []
+    context.route(site.url, _without_eval)
+    page = context.new_page()
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.goto(site.url)
+    while not any("unsafe-eval" in one for one in told):
+        page.wait_for_timeout(100)
+    quiet(page)
+    assert page.locator("#conversations nav, #transcript [data-conversation], #box").count() == 0
+    context.close()
+
+
+def _without_eval(route: Route) -> None:
+    """The page, with a policy that differs in this alone."""
+    response = route.fetch()
+    assert response.headers["content-security-policy"] == POLICY
+    strict = {**response.headers, "content-security-policy": POLICY.replace(" 'unsafe-eval'", "")}
+    route.fulfill(response=response, headers=strict)
+
+
 def test_the_scripts_are_asked_for_anew_and_nothing_beside_them_is_given(site) -> None:
     status, _, headers = answer(site, "/js/page.js")
     assert (status, headers["cache-control"]) == (200, "no-cache")
     assert "javascript" in headers["content-type"]
-    assert "default-src 'self'" in headers["content-security-policy"]
+    assert headers["content-security-policy"] == NOTHING
     assert answer(site, "/js/../page.py")[0] == 404
     assert answer(site, "/js/%2e%2e/page.py")[0] == 404
 
@@ -226,6 +250,35 @@ def test_who_is_removed_or_has_another_password_is_logged_out(login, shared: Sit
     expect(cat.get_by_role("button", name="Login")).to_be_visible()
     enter(cat, "cat", "quite another")
     expect(cat.locator("#box")).to_have_value("Hello")
+
+
+def test_whoever_knows_their_password_takes_another(login, shared: Site) -> None:
+    logins, first, second = Logins(connect(shared.house.settings.database_url)), "first oats kept", "second oats kept"
+    logins.add("fay", first)
+    fay, elsewhere = login(shared, "fay", first), login(shared, "fay", first)
+    expect(elsewhere.locator(".welcome")).to_be_visible()
+    tab(fay, "Settings")
+    for old, new, notice in (
+        ("a guess", second, "This is not your password"),
+        (first, "password1", "This password is too weak"),
+        (first, second, ""),
+    ):
+        fay.get_by_label("The password that you have").fill(old)
+        fay.get_by_label("The new password").fill(new)
+        fay.get_by_role("button", name="Change it").click()
+        if notice:
+            expect(fay.locator("#notice")).to_contain_text(notice)
+            assert logins.check("fay", first)
+    expect(fay.get_by_role("button", name="Login")).to_be_visible()
+    assert elsewhere.request.get(f"{shared.url}config").status == 401
+    enter(fay, "fay", second)
+    expect(fay.locator(".welcome")).to_be_visible()
+
+
+def test_nobody_without_a_login_is_offered_another_password(page: Page) -> None:
+    tab(page, "Settings")
+    expect(page.get_by_role("button", name="Delete my account")).to_be_visible()
+    assert page.get_by_label("The new password").count() == 0
 
 
 def test_whoever_types_their_name_deletes_their_account(login, shared: Site) -> None:
