@@ -37,7 +37,7 @@ BATCH = 200
 _decode = json.JSONDecoder().raw_decode  # what `json.loads` does, in four fifths of its time
 AGAIN = (
     "make it again with: python -m assistant index PATH... --library NAME "
-    "(the starter library is made again when Sequitur starts)"
+    "(a published one with --prebuilt NAME; the starter library is made again when Sequitur starts)"
 )
 
 
