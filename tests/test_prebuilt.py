@@ -95,7 +95,7 @@ def test_what_pyserini_knows_of_an_index() -> None:
     ("name", "told"),
     [
         ("msmarco-v1-pasage", r"Pyserini has no index 'msmarco-v1-pasage'; perhaps one of: msmarco-v1-passage, "),
-        ("scifact", "perhaps one of: "),
+        ("scifact", r"perhaps one of: beir-v1\.0\.0-scifact\.flat, beir-v1\.0\.0-scifact\.multifield\.$"),
         ("?", "perhaps one of: msmarco-v1-passage"),
         ("msmarco-v1-passage-slim", "stores no texts to answer from; take 'msmarco-v1-passage'"),
     ],

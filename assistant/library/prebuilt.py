@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -59,14 +59,19 @@ def prebuilt(name: str) -> Prebuilt:
     """
     table = jvm.call(known)
     if name not in table:
-        near = get_close_matches(name, table, NEAR, cutoff=0.5) or ["msmarco-v1-passage", "beir-v1.0.0-nq.flat"]
-        raise LibraryError(f"Pyserini has no index '{name[:70]}'; perhaps one of: {', '.join(near)}.")
+        raise LibraryError(f"Pyserini has no index '{name[:70]}'; perhaps one of: {', '.join(_near(name, table))}.")
     if name.endswith(_SLIM):
         whole = name.removesuffix(_SLIM)
         raise LibraryError(f"The index '{name}' stores no texts to answer from; take '{whole}'.")
     told = table[name]
     size, urls = int(told["size compressed (bytes)"]), tuple(told["urls"])
     return Prebuilt(name, str(told["description"]), int(told["documents"]), urls, size, str(told["md5"]))
+
+
+def _near(name: str, table: Iterable[str]) -> list[str]:
+    """Names that may have been meant: those that hold this one, else those that look like it, else two usual ones."""
+    holding = [one for one in table if name.lower() in one][:NEAR]
+    return holding or get_close_matches(name, table, NEAR, cutoff=0.5) or ["msmarco-v1-passage", "beir-v1.0.0-nq.flat"]
 
 
 def fetch(found: Prebuilt, settings: Settings, bar: Bar = lambda _: nullcontext(silent)) -> bool:
@@ -120,7 +125,7 @@ def _fetched(found: Prebuilt, arriving: Path, progress: Progress) -> Path:
 
     troubles = []
     for address in found.addresses:
-        remote = Remote(f"{found.md5}.tar.gz", address, found.size, "")
+        remote = Remote(f"{found.library}.tar.gz", address, found.size, "")
         try:
             need_space(arriving, 2 * found.size - size_of(arriving))  # what is unpacked takes about as much again
             archive = download(remote, arriving, Event(), progress)
