@@ -29,6 +29,10 @@ class DamagedIndexError(LibraryError):
     """An index that can be made again from what is kept beside it."""
 
 
+class TextlessIndexError(LibraryError):
+    """An index that stores no texts of its passages, or none that can be read."""
+
+
 class FactError(SequiturError):
     """A fact that can't be stored as given."""
 

@@ -143,8 +143,8 @@ def houses(turn: float, share: float, gpu: float, seats: int, slowing: float) ->
 
 def scale(  # noqa: PLR0913 - what is assumed
     *,
-    turn: Annotated[float, typer.Option(help="Seconds of a turn on two cores: docs/results/turn.md.")] = 5.4,
-    share: Annotated[float, typer.Option(help="Share of it inside the language model: the same.")] = 0.76,
+    turn: Annotated[float, typer.Option(help="Seconds of a turn on two cores: docs/results/turn.md.")] = 6.0,
+    share: Annotated[float, typer.Option(help="Share of it inside the language model: the same.")] = 0.64,
     gpu: Annotated[float, typer.Option(help="Seconds of that on a GPU's server, alone: an assumption.")] = 1.5,
     seats: Annotated[int, typer.Option(min=1, help="Turns side by side on a GPU: an assumption.")] = 32,
     slowing: Annotated[float, typer.Option(help="Times as slow each is when all are taken: an assumption.")] = 3.0,

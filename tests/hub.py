@@ -40,6 +40,7 @@ class StandInHub:
     status: int = 0
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    keys_for_files: list[str] = field(default_factory=list)
     address: str = ""
     storage: str = ""
 
@@ -66,6 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path in {"", "/"}:
             return self._head(200, content_length="0")
         if self.path.startswith("/storage/"):
+            self.hub.keys_for_files.append(self.headers.get("authorization", ""))
             return self._send(self.path.removeprefix("/storage/"))
         self.hub.keys.append(self.headers.get("authorization", ""))
         return self._resolve(self.path.strip("/").replace("/resolve/main/", "/"))

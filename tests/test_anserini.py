@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,14 +10,9 @@ from assistant.errors import LibraryError
 from assistant.library.writer import writing
 from assistant.retrieve.anserini import Anserini
 from assistant.types import Passage
+from tests.lucene import lucene_index
 
 pytestmark = pytest.mark.lucene
-# As python -m pyserini.index.lucene, on the Java that comes with Sequitur.
-INDEXER = """
-import sys
-from assistant.retrieve import jvm
-jvm.call(lambda: jvm.java("io.anserini.index.IndexCollection").main(sys.argv[1:]))
-"""
 
 
 def index(folder: Path, *options: str) -> Path:
@@ -31,14 +22,28 @@ def index(folder: Path, *options: str) -> Path:
         {"id": f"clueweb22-en0000-00-00001:{n}", "contents": text, "url": "https://example.org/milk"}
         for n, text in enumerate(texts)
     ]
-    (folder / "in").mkdir()
-    (folder / "in" / "passages.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    words = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator", "-threads", "1"]
-    where = ["-input", str(folder / "in"), "-index", str(folder / "index")]
-    root = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": root}
-    subprocess.run([sys.executable, "-c", INDEXER, *words, *where, *options], check=True, env=environment)
-    return folder / "index"
+    return lucene_index(folder, records, *options)
+
+
+@pytest.mark.parametrize(
+    ("collection", "record"),
+    [
+        ("BeirFlatCollection", {"_id": "4983", "title": "Oats", "text": "Oats are a grain.", "metadata": {}}),
+        ("BeirMultifieldCollection", {"_id": "4983", "title": "Oats", "text": "Oats are a grain.", "metadata": {}}),
+        ("MsMarcoV2PassageCollection", {"pid": "4983", "passage": "Oats are a grain.", "spans": "", "docid": "d"}),
+        (
+            "MsMarcoV2DocCollection",
+            {"docid": "4983", "url": "https://e.org", "title": "Oats", "headings": "", "segment": "Oats are a grain."},
+        ),
+        (
+            "MsMarcoV2DocCollection",
+            {"docid": "4983", "url": "https://e.org", "title": "Oats", "headings": "", "body": "Oats are a grain."},
+        ),
+    ],
+)
+def test_the_records_of_each_collection_are_read(tmp_path: Path, collection: str, record: dict[str, object]) -> None:
+    [found] = Anserini(lucene_index(tmp_path, [record], "-storeRaw", collection=collection)).search("grain", 1)
+    assert (found.id, found.title, found.text) == ("4983", record.get("title", ""), "Oats are a grain.")
 
 
 def test_passages_are_found_by_their_own_ids(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_where_ranges_are_unknown_the_file_is_begun_anew(hub, catalogue, online)
 @pytest.mark.parametrize("sent", [CONTENT[:-1] + b"x", CONTENT + b"more"], ids=["other", "longer"])
 def test_what_is_not_what_the_hub_states_never_gets_the_name(hub, catalogue, online, sent) -> None:
     hub.sent[NAME] = sent
-    with pytest.raises(ModelError, match=r"chat\.gguf came (with another SHA-256|longer) than the hub states"):
+    with pytest.raises(ModelError, match=r"chat\.gguf came (with another SHA-256|longer) than is stated"):
         catalogue.fetch("chat", online)
     assert not CHAT.path(online).exists()
     assert not partials(online), "nor is it gone on with"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -33,7 +34,7 @@ from assistant.web.runs import LOOK, Runs
 from assistant.web.server import Server, serve
 from benchmarks.light import light_settings, served
 from benchmarks.visitor import RefusedError, Visitor
-from tests.browser.fake import Loaded, Script, house
+from tests.browser.fake import SENTENCES, Loaded, Script, house
 from tests.fixtures_postgres import newer
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
@@ -198,21 +199,21 @@ def test_nothing_begins_while_it_ends_and_what_runs_may_go_on() -> None:
     assert run.turn.status == "done"
 
 
-def test_a_process_that_is_told_to_end_answers_what_was_asked_first(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "tests.browser.fake",
-        "--data-dir",
-        str(tmp_path),
-        "--port",
-        "0",
-        "--pause",
-        "0.03",
-    ]
+@contextmanager
+def page(folder: Path, pause: float, grace: float = 30.0) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The address of a page whose scripted model takes `pause` seconds a word, and its process."""
+    options = {"--data-dir": folder, "--port": 0, "--pause": pause, "--grace": grace}
+    command = [sys.executable, "-m", "tests.browser.fake", *(str(one) for pair in options.items() for one in pair)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        url = process.stdout.readline().strip()
+        try:
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.kill()
+
+
+def test_a_process_that_is_told_to_end_answers_what_was_asked_first(tmp_path: Path) -> None:
+    with page(tmp_path, pause=0.03) as (url, process):
         token = AccessTokens(connect(f"sqlite:///{tmp_path / 'sequitur.sqlite3'}")).make("me")
 
         def ask() -> httpx.Response:
@@ -263,3 +264,69 @@ def test_a_page_whose_database_a_newer_version_has_changed_answers_no_more_and_l
             asked.result()
     [talk] = store.list("me")
     assert [turn.status for turn in store.get("me", talk.id).turns] == ["done"]
+
+
+@contextmanager
+def answering(folder: Path, grace: float) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A page that is writing an answer which would take it a minute; the first words of it are there."""
+    begun = Event()
+
+    def watch(visitor: Visitor) -> None:
+        with suppress(httpx.HTTPError):  # the page goes away under it
+            for line in visitor.stream(visitor.session):
+                if "eggs give" in line.replace("<span>", "").replace("</span>", ""):
+                    begun.set()
+
+    with page(folder, pause=0.5, grace=grace) as (url, process), ThreadPoolExecutor(1) as pool:
+        visitor = Visitor(url)
+        visitor.join("composer", "ask", visitor.session, values={"utterance": "What is a good diet?"})
+        watching = pool.submit(watch, visitor)
+        assert begun.wait(120)
+        yield url, process
+        watching.result(30)
+        visitor.close()
+
+
+def kept(folder: Path) -> Turn:
+    """The only turn that is kept of this computer's user."""
+    conversations = Conversations(connect(f"sqlite:///{folder / 'sequitur.sqlite3'}"))
+    [one] = conversations.list("me")
+    [turn] = conversations.get("me", one.id).turns
+    return turn
+
+
+WHOLE = " ".join(text for text, *_ in SENTENCES)
+
+
+def test_an_answer_that_takes_longer_than_it_may_is_kept_as_far_as_it_was_written(tmp_path: Path) -> None:
+    with answering(tmp_path, grace=5.0) as (url, process):
+        began = monotonic()
+        process.send_signal(signal.SIGTERM)
+        while httpx.get(f"{url}readyz").text != "ending":
+            assert monotonic() < began + 5
+        assert process.wait(60) == 0
+        assert monotonic() - began >= 5
+    turn = kept(tmp_path)
+    assert turn.status == "stopped"
+    assert turn.answer
+    # something came in the seconds that it had left
+    assert WHOLE.startswith(turn.answer.text)
+    assert 2 <= len(turn.answer.text.split()) < len(WHOLE.split()) / 2
+
+
+def test_a_second_sigterm_ends_it_at_once_and_what_was_written_is_kept(tmp_path: Path) -> None:
+    with answering(tmp_path, grace=300.0) as (url, process):
+        process.send_signal(signal.SIGTERM)
+        while httpx.get(f"{url}readyz").text != "ending":
+            assert process.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(3)
+        began = monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert monotonic() - began < 30
+    turn = kept(tmp_path)
+    assert turn.status == "stopped"
+    assert turn.answer
+    assert turn.answer.text
+    assert WHOLE.startswith(turn.answer.text)

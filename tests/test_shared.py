@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from threading import Event
 
 import psutil
@@ -17,15 +18,20 @@ import time_machine
 from sqlalchemy import Engine
 
 from assistant.errors import BusyError, StoreError
+from assistant.library.index import list_documents
+from assistant.library.shelves import own_library
 from assistant.store import shared, users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.shared import SILENCE, Leases, WrongPasswords, place, process
 from assistant.store.tokens import AccessTokens
 from assistant.store.usage import Usage
+from assistant.store.users import Logins
 from assistant.types import Answer, Turn, now
 from assistant.web.logins import FREE_TRIES, LONGEST_WAIT, shared_counts, wait_after
 from assistant.web.runs import Runs
+from benchmarks.light import light_settings, served
+from benchmarks.visitor import Visitor
 from ptkb.store import Ptkb
 from tests.fixtures_postgres import newer
 
@@ -253,3 +259,29 @@ def test_side_by_side_no_wrong_password_goes_uncounted(engine: Engine, reopened:
 
 def test_only_a_database_of_several_workers_counts_for_them(engine: Engine) -> None:
     assert (shared_counts(engine) is not None) is (engine.dialect.name == "postgresql")
+
+
+@pytest.mark.lucene
+def test_what_is_added_and_removed_at_one_worker_is_searched_so_at_another(tmp_path: Path) -> None:
+    settings = light_settings(tmp_path)
+    Logins(connect(settings.database_url)).add("ann", "oats ann tea")
+    with served(settings) as first, served(settings) as second:
+        one, other = Visitor(first.url), Visitor(second.url)
+        for visitor in (one, other):
+            visitor.log_in("ann", "oats ann tea")
+
+        def found() -> str:
+            """What the other worker finds, which has opened the library by the second time."""
+            return other.send("collected", "find", query="quinoa").text
+
+        one.upload("seeds.txt", b"Quinoa is a seed of the Andes.")
+        assert "seed of the Andes" in found()
+        one.upload("recipe.txt", b"Boil quinoa for a quarter of an hour.")
+        assert "quarter of an hour" in found()
+        [document] = [one for one in list_documents(own_library("ann"), settings) if one.name == "seeds.txt"]
+        one.send("documents", "drop", document=document.id)
+        left = found()
+        assert "quarter of an hour" in left
+        assert "seed of the Andes" not in left
+        one.close()
+        other.close()

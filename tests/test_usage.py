@@ -22,6 +22,9 @@ from assistant.upkeep.accounts import Accounts
 from assistant.web.allowance import Allowance
 from assistant.web.library import Document, OwnDocuments, check_room
 from assistant.web.render import render
+from assistant.web.server import serve
+from benchmarks.visitor import Visitor
+from tests.browser.fake import Loaded, Script, house
 
 TODAY = now().date().isoformat()
 
@@ -135,3 +138,21 @@ class TestDocuments:
         with pytest.raises(LimitError):
             documents.add("ann", list(files.values()), lambda done, total: None, Event())
         assert documents.list("ann") == []
+
+
+@pytest.mark.parametrize(("name", "sees"), [("ann", True), ("bob", False)])
+def test_only_admins_are_sent_what_people_used(tmp_path: Path, name: str, sees: bool) -> None:
+    built, logins = house(tmp_path, Script(), Loaded())  # ann is its admin
+    for user in ("ann", "bob"):
+        logins.add(user, f"oats {user} tea")
+    built.usage.begin("zoe")
+    server = serve(built, logins)
+    visitor = Visitor(server.url)
+    try:
+        visitor.log_in(name, f"oats {name} tea")
+        opened = visitor.send("None", "load").text
+    finally:
+        visitor.close()
+        server.close()
+    assert "process_completed" in opened
+    assert ("Used in 30 days" in opened, "zoe" in opened) == (sees, sees)

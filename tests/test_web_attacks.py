@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 import urllib.parse
@@ -411,5 +412,29 @@ def test_a_page_without_logins_is_guarded_as_well(tmp_path: Path) -> None:
             assert client.get("/gradio_api/heartbeat/tab").status_code == 404
             file = {"path": "http://192.0.2.1/", "meta": {"_type": "gradio.FileData"}}
             assert client.post(JOIN, json=event(server, "tab", "upload", data=[[file]])).status_code == 403
+    finally:
+        server.close()
+
+
+def test_a_stranger_can_make_no_login(tmp_path: Path) -> None:
+    built, logins = house(tmp_path, Script(), Loaded())
+    logins.add("ann", PASSWORDS["ann"])
+    server = serve(built, logins)
+    wished = {"username": "eve", "name": "eve", "user": "eve", "password": "oats eve tea", "confirm": "oats eve tea"}
+    usual = [f"/{name}" for name in ("signup", "sign-up", "register", "users", "users/add", "v1/users", "accounts")]
+    # a parameter of a route is taken to be the name that is wished for
+    routes = [re.sub(r"\{[^}]*\}", "eve", str(getattr(route, "path", ""))) for route in server.page.app.routes]
+    try:
+        with httpx.Client(base_url=server.url, timeout=20) as stranger:
+            for path in [*usual, *filter(None, routes)]:
+                for method in ("POST", "PUT"):
+                    stranger.request(method, path, json=wished)
+                    stranger.request(method, path, data=wished)
+            assert len(routes) > 20
+            assert logins.names() == ["ann"]
+            assert stranger.get("/config").status_code == 401
+        with httpx.Client(base_url=server.url, timeout=20) as eve:
+            tried = eve.post("/login", data=wished)
+            assert tried.status_code in {400, 429}, tried.text
     finally:
         server.close()

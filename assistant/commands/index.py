@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
 from assistant.commands.bars import bar_of_bytes
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of
+from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
 from assistant.library.scans import BY_OCR
@@ -22,14 +23,21 @@ from assistant.text.sentences import clean
 DEFAULT = "documents"
 
 
-def index(
+def index(  # noqa: PLR0913 - one parameter an option
     paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.", show_default=False)] = None,
+    *,
     library: Annotated[str, typer.Option(help="The library that they go to.")] = DEFAULT,
     remove: Annotated[bool, typer.Option("--remove", help="Take these documents out of the library.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the library with all that it holds.")] = False,
     show: Annotated[
         bool, typer.Option("--list", help="Show the libraries, the documents of this one, and of a followed folder.")
     ] = False,
+    published: Annotated[
+        str | None,
+        typer.Option(
+            "--prebuilt", metavar="NAME", help="Fetch this index of Pyserini's as a library.", show_default=False
+        ),
+    ] = None,
     settings_file: SettingsFile = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -44,6 +52,8 @@ def index(
         _show_happenings(settings)
     elif delete:
         _delete(library, paths, settings)
+    elif published:
+        _fetch(published, paths, settings)
     elif not paths or not all(paths):
         raise LibraryError("Name the files or folders to index, or use --list to see what is indexed.")
     elif remove:
@@ -59,6 +69,17 @@ def _delete(library: str, paths: list[str] | None, settings: Settings) -> None:
         raise LibraryError("--delete deletes a whole library and takes no documents; use --remove for those.")
     remove_library(library, settings)
     out.print(f"The library '{library}' is deleted.", highlight=False)
+
+
+def _fetch(name: str, paths: list[str] | None, settings: Settings) -> None:
+    from assistant.library.prebuilt import fetch, prebuilt  # noqa: PLC0415 - starts the JVM
+
+    if paths:
+        raise LibraryError("--prebuilt fetches a whole library and takes no documents; index those into another.")
+    found = prebuilt(name)
+    talk.print(f"{found.about} {found.passages:,} passages, {decimal(found.size)} to fetch.", markup=False)
+    told = "is ready" if fetch(found, settings, bar_of_bytes) else "was there already"
+    out.print(f"The library {told}; search it with: --library {found.library}", markup=False, highlight=False)
 
 
 def _show(library: str, settings: Settings) -> None:

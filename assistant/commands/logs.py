@@ -1,19 +1,34 @@
 """How a server writes its log: lines for people, or a JSON object a line for programs.
 
 Neither holds what people wrote. An exception's own words may, such as a text that could not be parsed; so the JSON
-lines have its kind and where it was raised, and leave its words out.
+lines have its kind and where it was raised, and leave its words out. What libraries and processes that were started
+from here write to the output or the error stream by themselves is treated the same: of a traceback its places and the
+kind of the error become lines of the log, and of anything else only how much it was.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import os
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
+from pathlib import Path
+from threading import Thread
 from typing import Literal
 
+from assistant.commands.common import talk
+from assistant.commands.ending import at_end
+
 OURS = ("assistant", "ptkb")
+LAST = 1.0  # seconds in which what was written at the very end is still read
+_SAID = logging.getLogger(__name__)
+_OTHERS = logging.getLogger("streams")
+_PLACE = re.compile(r'\s*File "[^"]+", line \d+, in \S+')
+_KIND = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b")
 
 
 class JsonLines(logging.Formatter):
@@ -38,14 +53,61 @@ class JsonLines(logging.Formatter):
 
 
 def write_logs(how: Literal["text", "json"]) -> None:
-    """Have this process write its log so, to the error stream; in JSON also a line for each turn that is over."""
+    """Have this process write its log so, to the error stream; in JSON also a line for each turn that is over.
+
+    In JSON nothing else reaches that stream any more, nor the output.
+    """
     if how == "text":
         return
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8"))
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for name in OURS:
+    for name in (*OURS, _OTHERS.name):
         logging.getLogger(name).setLevel(logging.INFO)
+    talk.file, talk.soft_wrap = _Spoken(), True
+    _take_streams()
+
+
+class _Spoken(io.StringIO):
+    """What is said to a person, as lines of the log; nothing of it is kept here."""
+
+    def write(self, text: str) -> int:
+        for line in filter(None, map(str.strip, text.splitlines())):
+            _SAID.info("%s", line)
+        return len(text)
+
+
+def _take_streams() -> None:
+    """Have what anything writes to the output or the error stream become lines of the log."""
+    reading, writing = os.pipe()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+        os.dup2(writing, stream.fileno(), inheritable=True)
+    os.close(writing)
+    thread = Thread(target=_pass_on, args=(reading,), name="streams", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        with Path(os.devnull).open("w") as nowhere:
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+                os.dup2(nowhere.fileno(), stream.fileno())
+        thread.join(LAST)  # it ends by itself once no other process writes there either
+
+    at_end(end)
+
+
+def _pass_on(reading: int) -> None:
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.strip():
+                _OTHERS.warning(_known_of(line))
+
+
+def _known_of(line: str) -> str:
+    """What may be told of a line that a library wrote."""
+    found = _PLACE.match(line) or _KIND.match(line)
+    return found[0].strip() if found else f"{len(line.strip())} characters, left out"
 
 
 def _message(record: logging.LogRecord) -> str:

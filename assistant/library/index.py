@@ -20,7 +20,7 @@ from assistant.library.originals import Originals
 from assistant.library.readers import reader_of
 from assistant.library.reading import Content, read_apart, read_here
 from assistant.library.scans import is_by_ocr
-from assistant.library.shelves import OWN, is_library, library_folder, locked
+from assistant.library.shelves import OWN, is_library, is_prebuilt, library_folder, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.library.writer import Writer, writing
 from assistant.protocols import Progress, silent
@@ -178,7 +178,10 @@ def originals_of(library: str, settings: Settings) -> Originals:
 def _changeable(library: str, settings: Settings) -> Path:
     if library == STARTER:
         raise LibraryError(f"The library '{STARTER}' comes with Sequitur and can't be changed; choose another name.")
-    return library_folder(library, settings)
+    folder = library_folder(library, settings)
+    if is_prebuilt(folder):
+        raise LibraryError(f"The library '{library}' was fetched whole and can't be changed; choose another name.")
+    return folder
 
 
 def _documents(folder: Path) -> dict[str, Document]:

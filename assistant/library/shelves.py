@@ -23,6 +23,7 @@ from assistant.settings import Settings
 from assistant.store.database import connect, is_postgres
 
 OWN = "user-"
+PREBUILT = "prebuilt.md5"  # stands in the folder of a library that was fetched whole, and says of which archive
 LOCK_SECONDS = 10.0
 FOREVER = -1.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -47,6 +48,11 @@ def library_folder(name: str, settings: Settings) -> Path:
 def is_library(folder: Path) -> bool:
     """Whether an index was ever finished in this folder; whether it can be read is another question."""
     return folder.is_dir() and any(folder.glob("segments_*"))
+
+
+def is_prebuilt(folder: Path) -> bool:
+    """Whether the library in this folder was fetched whole, as somebody else made it, and can be fetched again."""
+    return (folder / PREBUILT).exists()
 
 
 def library_names(settings: Settings, user: str | None = None) -> list[str]:

@@ -1,7 +1,7 @@
-"""Files of the Hugging Face hub, fetched so that a break costs little.
+"""Files of the Hugging Face hub and of other servers, fetched so that a break costs little.
 
 A file arrives under a name of its own for each content, goes on where it broke off, and gets its real name in one step
-once it has the size and the hash that the hub states.
+once it has the size and the hash that are stated.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 from threading import Event
+
+from assistant.protocols import Progress, silent
 
 _GIB = 1 << 30
 _SPARE = 64 << 20
@@ -54,11 +56,11 @@ def look(repo: str, name: str, revision: str | None, seconds: float) -> Remote:
     return Remote(name, url, told.size, stated)
 
 
-def download(remote: Remote, folder: Path, stop: Event) -> Path:
-    """The file, in the folder; what came of it before is not fetched again.
+def download(remote: Remote, folder: Path, stop: Event, progress: Progress = silent) -> Path:
+    """The file, in the folder; what came of it before is not fetched again. `progress` is told bytes.
 
     Raises:
-        SourceError: the disk is too full, the download broke off too often, or what came is not what the hub states.
+        SourceError: the disk is too full, the download broke off too often, or what came is not what was stated.
         Stopped: `stop` was set.
         Exception: the hub refuses, in the words of its library.
     """
@@ -68,10 +70,10 @@ def download(remote: Remote, folder: Path, stop: Event) -> Path:
     partial = target.with_name(f"{target.name}.{remote.sha256[:8] or remote.size}.partial")
     partial.parent.mkdir(parents=True, exist_ok=True)
     need_space(folder, remote.size - _size(partial))
-    _fill(partial, remote, stop)
+    _fill(partial, remote, stop, progress)
     if remote.sha256 and _sha256(partial) != remote.sha256:
         partial.unlink()
-        raise SourceError(f"{remote.name} came with another SHA-256 than the hub states")
+        raise SourceError(f"{remote.name} came with another SHA-256 than is stated")
     partial.replace(target)
     return target
 
@@ -86,14 +88,14 @@ def need_space(folder: Path, size: int) -> None:
         )
 
 
-def _fill(partial: Path, remote: Remote, stop: Event) -> None:
+def _fill(partial: Path, remote: Remote, stop: Event, progress: Progress) -> None:
     """Fetch what the file lacks, with a new connection wherever one breaks off."""
     in_vain = 0
     while (had := _size(partial)) != remote.size:
         if had > remote.size:
             partial.unlink()
-            raise SourceError(f"{remote.name} came longer than the hub states")
-        trouble = _append(partial, remote, stop)
+            raise SourceError(f"{remote.name} came longer than is stated")
+        trouble = _append(partial, remote, stop, progress)
         in_vain = 0 if _size(partial) > had else in_vain + 1
         if in_vain == _TRIES:
             raise SourceError(
@@ -104,14 +106,14 @@ def _fill(partial: Path, remote: Remote, stop: Event) -> None:
             raise Stopped
 
 
-def _append(partial: Path, remote: Remote, stop: Event) -> str:
+def _append(partial: Path, remote: Remote, stop: Event, progress: Progress) -> str:
     """Fetch as much as one connection gives; why it broke off, or ""."""
     import httpx2  # noqa: PLC0415
     from huggingface_hub import get_session  # noqa: PLC0415
 
     had = _size(partial)
     try:
-        with get_session().stream("GET", remote.url, headers=_headers(had), timeout=_SILENCE) as reply:
+        with get_session().stream("GET", remote.url, headers=_headers(remote.url, had), timeout=_SILENCE) as reply:
             if reply.is_server_error or reply.status_code == httpx2.codes.TOO_MANY_REQUESTS:
                 return f"status {reply.status_code}"
             reply.raise_for_status()
@@ -119,6 +121,7 @@ def _append(partial: Path, remote: Remote, stop: Event) -> str:
             with partial.open("ab" if reply.status_code == httpx2.codes.PARTIAL_CONTENT else "wb") as file:
                 for piece in reply.iter_bytes():
                     file.write(piece)
+                    progress(file.tell(), remote.size)
                     if stop.is_set():
                         raise Stopped
     except httpx2.TransportError as error:
@@ -126,10 +129,10 @@ def _append(partial: Path, remote: Remote, stop: Event) -> str:
     return "" if _size(partial) > had else "nothing came"
 
 
-def _headers(had: int) -> dict[str, str]:
-    from huggingface_hub import get_token  # noqa: PLC0415
+def _headers(url: str, had: int) -> dict[str, str]:
+    from huggingface_hub import constants, get_token  # noqa: PLC0415
 
-    token = get_token()
+    token = get_token() if url.startswith(f"{constants.ENDPOINT}/") else None  # nobody else is shown it
     key = {"Authorization": f"Bearer {token}"} if token else {}
     # what is compressed on the way has other bytes than the file
     return {**key, "Accept-Encoding": "identity", **({"Range": f"bytes={had}-"} if had else {})}

@@ -1,6 +1,7 @@
 """BM25 over an index that Anserini or Pyserini made elsewhere, such as that of ClueWeb22-B.
 
-It must have been made from JSON records (`{"id": "clueweb22-...:0", "contents": "..."}`) with `-storeRaw`.
+It must have been made from JSON records (`{"id": "clueweb22-...:0", "contents": "..."}` and others that
+`assistant/retrieve/foreign.py` knows) with `-storeRaw`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from assistant.errors import LibraryError
+from assistant.errors import LibraryError, TextlessIndexError
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Ranker, open_searcher, reading, searchable
+from assistant.retrieve.foreign import foreign_passage
 from assistant.types import Passage
 
 _HOW = "make it with: python -m pyserini.index.lucene --collection JsonCollection --storeRaw ..."
@@ -24,7 +26,8 @@ class Anserini:
         """Open the index.
 
         Raises:
-            LibraryError: there is none, it is empty, it doesn't hold its passages' texts, or it can't be read.
+            TextlessIndexError: it doesn't hold its passages' texts.
+            LibraryError: there is none, it is empty, or it can't be read.
         """
         if not any(folder.glob("segments_*")):
             raise LibraryError(f"There is no index in {folder}; {_HOW}.")
@@ -60,9 +63,8 @@ class Anserini:
 
     def _passage(self, raw: str | None, score: float) -> Passage:
         try:
-            record = json.loads(raw or "")
-            title, contents = str(record.get("title") or ""), str(record["contents"])
-            text = contents.removeprefix(f"{title}\n") if title else contents
-            return Passage(str(record["id"]), title, text, score, source=str(record.get("url") or self._folder.name))
+            return foreign_passage(json.loads(raw or ""), score, self._folder.name)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise LibraryError(f"The index in {self._folder} doesn't hold its passages' texts; {_HOW}.") from error
+            raise TextlessIndexError(
+                f"The index in {self._folder} doesn't hold its passages' texts; {_HOW}."
+            ) from error

@@ -20,6 +20,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
+from assistant.retrieve.foreign import foreign_passage
 from assistant.types import Passage, full_title
 
 _LOG = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ BATCH = 200
 _decode = json.JSONDecoder().raw_decode  # what `json.loads` does, in four fifths of its time
 AGAIN = (
     "make it again with: python -m assistant index PATH... --library NAME "
-    "(the starter library is made again when Sequitur starts)"
+    "(a published one with --prebuilt NAME; the starter library is made again when Sequitur starts)"
 )
 
 
@@ -322,4 +323,4 @@ def _java_path(folder: Path) -> Any:
 
 def _passage(text: str | None, score: float = 0.0) -> Passage:
     record, _ = _decode(text or "")
-    return passage_of(record, score)
+    return passage_of(record, score) if "source" in record else foreign_passage(record, score)

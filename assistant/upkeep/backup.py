@@ -23,7 +23,7 @@ from typing import IO, Any, cast
 import tomlkit
 
 from assistant.errors import BackupError
-from assistant.library.shelves import is_library, locked
+from assistant.library.shelves import is_library, is_prebuilt, locked
 from assistant.library.starter import NAME as STARTER
 from assistant.llm.known import FILE as MODELS_FILE
 from assistant.settings import Settings, secret_settings
@@ -76,7 +76,8 @@ def write_backup(settings: Settings, into: Path, settings_file: Path | None, *, 
         _add_models(writer, settings.data_dir / MODELS_FILE, keys)
         _add_settings(writer, settings_file, keys)
         manifest = writer.finish(now().isoformat(), VERSION, keys)
-    left_out = sum(_size(settings.data_dir / name) for name in DERIVED)
+    derived = [*(settings.data_dir / name for name in DERIVED), *filter(is_prebuilt, _libraries(settings))]
+    left_out = sum(map(_size, derived))
     return Written(manifest, into.stat().st_size, left_out)
 
 
@@ -103,10 +104,12 @@ def kept_database(settings: Settings) -> Path:
 
 def own_libraries(settings: Settings) -> list[str]:
     """The libraries that people made, all users' own among them, sorted."""
+    return sorted(one.name for one in _libraries(settings) if one.name != STARTER and not is_prebuilt(one))
+
+
+def _libraries(settings: Settings) -> list[Path]:
     folders = settings.libraries_dir.iterdir() if settings.libraries_dir.is_dir() else ()
-    return sorted(
-        one.name for one in folders if is_library(one) and one.name != STARTER and not one.name.startswith(".")
-    )
+    return [one for one in folders if is_library(one) and not one.name.startswith(".")]
 
 
 def disk_error(error: OSError, what: Path) -> BackupError:

@@ -499,10 +499,11 @@ class Shelf:
 
 
 def house(
-    folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1"
+    folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1", grace: float = 30.0
 ) -> tuple[House, Logins]:
     """The page's foundations, in `folder`."""
-    settings = Settings(data_dir=folder, database="", web=WebSettings(host=host, port=port, admins=("ann",)))
+    web = WebSettings(host=host, port=port, admins=("ann",), grace_seconds=grace)
+    settings = Settings(data_dir=folder, database="", web=web)
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     loading.models, loading.settings = models, _ = Models(settings, script.load), settings
@@ -523,9 +524,11 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--port", type=int, default=7861)
     parser.add_argument("--pause", type=float, default=0.05)
+    parser.add_argument("--grace", type=float, default=30.0)
     parser.add_argument("--loading", action="store_true")
     given = parser.parse_args()
-    built, logins = house(given.data_dir, Script(given.pause), Loaded(ready=not given.loading), given.port)
+    loading = Loaded(ready=not given.loading)
+    built, logins = house(given.data_dir, Script(given.pause), loading, given.port, grace=given.grace)
     server: Server = serve(built, logins)
     sys.stdout.write(f"{server.url}\n")
     sys.stdout.flush()
