@@ -187,8 +187,8 @@ def house(settings: Settings, pause: float) -> tuple[House, Logins]:
     stores = House(
         settings, Chat(conversations, ptkb, light, (metrics.watch,)), conversations, ptkb,
         OwnDocuments(settings), light,
-        Runs(models.line.ahead, Leases(engine)), AccessTokens(engine), Accounts(settings, engine, conversations),
-        models, choosing(settings.web, logins), usage, metrics,
+        Runs(models.line.ahead, Leases(engine), settings.limits.max_answers), AccessTokens(engine),
+        Accounts(settings, engine, conversations), models, choosing(settings.web, logins), usage, metrics,
     )  # fmt: skip
     return stores, logins
 

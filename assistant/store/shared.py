@@ -101,6 +101,7 @@ class Leases:
             BusyError: one is being written in this conversation already.
         """
         with self._engine.begin() as connection:
+            _alone(connection, user)
             moment, mine = moment_of(connection), _ANSWERING.c.user == user
             dead = [
                 row.conversation for row in connection.execute(select(_ANSWERING).where(mine)) if _dead(row, moment)
@@ -133,6 +134,15 @@ class Leases:
     @property
     def _mine(self) -> ColumnElement[bool]:
         return _ANSWERING.c.process == self._process
+
+
+def _alone(connection: Connection, user: str) -> None:
+    """Let no other process begin an answer for this user before the end of the transaction: none would count both.
+
+    SQLite has one writer at a time anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"answering {user}", 0))))
 
 
 def _here(user: str, conversation: str) -> ColumnElement[bool]:

@@ -111,7 +111,7 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
         ptkb=ptkb,
         documents=documents,
         loading=loader,
-        runs=Runs(loader.models.line.ahead, Leases(engine)),
+        runs=Runs(loader.models.line.ahead, Leases(engine), settings.limits.max_answers),
         tokens=AccessTokens(engine),
         accounts=Accounts(settings, engine, conversations),
         models=loader.models,
