@@ -26,10 +26,11 @@ from assistant.settings import Settings
 from assistant.store.database import connect
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins
+from assistant.web.logins import FREE_TRIES
 from assistant.web.owners import NOT_THERE
 from benchmarks.clicks import Stores
 from benchmarks.light import light_settings, served
-from benchmarks.visitor import DATA, JOIN, Visitor
+from benchmarks.visitor import DATA, JOIN, RefusedError, Visitor
 from tests.fixtures_postgres import Server
 
 pytestmark = pytest.mark.lucene
@@ -203,6 +204,17 @@ def test_a_program_asks_from_what_is_its_owners_alone(site: Site, enter: Enter, 
     status, answer = asked(token, collection="keys")
     assert (status, HERS in answer) == (422, False)
     assert asked(token.replace(own, hers["token"]))[0] == 401
+
+
+def test_wrong_passwords_at_one_worker_keep_a_guesser_out_at_the_other(site: Site) -> None:
+    here, there = (Visitor(url, "127.0.0.77") for url in site.urls)
+    for _ in range(FREE_TRIES):
+        with pytest.raises(RefusedError, match="Incorrect"):
+            here.log_in("eve", "guess guess")
+    with pytest.raises(RefusedError, match="too many wrong passwords"):
+        there.log_in("eve", "guess guess")
+    for visitor in (here, there):
+        visitor.close()
 
 
 def test_an_answer_that_is_being_written_is_stopped_and_seen_by_nobody_else(site: Site, enter: Enter, hers) -> None:
