@@ -226,9 +226,13 @@ def api(house: House, logins: Logins) -> Mount:
 
 
 def mark_of(models: Models) -> Route:
-    """Where an open page asks every few seconds whether it still shows which model answers: see `Models.mark`."""
+    """Where an open page asks every few seconds whether it still shows which model answers: see `Models.mark`.
 
-    async def mark(_request: Request) -> Response:
+    What another process has switched to is followed then.
+    """
+
+    def mark(_request: Request) -> Response:
+        models.follow()
         return PlainTextResponse(models.mark)
 
     return Route(MARK, mark)
