@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -235,6 +236,13 @@ def served(settings: Settings, pause: float = 0.0, before: Callable[[], None] | 
         process.kill()
         process.join()
         ours.close()
+
+
+def ahead(seconds: float) -> None:
+    """From now on the clock of this process is so many seconds ahead; what counts time goes on evenly."""
+    import time_machine  # noqa: PLC0415 - for tests
+
+    time_machine.travel(time.time() + seconds, tick=True).start()
 
 
 def learn() -> None:
