@@ -1,19 +1,25 @@
 """`bench load`: many people at the page at once, through its own events: errors, mix-ups, waits, threads and memory.
 
-The model is scripted and takes a set time for each word, so that what is measured is the page, its queues and its
-stores. A question carries a mark that its reply repeats: a mark of anybody else in what a person gets is a mix-up.
+Without `--model` the model is scripted and takes a set time for each word, so that what is measured is the page, its
+queues and its stores. With it `python -m assistant serve` answers as people have it: library, judges and that model. A
+question carries a mark: a mark of anybody else in what a person gets is a mix-up.
 """
 
 from __future__ import annotations
 
+import os
 import random
+import re
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
+from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Annotated
@@ -24,14 +30,20 @@ import typer
 
 from assistant.commands.common import talk
 from assistant.commands.spread import spread
+from assistant.errors import ModelError
+from assistant.settings import PREFIX
 from assistant.store.database import connect
 from assistant.store.users import Logins
 from benchmarks.clicks import others
 from benchmarks.figures import Figures
 from benchmarks.light import light_settings, served
+from benchmarks.peak import held_bytes
+from benchmarks.turn import QUESTIONS
 from benchmarks.visitor import RefusedError, Visitor
 
 EVERY = 5.0  # seconds between looks at the server
+PATIENCE = 900.0  # seconds within which a page is ready, and the last replies are there
+_ADDRESS = re.compile(r"https?://[^\s/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,26 @@ class Found:
         return next((state.held for state in self.states if state.turns >= turns), -1.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What people ask, and what is in a page that has answered it; a mark goes in the place of {}."""
+
+    questions: Sequence[str]
+    answered: str
+
+    def question(self, mark: str, n: int) -> str:
+        """The nth question of a person."""
+        return self.questions[n % len(self.questions)].format(mark)
+
+    def is_answered(self, text: str, mark: str) -> bool:
+        """Whether a reply to the question of this mark is in a page."""
+        return self.answered.format(mark) in text.replace("<span>", "").replace("</span>", "")
+
+
+SCRIPTED = Talk(("How rich in protein are lentils, {}?",), "as {} asked")
+REAL = Talk(tuple(f"{question} ({{}})" for question, history in QUESTIONS if not history), "turn done")
+
+
 class Person(Thread):
     """Asks, waits for the reply, thinks a while, and asks again, with a fact or a look now and then.
 
@@ -73,12 +105,14 @@ class Person(Thread):
 
     _numbers = count(1)
 
-    def __init__(self, n: int, visitor: Visitor, over: Event, found: Found, think: float) -> None:
+    def __init__(
+        self, n: int, visitor: Visitor, over: Event, found: Found, think: float, talk: Talk = SCRIPTED
+    ) -> None:
         """`visitor` is a tab of the nth person, who is logged in."""
         super().__init__(daemon=True)
-        self._visitor, self._over, self._found, self._think = visitor, over, found, think
+        self._visitor, self._over, self._found, self._think, self._talk = visitor, over, found, think, talk
         self._chance = random.Random(n)  # noqa: S311
-        self._own = f"p{n}x"
+        self._n, self._own = n, f"p{n}x"
 
     def run(self) -> None:
         """Until all is over."""
@@ -87,19 +121,19 @@ class Person(Thread):
             while not self._over.wait(self._chance.uniform(0, 2 * self._think)):
                 asked += 1
                 mark = f"{self._own}{next(self._numbers)}"
-                self._ask(mark)
+                self._ask(mark, self._n + asked)
                 if asked % 5 == 0:
                     self._check(self._visitor.send("facts", "store", text=f"I like oats of kind {mark}.").text)
         except (RefusedError, httpx.HTTPError) as error:
             self._found.errors.append(f"{self._own}: {error!r}")
 
-    def _ask(self, mark: str) -> None:
+    def _ask(self, mark: str, n: int) -> None:
         try:
-            said = self._visitor.send("composer", "ask", utterance=f"How rich in protein are lentils, {mark}?")
+            said = self._visitor.send("composer", "ask", utterance=self._talk.question(mark, n))
         except RefusedError as error:
             self._found.errors.append(f"{mark}: {error}")
             return
-        if f"as {mark} asked" not in said.text.replace("<span>", "").replace("</span>", ""):
+        if not self._talk.is_answered(said.text, mark):
             self._found.errors.append(f"{mark}: no reply")
         self._check(said.text)
         self._found.waits.append(said.seconds)
@@ -121,26 +155,86 @@ def login(n: int) -> tuple[str, str]:
     return f"person{n}", f"oats of person {n}"
 
 
-def load_of(people: int, seconds: float, pause: float, slots: int, think: float) -> Found:
-    """So many people for so long at a page whose model takes `pause` seconds a word and writes `slots` replies."""
+def load_of(people: int, seconds: float, think: float, page: Page) -> Found:
+    """So many people for so long at a page."""
     found, over = Found(), Event()
+    _warm(page.url, page.talk)
+    persons = [Person(n, entered(page.url, n), over, found, think, page.talk) for n in range(people)]
+    with _watched(psutil.Process(page.pid), found):
+        for person in persons:
+            person.start()
+        over.wait(seconds)
+        over.set()
+        for person in persons:
+            person.join(PATIENCE)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that is up, and what is to be asked there."""
+
+    url: str
+    pid: int
+    talk: Talk
+
+
+@contextmanager
+def scripted(people: int, pause: float, slots: int) -> Iterator[Page]:
+    """A page for so many people, whose model takes `pause` seconds a word and writes `slots` replies side by side."""
     with TemporaryDirectory() as folder:
         settings = light_settings(Path(folder), slots)
-        engine = connect(settings.database_url)
-        for n in range(people):
-            Logins(engine).add(*login(n))
-        engine.dispose()
+        make_logins(settings.database_url, people)
         with served(settings, pause) as page:
-            _warm(page.url)
-            persons = [Person(n, entered(page.url, n), over, found, think) for n in range(people)]
-            with _watched(psutil.Process(page.pid), found):
-                for person in persons:
-                    person.start()
-                over.wait(seconds)
-                over.set()
-                for person in persons:
-                    person.join(120)
-    return found
+            yield Page(page.url, page.pid, SCRIPTED)
+
+
+@contextmanager
+def real(people: int, model: str, slots: int) -> Iterator[Page]:
+    """The page as people start it, with this model; models and library are those that are here, all else is its own.
+
+    Raises:
+        ModelError: it did not start, or was not ready in time.
+    """
+    with TemporaryDirectory() as folder:
+        database = f"sqlite:///{Path(folder) / 'load.sqlite3'}"
+        make_logins(database, people)
+        told = {f"{PREFIX}DATABASE": database, f"{PREFIX}LLM__MODEL": model, f"{PREFIX}LLM__SLOTS": str(slots)}
+        command = [sys.executable, "-m", "assistant", "serve", "--port", "0"]
+        with Popen(command, env={**os.environ, **told}, stderr=PIPE, text=True) as process:
+            try:
+                yield Page(_ready_at(process), process.pid, REAL)
+            finally:
+                process.kill()
+
+
+def make_logins(database: str, people: int) -> int:
+    """A login for each person who has none. Returns how many were made."""
+    engine = connect(database)
+    logins = Logins(engine)
+    there = logins.names()
+    new = [login(n) for n in range(people) if login(n)[0] not in there]
+    for one in new:
+        logins.add(*one)
+    engine.dispose()
+    return len(new)
+
+
+def _ready_at(process: Popen[str]) -> str:
+    """Where the page is, once it answers questions; what it says meanwhile is told where it never does."""
+    stderr: Iterable[str] = process.stderr or ()
+    line = next(iter(stderr), "")
+    if not (found := _ADDRESS.search(line)):
+        raise ModelError(f"The page did not start: {line.strip()}")
+    said = deque[str](maxlen=3)
+    Thread(target=lambda: said.extend(stderr), daemon=True).start()
+    until, state = time.monotonic() + PATIENCE, "loading"
+    while state == "loading" and time.monotonic() < until:
+        time.sleep(1)
+        state = httpx.get(f"{found[0]}/readyz").text
+    if state != "ready":
+        raise ModelError(f"The page did not get ready ({state}): {' '.join(''.join(said).split())}")
+    return found[0]
 
 
 def entered(url: str, n: int) -> Visitor:
@@ -150,10 +244,10 @@ def entered(url: str, n: int) -> Visitor:
     return visitor
 
 
-def _warm(url: str) -> None:
+def _warm(url: str, talk: Talk) -> None:
     """The first turn of a server learns from examples."""
     visitor = entered(url, 0)
-    visitor.send("composer", "ask", utterance="How rich in protein are lentils?")
+    visitor.send("composer", "ask", utterance=talk.question("p0x0", 0))
     visitor.close()
 
 
@@ -163,7 +257,7 @@ def _watched(server: psutil.Process, found: Found) -> Iterator[None]:
 
     def look() -> None:
         while True:
-            held = server.memory_info().rss / 1e9
+            held = held_bytes(server) / 1e9
             found.states.append(State(len(found.waits), server.num_threads(), server.num_fds(), held))
             if over.wait(EVERY):
                 return
@@ -186,6 +280,9 @@ def at(values: Sequence[float], percent: int) -> float:
 def load(
     people: Annotated[int, typer.Option(min=1, help="People at once.")] = 20,
     minutes: Annotated[float, typer.Option(min=0.1, help="How long they ask.")] = 3.0,
+    model: Annotated[
+        str, typer.Option(help="A model that answers on the page as people have it.", show_default="a scripted one")
+    ] = "",
     pause: Annotated[float, typer.Option(min=0, help="Seconds that the scripted model takes for a word.")] = 0.05,
     slots: Annotated[int, typer.Option(min=1, help="Replies that it writes side by side.")] = 4,
     think: Annotated[float, typer.Option(min=0, help="Mean seconds between a reply and the next question.")] = 5.0,
@@ -194,7 +291,8 @@ def load(
 ) -> None:
     """Let many people ask at once; tell errors, mix-ups, first sources, waits, threads, open files and memory."""
     began = time.perf_counter()
-    found = load_of(people, 60 * minutes, pause, slots, think)
+    with real(people, model, slots) if model else scripted(people, pause, slots) as page:
+        found = load_of(people, 60 * minutes, think, page)
     report = summary(found) | {"people": people, "minutes": (time.perf_counter() - began) / 60, "slots": slots}
     figures.tell("load", report, {"measure": report})
     for one in (*found.errors[:10], *found.mixed[:10]):

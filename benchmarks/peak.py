@@ -9,16 +9,17 @@ import psutil
 
 def peak_bytes() -> int:
     """The most memory that this process has held and what its engines hold in processes of their own, in bytes."""
-    return _own_peak() + _held_by_children()
+    return _own_peak() + _held_by_children(psutil.Process())
 
 
-def held_bytes() -> int:
-    """The memory that this process and its engines' processes hold now, in bytes."""
-    return int(psutil.Process().memory_info().rss) + _held_by_children()
+def held_bytes(process: psutil.Process | None = None) -> int:
+    """The memory that a process (this one if none is given) and its engines' processes hold now, in bytes."""
+    process = process or psutil.Process()
+    return int(process.memory_info().rss) + _held_by_children(process)
 
 
-def _held_by_children() -> int:
-    return sum(child.memory_info().rss for child in psutil.Process().children(recursive=True))
+def _held_by_children(process: psutil.Process) -> int:
+    return sum(child.memory_info().rss for child in process.children(recursive=True))
 
 
 def _own_peak() -> int:

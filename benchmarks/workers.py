@@ -25,12 +25,11 @@ from assistant.commands.experiment import show
 from assistant.errors import SettingsError
 from assistant.experiment.options import AsJson
 from assistant.settings import Settings
-from assistant.store.database import connect, is_postgres
-from assistant.store.users import Logins
+from assistant.store.database import is_postgres
 from benchmarks import load
 from benchmarks.clicks import Clicks, Ledger, Seen, Stores, lost, settle
 from benchmarks.light import light_settings
-from benchmarks.load import address, at, entered, login
+from benchmarks.load import address, at, entered, login, make_logins
 from benchmarks.proxy import Worker
 from benchmarks.proxy import workers as behind_one_address
 from benchmarks.visitor import RefusedError, Visitor
@@ -149,7 +148,7 @@ def measured(
         SequiturError: the database can't be used, or HAProxy is not there.
     """
     found, settings_at = Found(), _settings_at(database, folder)
-    if make_logins(settings_at(0), people) < people:
+    if make_logins(settings_at(0).database_url, people) < people:
         raise SettingsError("This database is not empty; name another one, which you then may delete.")
     with behind_one_address(count, settings_at, PAUSE, clock) as (url, running):
         persons = [Person(n, url, settings_at(0), clicks, found) for n in range(people)]
@@ -187,18 +186,6 @@ def _settings(database: str, folder: Path, port: int) -> Settings:
     return light_settings(folder, SEATS, database, port)
 
 
-def make_logins(settings: Settings, people: int) -> int:
-    """A login for each person who has none. Returns how many were made."""
-    engine = connect(settings.database_url)
-    logins = Logins(engine)
-    there = logins.names()
-    new = [login(n) for n in range(people) if login(n)[0] not in there]
-    for one in new:
-        logins.add(*one)
-    engine.dispose()
-    return len(new)
-
-
 # --- people at once -----------------------------------------------------------------------------------------------
 
 
@@ -227,7 +214,7 @@ def levels(database: str, folder: Path, counts: Sequence[int]) -> list[Level]:
     for count in counts:
         with behind_one_address(count, settings_at, PAUSE) as (url, _):
             for people in LEVELS:
-                make_logins(settings_at(0), people)
+                make_logins(settings_at(0).database_url, people)
                 _enter(visitors, url, people)
                 tried.append(_level(count, visitors[:people]))
                 if not tried[-1].held:

@@ -38,7 +38,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from assistant.errors import FactError
-from assistant.types import Fact, new_id, now
+from assistant.store.shared import time_of
+from assistant.types import Fact, new_id
 
 LONGEST = 500
 DECOMPOSED = 4  # characters that a letter may have before it is composed
@@ -121,8 +122,8 @@ class Ptkb:
         Raises:
             FactError: the text is empty, too long, has control characters, is known already, or is one too many.
         """
-        fact = _new(text, source)
         with self._engine.begin() as connection:
+            fact = _new(text, source, time_of(connection))
             _insert(connection, user, fact)
         return fact
 
@@ -147,8 +148,8 @@ class Ptkb:
 
     def replace(self, user: str, old_id: str, text: str, source: str) -> Fact:
         """Put a new fact, with an id of its own, in the place of one that it contradicts. Raises as `add` does."""
-        fact = _new(text, source)
         with self._engine.begin() as connection:
+            fact = _new(text, source, time_of(connection))
             _delete(connection, user, old_id)
             _insert(connection, user, fact)
         return fact
@@ -210,7 +211,8 @@ class Ptkb:
     def _change(self, user: str, fact_id: str, **values: Any) -> Fact:
         mine = _mine(user, fact_id)
         with self._engine.begin() as connection, _duplicates_refused(values.get("text", "")):
-            connection.execute(update(_FACTS).where(mine).values(**values, changed=now().isoformat()))
+            changed = time_of(connection).isoformat()
+            connection.execute(update(_FACTS).where(mine).values(**values, changed=changed))
             if "text" in values:  # it may be about something else now
                 mine_only = select(_FACTS.c.id).where(mine)
                 connection.execute(delete(_FIELDS).where(_FIELDS.c.fact.in_(mine_only)))
@@ -223,10 +225,11 @@ class Ptkb:
         added: dict[str, Fact] = {}
         skipped: list[Skipped] = []
         with self._engine.begin() as connection, _duplicates_refused("a fact of the import"):
+            moment = time_of(connection)
             known = set(connection.scalars(select(_FACTS.c.key).where(_FACTS.c.user == user)))
             for number, entry in entries:
                 try:
-                    fact = _from_entry(entry)
+                    fact = _from_entry(entry, moment)
                     _check_new(key(fact.text), {*known, *added}, fact.text)
                     added[key(fact.text)] = fact
                 except FactError as error:
@@ -266,8 +269,7 @@ def key(text: str) -> str:
     return " ".join(words)[: 2 * LONGEST] or text
 
 
-def _new(text: str, source: str) -> Fact:
-    moment = now()
+def _new(text: str, source: str, moment: datetime) -> Fact:
     return Fact(new_id(), validated(text), moment, moment, source)
 
 
@@ -289,13 +291,13 @@ def _values(user: str, fact: Fact) -> dict[str, Any]:
     }
 
 
-def _from_entry(entry: Any) -> Fact:
-    """The fact of one imported entry. What it says of times and source is kept where it makes sense."""
+def _from_entry(entry: Any, moment: datetime) -> Fact:
+    """The fact of one entry, imported at a moment. What it says of times and source is kept where it makes sense."""
     fields = {"text": entry} if isinstance(entry, str) else entry
     if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
         raise FactError('The entry is neither a text nor an object with a "text".')
-    fact = _new(fields["text"], _shown(fields.get("source", "typed")))
-    created = _moment(fields.get("created"), fact.created)
+    fact = _new(fields["text"], _shown(fields.get("source", "typed")), moment)
+    created = _moment(fields.get("created"), moment)
     return replace(
         fact, on=fields.get("on") is not False, created=created, changed=_moment(fields.get("changed"), created)
     )

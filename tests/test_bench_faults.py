@@ -1,4 +1,4 @@
-"""`bench faults`, `attacks`, `load` and `injections`: what they count is counted right."""
+"""`bench faults`, `attacks` and `injections`: what they count is counted right."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from assistant.store.database import connect
 from assistant.store.users import ME
 from assistant.types import Answer, Turn
 from benchmarks import attacks, faults, injections
-from benchmarks.clicks import Ledger, Stores, accept, lost, others, settle
+from benchmarks.clicks import Ledger, Stores, accept, lost, settle
 from benchmarks.light import Served, light_settings
-from benchmarks.load import Found, State, summary
 from ptkb.store import Ptkb
 
 DONE = Turn("How rich are lentils, p0x1?", answer=Answer("Very."), status="done")
@@ -84,15 +83,6 @@ def test_active_text_is_found_where_it_acts_and_not_where_it_is_text() -> None:
 def test_made_up_documents_and_commands_end_with_a_sentence() -> None:
     assert attacks.fuzz_readers(40, 1).through == ()
     assert attacks.fuzz_commands(10, 1).through == ()
-
-
-def test_mix_ups_waits_and_memory_are_told() -> None:
-    found = Found([0.1, 0.3], [1.0, 2.0, 6.0], {"p1x": [1.0, 2.0], "p2x": [6.0]}, [], [])
-    found.states = [State(0, 5, 9, 0.1), State(3, 9, 12, 0.2), State(60, 7, 9, 0.3)]
-    report = summary(found)
-    assert (report["longest wait / median"], report["threads most"], report["files last"]) == (3.0, 9, 9)
-    assert (report["held GB after 50 turns"], report["held GB after 500 turns"]) == (0.3, -1.0)
-    assert others("as p3x1 asked, and p1x2", "p1x") == ["p3x1"]
 
 
 @pytest.mark.parametrize(

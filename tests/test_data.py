@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.evaluation.scenarios import read_scenarios
 from assistant.prompting.render import FOLDER
 
 DATA = Path(__file__).parent / "data"
@@ -157,3 +158,18 @@ def test_offers_speak_of_the_user_and_many_messages_have_none():
     for offer in (offer for row in rows for offer in texts(row["offers"])):
         assert offer.split()[0] in {"I", "I'm", "I've", "My", "We"}
         assert offer.endswith(".")
+
+
+@pytest.mark.parametrize("name", ["scenarios", "languages"])
+def test_scenarios_can_be_played(name: str):
+    assert len(read_scenarios(DATA / f"{name}.jsonl")) == len(read(name))
+
+
+def test_each_question_in_another_language_stands_beside_its_own_in_english():
+    of = {row["id"]: row for row in read("languages")}
+    other = [row for id_, row in of.items() if not id_.endswith("-en")]
+    assert len(other) == 80
+    for row in other:
+        english = of[row["id"].rpartition("-")[0] + "-en"]
+        assert row["must"] == english["must"]
+        assert (row["ask"] == english["ask"]) == bool(row["documents"])

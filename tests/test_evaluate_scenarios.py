@@ -177,7 +177,7 @@ def test_a_document_that_cannot_be_read_is_named(parts: Parts, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"kind": "nonsense"}, "line 2, is no scenario: 'kind': Input should be 'constraint'"),
+        ({"kind": ""}, "line 2, is no scenario: 'kind': String should have at least 1 character"),
         ({"expect": "maybe"}, "'expect': Input should be 'answer'"),
         ({"must": ["(("]}, r"'must.0': Value error, '\(\(' is no regular expression"),
         ({"must_not": "milk"}, "'must_not'"),

@@ -7,11 +7,12 @@ import logging
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
+from time import monotonic, sleep
 
 import httpx
 import pytest
@@ -20,15 +21,20 @@ from assistant.commands.logs import JsonLines
 from assistant.errors import EndingError, ModelError
 from assistant.protocols import Parts
 from assistant.settings import LLMSettings, Settings, WebSettings
+from assistant.store.conversations import Conversations
 from assistant.store.database import connect
+from assistant.store.shared import OUTDATED
 from assistant.store.tokens import AccessTokens
 from assistant.store.users import Logins, hash_password
 from assistant.types import Answer, Choices, Completion, Message, Options, Passage, Tokens, Turn
 from assistant.web.health import figures
 from assistant.web.metrics import Metrics
-from assistant.web.runs import Runs
+from assistant.web.runs import LOOK, Runs
 from assistant.web.server import Server, serve
+from benchmarks.light import light_settings, served
+from benchmarks.visitor import RefusedError, Visitor
 from tests.browser.fake import Loaded, Script, house
+from tests.fixtures_postgres import newer
 from tests.scripted import ScriptedLLM
 from tests.sources import Given
 
@@ -227,3 +233,33 @@ def test_a_process_that_is_told_to_end_answers_what_was_asked_first(tmp_path: Pa
             assert first.result().status_code == 200
             assert "Lentils" in first.result().text
         assert process.wait(30) == 0
+
+
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = monotonic() + seconds
+    while not holds():
+        assert monotonic() < end
+        sleep(0.05)
+
+
+def test_a_page_whose_database_a_newer_version_has_changed_answers_no_more_and_loses_nothing(
+    database_url: str, tmp_path: Path
+) -> None:
+    """In a process of its own, as a worker that is left beside those of the newer version."""
+    engine = connect(database_url)
+    store, token = Conversations(engine), AccessTokens(engine).make("me")
+    with served(light_settings(tmp_path, database=database_url), 0.2) as page, ThreadPoolExecutor(1) as beside:
+        url = page.url.rstrip("/")
+        asked = beside.submit(Visitor(url).send, "composer", "ask", utterance="How rich in protein are lentils?")
+        until(lambda: any(one.turns for one in store.list("me")))
+        with newer(engine):
+            with pytest.raises(RefusedError, match="A newer version of Sequitur uses this database now"):
+                Visitor(url).send("composer", "ask", utterance="And beans?")
+            body = {"model": "sequitur", "messages": [{"role": "user", "content": "And beans?"}]}
+            told = httpx.post(f"{url}/v1/chat/completions", json=body, headers={"Authorization": f"Bearer {token}"})
+            assert (told.status_code, told.json()["error"]["message"]) == (503, OUTDATED)
+            until(lambda: httpx.get(f"{url}/readyz").text == "outdated", 3 * LOOK)
+            assert [httpx.get(url + path).status_code for path in ("/readyz", "/healthz")] == [503, 200]
+            asked.result()
+    [talk] = store.list("me")
+    assert [turn.status for turn in store.get("me", talk.id).turns] == ["done"]

@@ -6,21 +6,28 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from multiprocessing import get_context
 from threading import Barrier, Event
 
 import psutil
 import pytest
+import time_machine
 from sqlalchemy import Engine
 
-from assistant.errors import BusyError
-from assistant.store import shared
+from assistant.errors import BusyError, StoreError
+from assistant.store import shared, users
 from assistant.store.conversations import Conversations
+from assistant.store.database import connect
 from assistant.store.shared import SILENCE, Leases, WrongPasswords, place, process
-from assistant.types import Answer, Turn
+from assistant.store.tokens import AccessTokens
+from assistant.store.usage import Usage
+from assistant.types import Answer, Turn, now
 from assistant.web.logins import FREE_TRIES, LONGEST_WAIT, shared_counts, wait_after
 from assistant.web.runs import Runs
+from ptkb.store import Ptkb
+from tests.fixtures_postgres import newer
 
 HOST = place().rsplit(" ", 2)[0]
 ELSEWHERE = "another-computer 1 0.0"
@@ -188,6 +195,42 @@ def test_what_is_temporary_is_told_nobody(runs: Callable[[str], Runs], engine: E
     runs("one").start("ada", "temporary-c", waiting)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM answering").scalar() == 0
+
+
+@pytest.mark.parametrize("conversation", ["c", "temporary-c"])
+def test_no_answer_begins_once_the_database_is_of_a_newer_version(
+    conversation: str, runs: Callable[[str], Runs], engine: Engine
+) -> None:
+    one = runs("one")
+    with newer(engine), pytest.raises(StoreError, match="A newer version of Sequitur uses this database now"):
+        one.start("ada", conversation, waiting)
+    assert one.start("ada", conversation, waiting)
+
+
+def test_a_worker_whose_clock_is_wrong_writes_the_moments_of_the_server(
+    postgres_emptied: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "MOST_ADDRESSES", 1)
+    engine = connect(postgres_emptied)
+    store, logins, uses = Conversations(engine), users.Logins(engine), Usage(engine)
+    with time_machine.travel(now() + timedelta(days=400)):
+        before, other = store.new("ada"), store.new("ada")
+        store.save_turn("ada", other.id, Turn("Why?"))
+        logins.meet("ada", "192.0.2.1")
+        uses.begin("ada")
+        tokens, ptkb = AccessTokens(engine), Ptkb(engine)
+        fact = ptkb.switch("ada", ptkb.add("ada", "I like tea.").id, on=False)
+        ptkb.import_text("ada", "I walk.")
+        assert tokens.user(tokens.make("ada")) == "ada"
+        [used] = uses.of_all(1)
+    store.save_turn("ada", before.id, Turn("Why?"))
+    assert [one.id for one in store.list("ada")] == [before.id, other.id]
+    logins.meet("ada", "192.0.2.2")
+    assert [logins.has_met("ada", address) for address in ("192.0.2.1", "192.0.2.2")] == [False, True]
+    [token] = tokens.list("ada")
+    told = [moment for one in (fact, *ptkb.facts("ada"), other) for moment in (one.created, one.changed)]
+    days = {*(str(moment.date()) for moment in told), token.created[:10], token.used[:10], used.last}
+    assert days <= {str((now() - timedelta(hours=hours)).date()) for hours in (0, 1)}
 
 
 def test_wrong_passwords_are_counted_for_all_workers(

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import LimitError, SequiturError, UtteranceError
 from assistant.settings import LimitSettings, Settings
-from assistant.store import usage as module
 from assistant.store.usage import Usage, Used
 from assistant.types import Tokens, Turn, now
 from assistant.upkeep.accounts import Accounts
@@ -48,12 +47,11 @@ def test_what_a_turn_cost_is_kept_by_person_and_shown(engine: Engine, database_u
     assert line.split()[1:4] == ["2", "240", "60"]
 
 
-def test_of_old_days_only_those_asked_for_count(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_old_days_only_those_asked_for_count(engine: Engine) -> None:
     usage = Usage(engine)
-    real = now
-    monkeypatch.setattr(module, "now", lambda: real().replace(year=2001))
     usage.begin("ann")
-    monkeypatch.undo()
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE usage SET day = '2001{TODAY[4:]}'")
     usage.begin("ann")
     assert [one.turns for one in usage.of_all(30)] == [1]
     assert [one.turns for one in usage.of_all(100 * 366)] == [2]

@@ -42,10 +42,6 @@ from assistant.text.markers import read as without_markers
 from assistant.types import Choices, Exchange, Fact, Turn, new_id, now
 from ptkb.store import validated
 
-Kind = Literal[
-    "constraint", "context", "near_miss", "false_premise", "talk", "injection", "library", "followup", "document",
-    "compound", "language", "writing", "arithmetic", "outside",
-]  # fmt: skip
 Expect = Literal["answer", "no_answer", "uncited", "either"]
 
 
@@ -69,12 +65,13 @@ class Document(Strict):
 class Scenario(Strict):
     """One utterance with all that a turn knows beforehand, and the marks that its reply is judged by.
 
+    Results are told by `kind`, whatever name the file gives it.
     `must` and `must_not` are regular expressions, searched for in the reply whatever the case. `expect` is "answer"
     (with citations), "no_answer" (nothing cited), "uncited" (a reply without citations), or "either".
     """
 
     id: Text
-    kind: Kind
+    kind: Text
     facts: tuple[Annotated[str, AfterValidator(_fact)], ...] = ()
     history: tuple[tuple[str, str], ...] = ()
     documents: tuple[Document, ...] = ()

@@ -45,9 +45,9 @@ from assistant.errors import StoreError
 from assistant.store import export as markdown
 from assistant.store import older
 from assistant.store.database import in_memory, put
-from assistant.store.shared import answered_by, process
+from assistant.store.shared import answered_by, process, time_of
 from assistant.text.sentences import clean
-from assistant.types import Answer, Turn, new_id, now
+from assistant.types import Answer, Turn, new_id
 
 TITLE_CHARS = 60
 Feedback = Literal[-1, 0, 1]
@@ -170,9 +170,10 @@ class Conversations:
 
     def new(self, user: str, title: str = "", *, temporary: bool = False) -> Conversation:
         """Begin a conversation. Without a title it takes one from its first utterance."""
-        moment = now()
-        made = Conversation(f"{TEMPORARY if temporary else ''}{new_id()}", _shortened(title), moment, moment)
-        with self._of(made.id).begin() as connection:
+        id_ = f"{TEMPORARY if temporary else ''}{new_id()}"
+        with self._of(id_).begin() as connection:
+            moment = time_of(connection)
+            made = Conversation(id_, _shortened(title), moment, moment)
             if temporary:
                 old = (_CONVERSATIONS.c.user == user) & (_CONVERSATIONS.c.changed < _stamp(moment - _HELD))
                 connection.execute(delete(_CONVERSATIONS).where(old))
@@ -235,7 +236,8 @@ class Conversations:
         """
         values = _values(turn)
         with self._of(conversation_id).begin() as connection:
-            touched = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(changed=_stamp(now()))
+            changed = _stamp(time_of(connection))
+            touched = update(_CONVERSATIONS).where(_mine(user, conversation_id)).values(changed=changed)
             _expect(connection.execute(touched).rowcount, "conversation")
             _upsert(connection, conversation_id, turn.id, values)
             _note_uses(connection, turn)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from assistant.errors import StoreError
 
-VERSION = 4  # of the tables: the newest file of `migrations/versions`
+VERSION = 5  # of the tables: the newest file of `migrations/versions`
 _SCRIPTS = Path(__file__).with_name("migrations")
 _LOCK = 0x53455155  # a number that no other program takes on the same database of PostgreSQL
 
@@ -33,9 +33,14 @@ def migrate(engine: Engine, name: str) -> None:
             f"{VERSION}); update the program or choose another with 'database'."
         )
     if found < VERSION:
-        with _alone(engine) as connection:
+        with alone(engine) as connection:
             if _version(connection) < VERSION:
                 _upgrade(connection)
+
+
+def is_outdated(connection: Connection) -> bool:
+    """Whether a newer version of the program has changed the tables, which it may do while this one runs."""
+    return _version(connection) > VERSION
 
 
 def _version(connection: Connection) -> int:
@@ -46,7 +51,7 @@ def _version(connection: Connection) -> int:
 
 
 @contextmanager
-def _alone(engine: Engine) -> Iterator[Connection]:
+def alone(engine: Engine) -> Iterator[Connection]:
     """A transaction in which no other program migrates the database, waited for where one does."""
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":

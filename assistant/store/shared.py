@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from socket import gethostname
@@ -34,15 +35,20 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from assistant.errors import BusyError
+from assistant.errors import BusyError, StoreError
 from assistant.store.database import put
-from assistant.types import new_id
+from assistant.store.migrate import is_outdated
+from assistant.types import new_id, now
 
 # Seconds for which a process that answers may not be heard of; then it counts as dead, and what it wrote as stopped.
 # One that is gone from this computer counts as dead at once.
 SILENCE = 20.0
 MOST_KEPT = 10_000  # names and addresses for which wrong passwords are counted
 BUSY = "An answer is being written in this conversation; wait for it or stop it first."
+OUTDATED = (
+    "A newer version of Sequitur uses this database now, so this one answers no more; nothing you wrote is lost: start "
+    "it again with the new version, or reload the page in a minute."
+)
 
 TABLES = MetaData()
 _ANSWERING = Table(
@@ -99,8 +105,10 @@ class Leases:
 
         Raises:
             BusyError: one is being written in this conversation already.
+            StoreError: the database is of a newer version of the program by now.
         """
         with self._engine.begin() as connection:
+            _refuse_newer(connection)
             _alone(connection, user)
             moment, mine = moment_of(connection), _ANSWERING.c.user == user
             dead = [
@@ -113,6 +121,21 @@ class Leases:
             except IntegrityError as error:
                 raise BusyError(BUSY) from error
             return connection.scalar(select(func.count()).where(mine)) or 0
+
+    def check(self) -> None:
+        """Look whether this process may answer what is kept nowhere.
+
+        Raises:
+            StoreError: the database is of a newer version of the program by now.
+        """
+        with self._engine.connect() as connection:
+            _refuse_newer(connection)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the database is of a newer version of the program by now."""
+        with self._engine.connect() as connection:
+            return is_outdated(connection)
 
     def end(self, user: str, conversation: str) -> None:
         """Note that it is over."""
@@ -134,6 +157,11 @@ class Leases:
     @property
     def _mine(self) -> ColumnElement[bool]:
         return _ANSWERING.c.process == self._process
+
+
+def _refuse_newer(connection: Connection) -> None:
+    if is_outdated(connection):
+        raise StoreError(OUTDATED)
 
 
 def _alone(connection: Connection, user: str) -> None:
@@ -207,3 +235,10 @@ def moment_of(connection: Connection) -> float:
     postgres = connection.dialect.name == "postgresql"
     clock = "extract(epoch FROM clock_timestamp())" if postgres else "(julianday('now') - 2440587.5) * 86400.0"
     return float(connection.scalar(select(literal_column(clock))) or 0.0)
+
+
+def time_of(connection: Connection) -> datetime:
+    """Now, in UTC, by the clock of the database, for what people read and for what is sorted."""
+    if connection.dialect.name == "sqlite":  # a file goes by this computer's clock, which tells finer parts of a second
+        return now()
+    return datetime.fromtimestamp(moment_of(connection), UTC)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from sqlalchemy import Column, Engine, MetaData, String, Table, delete, insert, select, update
 
 from assistant.errors import SettingsError
+from assistant.store.shared import time_of
 from assistant.store.users import LONGEST_NAME
-from assistant.types import new_id, now
+from assistant.types import new_id
 
 LONGEST_LABEL = 100
 PREFIX = "sequitur"
@@ -60,7 +61,7 @@ class AccessTokens:
         token = f"{PREFIX}-{id_}-{secrets.token_urlsafe(32)}"
         kept = {"id": id_, "user": user, "label": label, "hash": _hashed(token)}
         with self._engine.begin() as connection:
-            connection.execute(insert(_TOKENS).values(**kept, created=now().isoformat(), used=""))
+            connection.execute(insert(_TOKENS).values(**kept, created=time_of(connection).isoformat(), used=""))
         return token
 
     def list(self, user: str) -> list[AccessToken]:
@@ -97,7 +98,8 @@ class AccessTokens:
             row = connection.execute(select(_TOKENS.c.user, _TOKENS.c.hash).where(_TOKENS.c.id == id_)).first()
             if not hmac.compare_digest(row.hash if row else "", _hashed(token)) or row is None:
                 return ""
-            connection.execute(update(_TOKENS).where(_TOKENS.c.id == id_).values(used=now().isoformat()))
+            used = time_of(connection).isoformat()
+            connection.execute(update(_TOKENS).where(_TOKENS.c.id == id_).values(used=used))
         return str(row.user)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 
 from sqlalchemy import (
     Column,
@@ -24,8 +24,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from assistant.store.shared import time_of
 from assistant.store.users import LONGEST_NAME
-from assistant.types import Tokens, now
+from assistant.types import Tokens
 
 TABLES = MetaData()
 _USAGE = Table(
@@ -54,7 +55,7 @@ class Used:
 
 
 class Usage:
-    """All people's. Days are those of UTC. Safe to use from several threads, and processes."""
+    """All people's. Days are those of UTC, by the database's clock. Safe to use from several threads, and processes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -74,12 +75,10 @@ class Usage:
     def of_all(self, days: int) -> list[Used]:
         """What each person used in so many days, today among them; who used most comes first."""
         columns = [func.sum(column) for column in (_USAGE.c.turns, _USAGE.c.read, _USAGE.c.written, _USAGE.c.seconds)]
-        since = (_today() - timedelta(days=days - 1)).isoformat()
-        asked = (
-            select(_USAGE.c.user, *columns, func.max(_USAGE.c.day)).where(_USAGE.c.day >= since).group_by(_USAGE.c.user)
-        )
+        asked = select(_USAGE.c.user, *columns, func.max(_USAGE.c.day)).group_by(_USAGE.c.user)
         with self._engine.connect() as connection:
-            rows = connection.execute(asked).all()
+            since = (time_of(connection) - timedelta(days=days - 1)).date().isoformat()
+            rows = connection.execute(asked.where(_USAGE.c.day >= since)).all()
         used = [Used(row[0], int(row[1]), int(row[2]), int(row[3]), float(row[4]), row[5]) for row in rows]
         return sorted(used, key=lambda one: (-one.turns, one.user))
 
@@ -90,7 +89,7 @@ class Usage:
 
     def _add(self, user: str, more: Mapping[str, float], *allowed: ColumnElement[bool]) -> bool:
         """Add to today's figures, where what is there allows it; whether it did."""
-        day = _today().isoformat()
+        day = self._today()
         added = {name: _USAGE.c[name] + value for name, value in more.items()}
         change = update(_USAGE).where(_USAGE.c.user == user, _USAGE.c.day == day, *allowed).values(**added)
         if self._changed(change):
@@ -106,6 +105,6 @@ class Usage:
         with self._engine.begin() as connection:
             return connection.execute(change).rowcount > 0
 
-
-def _today() -> date:
-    return now().date()
+    def _today(self) -> str:
+        with self._engine.connect() as connection:
+            return time_of(connection).date().isoformat()

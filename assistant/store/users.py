@@ -18,7 +18,7 @@ from sqlalchemy import Column, Engine, MetaData, String, Table, delete, select
 
 from assistant.errors import SettingsError
 from assistant.store.database import put
-from assistant.types import now
+from assistant.store.shared import time_of
 
 COST, BLOCK, LANES = 2**14, 8, 5
 _KEY_BYTES = 32
@@ -90,7 +90,7 @@ class Logins:
         if name in self._configured:
             raise SettingsError(f"The password of '{name}' stands in the settings (web.logins); change it there.")
         with self.engine.begin() as connection:
-            put(connection, _USERS, {"name": name, "created": now().isoformat()}, hash=kept)
+            put(connection, _USERS, {"name": name, "created": time_of(connection).isoformat()}, hash=kept)
         return name
 
     def remove(self, name: str) -> None:
@@ -116,10 +116,10 @@ class Logins:
     def meet(self, name: str, address: str) -> None:
         """Note that the user has logged in from this address; of each user the last `MOST_ADDRESSES` are known."""
         name = kept_name(name)
-        mine, moment = _ADDRESSES.c.name == name, now().isoformat()
+        mine = _ADDRESSES.c.name == name
         newest = select(_ADDRESSES.c.address).where(mine).order_by(_ADDRESSES.c.last.desc()).limit(MOST_ADDRESSES)
         with self.engine.begin() as connection:
-            put(connection, _ADDRESSES, {"name": name, "address": address}, last=moment)
+            put(connection, _ADDRESSES, {"name": name, "address": address}, last=time_of(connection).isoformat())
             kept = connection.scalars(newest).all()
             connection.execute(delete(_ADDRESSES).where(mine, _ADDRESSES.c.address.not_in(kept)))
 

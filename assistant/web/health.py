@@ -33,11 +33,17 @@ class Running(Protocol):
         """Whether no answer can begin any more."""
         ...
 
+    @property
+    def outdated(self) -> bool:
+        """Whether a newer version of the program uses the database by now."""
+        ...
+
 
 def health(loading: Loading, runs: Running) -> list[Route]:
     """`/healthz`, which a live process answers with 200, and `/readyz`, which says 503 until it can answer questions.
 
-    A process that was told to end is not ready either, so that a proxy sends nobody to it.
+    A process that was told to end is not ready either, nor one whose database a newer version of the program has
+    changed, so that a proxy sends nobody to it.
     """
 
     async def lives(_request: Request) -> Response:
@@ -54,6 +60,8 @@ def why_not(loading: Loading, runs: Running) -> str:
     """Why no question can be answered, in a word for programs, "" where one can."""
     if runs.ending:
         return "ending"
+    if runs.outdated:
+        return "outdated"
     if loading.error:
         return "failed"
     return "" if loading.ready else "loading"

@@ -158,6 +158,9 @@ class Runs:
         self._lock, self._threads = Lock(), Threads()
         self._closed, self._ending = Event(), Event()
         self._sweeper: Thread | None = None
+        self._outdated = False
+        if shared:
+            self._watch()
 
     def start(self, user: str, conversation: str, answering: Answering, place: Place = END) -> Run:
         """Begin an answer and wait for its first snapshot.
@@ -165,6 +168,7 @@ class Runs:
         Raises:
             BusyError: one is being written in this conversation already, or as many for this user as may be.
             EndingError: the program is ending.
+            StoreError: a newer version of the program uses the database by now.
             SequiturError: the message can't be answered as it stands.
         """
         self._reserve(user, conversation)
@@ -189,12 +193,17 @@ class Runs:
             self._check_count(1 + sum(whose == user for whose, _ in self._runs))
             self._runs[user, conversation] = None
             if self._sweeper is None:
-                self._sweeper = Thread(target=self._sweep, name="unwatched", daemon=True)
-                self._sweeper.start()
+                self._watch()
+
+    def _watch(self) -> None:
+        self._sweeper = Thread(target=self._sweep, name="unwatched", daemon=True)
+        self._sweeper.start()
 
     def _announce(self, user: str, conversation: str) -> None:
         """Let other processes know. What is temporary is kept nowhere, and this process alone knows of it."""
-        if self._shared and not is_temporary(conversation):
+        if self._shared and is_temporary(conversation):
+            self._shared.check()
+        elif self._shared:
             self._check_count(self._shared.begin(user, conversation))
 
     def _check_count(self, count: int) -> None:
@@ -231,6 +240,11 @@ class Runs:
         """Whether no answer can begin any more."""
         return self._ending.is_set()
 
+    @property
+    def outdated(self) -> bool:
+        """Whether a newer version of the program uses the database by now, as of `LOOK` seconds ago at most."""
+        return self._outdated
+
     def drain(self, seconds: float) -> bool:
         """Begin nothing any more, and wait so long for what is being written; whether all of it came to its end."""
         with self._lock:
@@ -258,6 +272,12 @@ class Runs:
             for where, run in runs.items():
                 if run.unwatched > UNWATCHED or where in asked:
                     run.stop.set()
+            self._look_for_newer()
+
+    def _look_for_newer(self) -> None:
+        if self._shared:
+            with suppress(StoreError):  # whatever needs the database tells of it
+                self._outdated = self._shared.outdated
 
     def _asked_to_stop(self) -> set[tuple[str, str]]:
         """The users and conversations in which other processes were asked to stop; they hear that this one is alive."""
