@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assistant.types import Citation, Passage, Turn
-from assistant.web.cited import copies, on_pages, where
+from assistant.web.cited import copies, in_documents, where
 
 OATS = Passage("d-1", "On oats & rye", "Oats are a cereal.", source="oats_1.pdf, page 3", own=True, page=3)
 
@@ -26,8 +26,8 @@ def test_without_a_quote_the_source_alone_is_named() -> None:
     assert where(OATS) == "On oats & rye, oats_1.pdf, page 3"
 
 
-def test_only_citations_of_ones_own_pages_open_them() -> None:
+def test_only_citations_of_ones_own_documents_open_them() -> None:
     others = Passage("x-1", "", "", page=3), Passage("d-2", "", "", own=True)
     cited = [Citation(n, key, 0, 0, "", "", 1.0) for n, key in enumerate(("d-1", "x-1", "d-2", "gone"), 1)]
     turn = Turn("t", "?", passages=(OATS, *others), citations=tuple(cited))
-    assert on_pages(turn) == [0]
+    assert in_documents(turn) == [0, 2]

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.library.excerpts import Excerpt, Paragraph
 from assistant.library.watched import Happening
 from assistant.parts import LoadingStage
 from assistant.store.conversations import Conversation, Spot
@@ -138,6 +139,11 @@ def models_and_offer() -> list[str]:
     return [models, render.render("offer", mark=EVIL, fetching=None, loading=None, offer=offer)]
 
 
+def viewer(turn: Turn, **values: object) -> str:
+    given = {"picture": None, "text": None, "problem": "", "document": EVIL, **values}
+    return render.render("viewer", shown=Shown(turn, turn.passages[0], EVIL), nonce="n", **given)
+
+
 def test_no_template_lets_html_through() -> None:
     turn = evil_turn()
     compared = Run(iter([turn]), Event(), Place(turn.id, (EVIL, EVIL)))
@@ -187,9 +193,9 @@ def test_no_template_lets_html_through() -> None:
         render.render("usage", used=[Used(EVIL, 1, 2, 3, 60.0, "2026-01-01")], days=30),
         render.render("tokens", tokens=[AccessToken(EVIL, EVIL, "2026-01-01T00:00:00+00:00", "")], fresh=EVIL),
         render.render("account", word=EVIL, gone=False),
-        render.render(
-            "viewer", shown=Shown(turn, turn.passages[0], EVIL), nonce="n", picture=None, problem=EVIL, document=""
-        ),
+        viewer(turn, problem=EVIL),
+        viewer(turn, text=Excerpt((Paragraph(((0, EVIL),), EVIL, ((EVIL, True), (EVIL, False))),), True, True, 1.0)),
+        render.render("exported", conversation=Conversation("i", EVIL, now(), now(), (turn,)), address=lambda _: EVIL),
         *models_and_offer(),
         render.render("composer", draft=EVIL, nonce="n"),
         render.render("download", name=EVIL, text=EVIL, nonce="n"),
@@ -209,7 +215,7 @@ def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
     rendered = {
         "transcript", "answering", "comparing", "notice", "sources", "facts", "conversations", "documents", "composer",
         "download", "header", "loading", "welcome", "tokens", "account", "viewer", "models", "offer",
-        "collected", "whole", "usage",
+        "collected", "whole", "usage", "exported",
     }  # fmt: skip
     assert {file.name.removesuffix(".html.j2") for file in Path(render.FOLDER).iterdir()} == parts | rendered
 

@@ -44,7 +44,8 @@ class Document:
     `reading` says which way of reading its passages came of: one that was read otherwise than documents are today is
     searched as it is, and read anew when it is added again.
     `by_ocr` says that it carries no text, and that characters were recognised on pictures of its pages. A `note` tells
-    which of its pages are such pictures, and whether they were read.
+    which of its pages are such pictures, and whether they were read. `file` is the name of the file that it came as, by
+    which it is read; "" where that is the last part of its own.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Document:
     reading: int = 0
     by_ocr: bool = False
     note: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +318,8 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
         writer.add(file.id, passages[start : start + BATCH])
         progress(min(start + BATCH, len(passages)), len(passages))
     path, by_ocr = "" if file.is_upload else file.key, is_by_ocr(passages)
-    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING, by_ocr, note)
+    came_as = "" if file.path.name == Path(file.name).name else file.path.name
+    shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING, by_ocr, note, came_as)
     return Outcome(file.name, "replaced" if before else "added", len(passages), note)
 
 

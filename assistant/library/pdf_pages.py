@@ -17,7 +17,7 @@ from pypdfium2 import PdfBitmap, PdfDocument, PdfiumError, PdfPage, PdfTextPage
 from assistant.errors import LibraryError
 from assistant.library.apart import answer_apart
 from assistant.library.readers.shared.tables import values
-from assistant.text.spots import Spots, spots
+from assistant.text.spots import ENOUGH, Spots, spots
 
 SECONDS = 10.0  # of a processor, for a page
 AT_ONCE = 2  # pages of all users that are drawn at a time
@@ -25,8 +25,8 @@ AT_ONCE = 2  # pages of all users that are drawn at a time
 WIDTH, HEIGHT = 1400, 2400
 # A sentence is sought on so many pages from the one that its passage begins on.
 AHEAD = 3
-# With less of its words, the quote is taken to stand elsewhere; with as many, it isn't sought on.
-ENOUGH, SURE = 0.5, 0.9
+# With such a share of its words, the quote isn't sought on.
+SURE = 0.9
 CHARS_MOST = 100_000
 
 # Shares of the page's width and height: left, top, width, height.

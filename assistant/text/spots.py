@@ -12,6 +12,8 @@ from itertools import accumulate
 
 # Words of another column, or of a running foot, may stand among those of the quote: one for so many of it.
 FOREIGN = 4
+# With a smaller share of its words, the quote is taken to stand elsewhere, and nothing is marked.
+ENOUGH = 0.5
 
 
 @dataclass(frozen=True, slots=True)

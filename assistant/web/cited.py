@@ -17,15 +17,10 @@ _TEX = {
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#])")
 
 
-def on_pages(turn: Turn) -> list[int]:
-    """The places, in the turn's citations, of those that stand on a page of a PDF of the user's."""
-    passages = {one.id: one for one in turn.passages}
-    return [n for n, one in enumerate(turn.citations) if has_page(passages.get(one.passage_id))]
-
-
-def has_page(passage: Passage | None) -> bool:
-    """Whether there is a page to show of it."""
-    return passage is not None and passage.own and passage.page > 0
+def in_documents(turn: Turn) -> list[int]:
+    """The places, in the turn's citations, of those that stand in a document of the user's."""
+    own = {one.id for one in turn.passages if one.own}
+    return [n for n, one in enumerate(turn.citations) if one.passage_id in own]
 
 
 def where(passage: Passage) -> str:

@@ -45,6 +45,7 @@ class Document:
     """A file of a library, and how many passages it was cut into. `original` is the copy that is kept of it, if any.
 
     It was read `by_ocr` where it has only pictures of its pages; a `note` tells of some pages that are such pictures.
+    `file` is the name of a file that it is read as, "" where that is its own.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Document:
     original: Path | None = None
     by_ocr: bool = False
     note: str = ""
+    file: str = ""
 
 
 class Documents(Protocol):
@@ -133,7 +135,10 @@ class OwnDocuments:
         from assistant.library.index import originals_of  # noqa: PLC0415
 
         kept = originals_of(self._own(user), self._settings)
-        return [Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr, one.note) for one in found]
+        return [
+            Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr, one.note, one.file)
+            for one in found
+        ]
 
     def _own(self, user: str) -> str:
         from assistant.library.shelves import own_library  # noqa: PLC0415

@@ -16,7 +16,7 @@ GRADIOS = Path(gr.__file__).parent / "templates/frontend/assets"
 # In this order: of two rules that are as specific, the later one holds.
 STYLES = (
     *("theme", "frame", "parts", "header", "conversations", "turn", "steps", "confidence", "comparison", "welcome"),
-    *("composer", "offer", "notices", "panel", "models", "viewer"),
+    *("composer", "offer", "notices", "panel", "models", "viewer", "print"),
 )
 FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "monospace")

@@ -135,11 +135,11 @@ def _pieces() -> Pieces:
         answering=live("answering", "look"),
         composer=live("composer", "ask", "stop", value=render.render("composer", draft="", nonce=new_id())),
         notice=live("notice"),
-        sources=live("sources", "show_page", value=render.render("sources", turn=None)),
+        sources=live("sources", "show_original", value=render.render("sources", turn=None)),
         facts=live("facts", "store", "edit", "switch", "drop", "export", "open"),
         documents=live("documents", "drop", "halt", "paste", "fetch", "follow", "refresh"),
         download=live("download"),
-        viewer=live("viewer", "show_page"),
+        viewer=live("viewer", "show_original"),
     )
 
 

@@ -94,15 +94,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        headline=headline, waits=waits, day=day, percent=percent, plain=reply.plain, reply=reply.html
-    )
+    environment.filters.update(headline=headline, waits=waits, day=day, percent=percent)
+    environment.filters.update(plain=reply.plain, reply=reply.html, linked=reply.linked)
     environment.filters.update(lead=_lead, size=size, moment=datetime.fromisoformat)
     environment.filters.update(ballots=ballots, events=events, instead=instead, passed_over=passed_over)
     environment.filters.update(verdict=confidence.verdict, sure=confidence.number, about_set=confidence.about_set)
     environment.globals.update(
         copies=cited.copies,
-        has_page=cited.has_page,
+        place=cited.where,
         about_passage=confidence.about_passage,
         sources=highlight.sources,
         link_of=link_of,

@@ -30,13 +30,28 @@ _CELL = re.compile(r"(?:\\\||[^\s|])(?:\\\||[^|])*?(?=\s*(?:\||$))")
 # Text of a model or a document never becomes a link, an image or HTML.
 _OFF = ["link", "image", "autolink", "html_inline", "html_block", "reference"]
 NO_SOURCE = "No passage says this"
+# A citation, on the page and where the reply stands by itself with its sources beneath it.
+_BUTTON = (
+    '<button type="button" class="chip{weaker}" data-cite="{place}" data-turn="{turn}" title="{title}" '
+    'aria-label="Source {label}">{n}</button>'
+)
+_LINK = '<a class="chip{weaker}" href="#source-{turn}-{n}" title="{title}">{n}</a>'
 
 
 def html(turn: Turn) -> Markup:
     """The answer of a turn, with a chip for each citation and a mark on each sentence without support."""
+    return _html(turn, _BUTTON)
+
+
+def linked(turn: Turn) -> Markup:
+    """The same with chips that lead to `source-TURN-NUMBER` on a page without scripts."""
+    return _html(turn, _LINK)
+
+
+def _html(turn: Turn, chip: str) -> Markup:
     text = _MARKS.sub("", reply(turn.answer))
     places = {passage.id: where(passage) for passage in turn.passages}
-    env = {"turn": turn.id, "left": list(enumerate(turn.citations)), "places": places}
+    env = {"turn": turn.id, "left": list(enumerate(turn.citations)), "places": places, "chip": chip}
     shown = _markdown().render(marked(text, turn.sentences), env)
     return Markup(_MARKS.sub("", shown))  # noqa: S704 - escaped by the renderer
 
@@ -113,13 +128,10 @@ def _unsupported(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _render_chip(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+def _render_chip(_renderer: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
     meta = tokens[place].meta
     citation: Citation = meta["citation"]
-    return Markup(
-        '<button type="button" class="chip{weaker}" data-cite="{place}" data-turn="{turn}" title="{title}" '
-        'aria-label="Source {label}">{n}</button>'
-    ).format(
+    return Markup(env["chip"]).format(  # noqa: S704 - one of the two above, and escapes what it is given
         weaker=" partly" if citation.partly else "",
         title=f"{'partly: ' if citation.partly else ''}{citation.quote}{_beneath(meta['stands'])}",
         label=f"{citation.n}{', partly' if citation.partly else ''}: {citation.quote}",

@@ -12,6 +12,7 @@ import gradio as gr
 from assistant.errors import StoreError
 from assistant.store.conversations import is_temporary
 from assistant.web.chat import Talk
+from assistant.web.exported import exported
 from assistant.web.tab import Tab, Updates, on, on_load, on_stream
 from assistant.web.view import View
 
@@ -87,10 +88,13 @@ class Sidebar:
         self._conversations.delete(user, target)
 
     def export(self, tab: Tab) -> Updates:
-        """The conversation as a Markdown file."""
+        """The conversation as a file of Markdown or HTML."""
         target = tab.text("target")
-        title = self._conversations.get(tab.user, target).title
-        return self._view.save(f"{_file_name(title)}.md", self._conversations.export_markdown(tab.user, target))
+        conversation = self._conversations.get(tab.user, target)
+        name = _file_name(conversation.title)
+        if tab.text("kind") == "html":
+            return self._view.save(f"{name}.html", exported(conversation, tab.text("site")))
+        return self._view.save(f"{name}.md", self._conversations.export_markdown(tab.user, target))
 
 
 def _file_name(title: str) -> str:

@@ -1,6 +1,7 @@
 """The sources panel: what a reply was read from. It is filled by those who show a conversation or a turn of it.
 
-A source that stands in a PDF of the user's opens as the picture of its page, with the cited sentence marked.
+A source that stands in a document of the user's opens that with the cited sentence marked: of a PDF the picture of the
+page, of all others the text.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from assistant.errors import LibraryError
 from assistant.types import Passage, Turn, new_id
 from assistant.web import render
-from assistant.web.cited import has_page, on_pages
+from assistant.web.cited import in_documents
 from assistant.web.library import Documents, document_with
 from assistant.web.live import place
 from assistant.web.opening import Opening
@@ -25,7 +26,7 @@ NOT_KEPT = "There is no copy of this document: it was removed, or added before c
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A passage on its page: the words to mark, the citation's place or -1, and those before and after it, or None."""
+    """A passage in its document: the words to mark, its citation's place or -1, and those before and after, or None."""
 
     turn: Turn
     passage: Passage
@@ -36,7 +37,7 @@ class Shown:
 
 
 class Sources:
-    """The panel, and the page that it opens."""
+    """The panel, and the document that it opens."""
 
     name, title = "sources", "Sources"
 
@@ -48,31 +49,31 @@ class Sources:
         place(self._view.pieces.sources)
 
     def wire(self, _opening: Opening) -> None:
-        """Listen. A page is asked for by a source, and by the page before or after it."""
+        """Listen. A document is asked for by a source, and by the citation before or after it."""
         pieces = self._view.pieces
         for piece in (pieces.sources, pieces.viewer):
-            on_stream(piece, "show_page", self.open, [pieces.viewer], pieces.notice)
+            on_stream(piece, "show_original", self.open, [pieces.viewer], pieces.notice)
 
     async def open(self, tab: Tab) -> AsyncIterator[Updates]:
-        """Show that a page is being drawn, then the page, or a sentence that says why there is none.
+        """Show that a document is being opened, then its page or text, or a sentence that says why there is none.
 
         Raises:
-            LibraryError: the source is none that has a page.
+            LibraryError: the source is none that stands in a document of the user's.
         """
         shown = await asyncio.to_thread(self._shown, tab)
         yield {self._view.pieces.viewer: _rendered(shown)}
         try:
             html = await asyncio.to_thread(self._drawn, tab.user, shown)
         except LibraryError as error:
-            html = _rendered(shown, problem=f"The page can't be shown: {str(error).rstrip('.')}.")
+            html = _rendered(shown, problem=f"The document can't be shown: {str(error).rstrip('.')}.")
         yield {self._view.pieces.viewer: html}
 
     def _shown(self, tab: Tab) -> Shown:
         turn = self._view.turn(tab, tab.text("turn"))
         passage = next((one for one in turn.passages if one.id == tab.text("passage")), None) if turn else None
-        if turn is None or passage is None or not has_page(passage):
+        if turn is None or passage is None or not passage.own:
             raise LibraryError(GONE)
-        places, cite = on_pages(turn), tab.text("cite")
+        places, cite = in_documents(turn), tab.text("citation")
         for n, at in enumerate(places):
             if cite == str(at):
                 before, after = (places[n - 1] if n else None), next(iter(places[n + 1 :]), None)
@@ -80,16 +81,20 @@ class Sources:
         return Shown(turn, passage, passage.text)
 
     def _drawn(self, user: str, shown: Shown) -> str:
-        from assistant.library.passages import document_of  # noqa: PLC0415 - imports what readers are made of
+        from assistant.library.excerpts import excerpt  # noqa: PLC0415 - imports what readers are made of
+        from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.pdf_pages import page_picture  # noqa: PLC0415
 
-        document = document_with(self._documents.list(user), document_of(shown.passage.id))
+        document, passage = document_with(self._documents.list(user), document_of(shown.passage.id)), shown.passage
         if document is None or document.original is None:
             return _rendered(shown, problem=NOT_KEPT)
-        picture = page_picture(document.original, shown.passage.page, shown.quote)
-        return _rendered(shown, picture=picture, document=document.id)
+        if passage.page:
+            picture = page_picture(document.original, passage.page, shown.quote)
+            return _rendered(shown, picture=picture, document=document.id)
+        text = excerpt(document.original, document.file or document.name, passage.text, shown.quote)
+        return _rendered(shown, text=text, document=document.id)
 
 
 def _rendered(shown: Shown, **values: object) -> str:
-    given = {"picture": None, "problem": "", "document": "", **values}
+    given = {"picture": None, "text": None, "problem": "", "document": "", **values}
     return render.render("viewer", shown=shown, nonce=new_id(), **given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -272,8 +273,8 @@ def _answered(turn: Turn, said: str, script: Script, stop: Event) -> Iterator[Tu
         )
     elif "unknown" in said:
         yield from _unknown(turn, script, stop)
-    elif "in my pdf" in said:
-        yield from _paged(turn)
+    elif named := re.search(r"in my (pdf|\S+\.\w+)", said):
+        yield _quoted(turn, "house.pdf" if named[1] == "pdf" else named[1])
     elif "said twice" in said:
         yield _said_twice(turn)
     elif "fall back" in said:
@@ -317,17 +318,14 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
     )
 
 
-def _paged(turn: Turn) -> Iterator[Turn]:
-    """One citation of each page of a PDF of the user's, house.pdf, whatever is on it."""
-    passages = tuple(
-        Passage(f"house.pdf-{n}", "The house", text, 0.5, source=f"house.pdf, page {n}", own=True, page=n)
-        for n, text in enumerate(PAGES, 1)
-    )
-    citations = tuple(
-        Citation(n, one.id, 0, len(one.text), one.text, one.text, 0.95) for n, one in enumerate(passages, 1)
-    )
+def _quoted(turn: Turn, name: str) -> Turn:
+    """Two citations of a document of the user's, whatever is in it: of a PDF, of a page each."""
+    said = [Passage(f"{name}-{n}", "The house", text, 0.5, source=name, own=True) for n, text in enumerate(PAGES, 1)]
+    if name.endswith(".pdf"):
+        said = [replace(one, source=f"{name}, page {n}", page=n) for n, one in enumerate(said, 1)]
+    citations = tuple(Citation(n, one.id, 0, len(one.text), one.text, one.text, 0.95) for n, one in enumerate(said, 1))
     text = " ".join(f"{one.quote} [{one.n}]" for one in citations)
-    yield replace(turn, step="answer", passages=passages, answer=Answer(text), citations=citations)
+    return replace(turn, step="answer", passages=tuple(said), answer=Answer(text), citations=citations)
 
 
 def _said_twice(turn: Turn) -> Turn:

@@ -198,11 +198,35 @@ def test_a_chip_is_pressed_from_the_keyboard(page: Page, ask) -> None:
     expect(page.locator("#sources .card.current")).to_be_focused()
 
 
-def test_a_chip_opens_the_sheet_on_a_phone(phone: Page, ask) -> None:
+def test_a_tap_on_a_chip_shows_its_sentence_and_then_opens_the_sheet(phone: Page, ask) -> None:
     ask(phone, DIET)
+    chip, quote = last(phone).locator(".chip").nth(1), phone.get_by_role("dialog", name="Source 2")
+    chip.tap()
+    expect(quote).to_contain_text("People with lactose intolerance")
+    expect(quote).to_contain_text("Living without lactose, Everyday shelf")
+    expect(quote).to_be_in_viewport(ratio=1)
     expect(phone.locator("#panel")).not_to_be_in_viewport()
-    last(phone).locator(".chip").nth(1).tap()
+    phone.locator(".said").last.tap()
+    expect(quote).to_be_hidden()
+    chip.tap()
+    phone.keyboard.press("Escape")
+    expect(quote).to_be_hidden()
+    chip.tap()
+    quote.get_by_role("button", name="Open the source").tap()
+    expect(quote).to_be_hidden()
+    expect(phone.locator("mark.current")).to_have_text(re.compile("^People with lactose intolerance"))
     expect(phone.locator("mark.current")).to_be_in_viewport()
+    phone.keyboard.press("Escape")
+    expect(phone.locator("#panel")).not_to_be_in_viewport()
+
+
+def test_on_a_phone_a_keyboard_opens_the_sheet_at_once(phone: Page, ask) -> None:
+    ask(phone, DIET)
+    last(phone).locator(".said").tap()
+    last(phone).locator(".chip").nth(1).focus()
+    phone.keyboard.press("Enter")
+    expect(phone.locator("mark.current")).to_be_in_viewport()
+    expect(phone.get_by_role("dialog")).to_have_count(0)
     phone.keyboard.press("Escape")
     expect(phone.locator("#panel")).not_to_be_in_viewport()
 

@@ -8,7 +8,7 @@ const clicks = { event: act };
 const presses = {};
 const submits = {};
 
-// A click on what has this data attribute calls `act` with it.
+// A click on what has this data attribute calls `act` with it, and with the event.
 export const onClick = (attribute, act) => (clicks[attribute] = act);
 
 // A button with this `data-event` calls `act` before the event is sent.
@@ -22,7 +22,7 @@ export const pressable = (event) => event.target.closest?.("button, a, [data-eve
 
 document.addEventListener("click", (event) => {
   const target = pressable(event);
-  if (target) Object.keys(target.dataset).forEach((attribute) => clicks[attribute]?.(target));
+  if (target) Object.keys(target.dataset).forEach((attribute) => clicks[attribute]?.(target, event));
 });
 
 function act(button) {

@@ -13,6 +13,9 @@ onPress("open", (button) => {
   if (!wantedTurn) box()?.focus();
 });
 
+// The address of this page, with which what is exported leads to documents on the server.
+onPress("export", (button) => (button.dataset.site = new URL(".", location).href));
+
 export function showTurn() {
   const turn = wantedTurn && document.getElementById(`turn-${wantedTurn}`);
   if (!turn) return;

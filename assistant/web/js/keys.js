@@ -14,7 +14,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 function escape(target) {
-  if (find("dialog[open]")) return; // the browser closes it
+  if (find("dialog[open], :popover-open")) return; // the browser closes it
   const menu = target.closest?.("details.pop[open]");
   if (closeTips(null) || closeDrawers()) return;
   if (closeMenus(document.body)) return void (menu && find("summary", menu).focus());

@@ -15,6 +15,7 @@ import "./offer.js";
 import "./notices.js";
 import "./refusals.js";
 import "./copy.js";
+import "./print.js";
 import "./download.js";
 import "./theme.js";
 import "./keys.js";

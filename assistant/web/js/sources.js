@@ -3,17 +3,20 @@ import { onClick, onPress } from "./actions.js";
 import { all, find } from "./dom.js";
 import { openPanel } from "./drawers.js";
 import { here, send, whenShown } from "./pieces.js";
+import { byFinger, showQuote } from "./quotes.js";
 
 let wanted = null; // the citation to show once its sources are there
 
 onPress("look", () => openPanel("sources"));
 
-onClick("cite", (chip) => {
+onClick("cite", (chip, event) => (chip.title && byFinger(event) ? showQuote(chip, () => showSource(chip)) : showSource(chip)));
+
+function showSource(chip) {
   wanted = { turn: chip.dataset.turn, place: chip.dataset.cite };
   openPanel("sources");
   if (here().looked !== wanted.turn) send(chip, "look", { turn: wanted.turn });
   else requestAnimationFrame(showWanted);
-});
+}
 
 whenShown("sources", showWanted);
 
@@ -30,6 +33,6 @@ function showWanted() {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   card.focus({ preventScroll: true });
   marks[0].scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
-  const page = find("[data-event=show_page]", card);
-  if (page) send(card, "show_page", { ...page.dataset, cite: place });
+  const opens = find("[data-event=show_original]", card);
+  if (opens) send(card, "show_original", { ...opens.dataset, citation: place });
 }

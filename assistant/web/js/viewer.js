@@ -1,4 +1,4 @@
-// The page of a PDF, over everything else, scrolled to what is marked on it.
+// A document of the user's, over everything else, scrolled to what is marked in it.
 import { onClick } from "./actions.js";
 import { find } from "./dom.js";
 import { whenShown } from "./pieces.js";
