@@ -404,6 +404,7 @@ class WebSettings(Section):
 class LimitSettings(Section):
     """How much each person may ask and keep; 0 = as much as they like."""
 
+    max_answers: int = Field(2, ge=0, description="answers that are written for a person at a time")
     max_daily_turns: int = Field(0, ge=0, description="messages that a person may have answered a day (UTC)")
     max_documents: int = Field(0, ge=0, description="documents that a person may keep")
     max_documents_mb: int = Field(0, ge=0, description="megabytes that they may have together")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -187,8 +188,8 @@ def house(settings: Settings, pause: float) -> tuple[House, Logins]:
     stores = House(
         settings, Chat(conversations, ptkb, light, (metrics.watch,)), conversations, ptkb,
         OwnDocuments(settings), light,
-        Runs(models.line.ahead, Leases(engine)), AccessTokens(engine), Accounts(settings, engine, conversations),
-        models, choosing(settings.web, logins), usage, metrics,
+        Runs(models.line.ahead, Leases(engine), settings.limits.max_answers), AccessTokens(engine),
+        Accounts(settings, engine, conversations), models, choosing(settings.web, logins), usage, metrics,
     )  # fmt: skip
     return stores, logins
 
@@ -235,6 +236,13 @@ def served(settings: Settings, pause: float = 0.0, before: Callable[[], None] | 
         process.kill()
         process.join()
         ours.close()
+
+
+def ahead(seconds: float) -> None:
+    """From now on the clock of this process is so many seconds ahead; what counts time goes on evenly."""
+    import time_machine  # noqa: PLC0415 - for tests
+
+    time_machine.travel(time.time() + seconds, tick=True).start()
 
 
 def learn() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,7 +16,7 @@ import httpx
 
 from assistant.errors import SettingsError
 from assistant.settings import Settings
-from benchmarks.light import Served, served
+from benchmarks.light import Served, ahead, served
 
 CONFIGURATION = Path(__file__).parents[1] / "docs" / "haproxy.cfg"
 STARTS = 30.0  # seconds within which the proxy knows that pages are there
@@ -24,8 +25,9 @@ STARTS = 30.0  # seconds within which the proxy knows that pages are there
 class Worker:
     """A page at a port of its own, which can be killed and started again."""
 
-    def __init__(self, settings: Settings, pause: float) -> None:
-        self._settings, self._pause = settings, pause
+    def __init__(self, settings: Settings, pause: float, before: Callable[[], None] | None = None) -> None:
+        """`before` is called in its process each time it starts."""
+        self._settings, self._pause, self._before = settings, pause, before
         self._stack = ExitStack()
         self.start()
 
@@ -35,7 +37,7 @@ class Worker:
         Raises:
             SequiturError: it could not start.
         """
-        self.page: Served = self._stack.enter_context(served(self._settings, self._pause))
+        self.page: Served = self._stack.enter_context(served(self._settings, self._pause, self._before))
 
     def kill(self) -> None:
         """As if the power had failed: it can't tell anybody."""
@@ -44,8 +46,12 @@ class Worker:
 
 
 @contextmanager
-def workers(count: int, settings_at: Callable[[int], Settings], pause: float) -> Iterator[tuple[str, list[Worker]]]:
+def workers(
+    count: int, settings_at: Callable[[int], Settings], pause: float, clock: float = 0.0
+) -> Iterator[tuple[str, list[Worker]]]:
     """So many pages behind one address, which comes with them; `settings_at` gives the settings of one by its port.
+
+    The clock of the last one is `clock` seconds ahead.
 
     Raises:
         SequiturError: HAProxy is not installed, or a page could not start.
@@ -54,7 +60,8 @@ def workers(count: int, settings_at: Callable[[int], Settings], pause: float) ->
     running = list[Worker]()
     try:
         for port in ports:
-            running.append(Worker(settings_at(port), pause))
+            before = partial(ahead, clock) if clock and port == ports[-1] else None
+            running.append(Worker(settings_at(port), pause, before))
         with proxied(ports) as url:
             yield url, running
     finally:

@@ -137,8 +137,12 @@ def come_back(visitor: Visitor, name: str, password: str) -> bool:
     raise TimeoutError("Nobody answers any more.")
 
 
-def measured(database: str, folder: Path, count: int, people: int, clicks: int, kills: int) -> Found:
+def measured(
+    database: str, folder: Path, count: int, people: int, clicks: int, kills: int, clock: float = 0.0
+) -> Found:
     """Let people click at so many workers, of which one after the other is killed and started again.
+
+    The clock of the last one is `clock` seconds ahead.
 
     Raises:
         SequiturError: the database can't be used, or HAProxy is not there.
@@ -146,7 +150,7 @@ def measured(database: str, folder: Path, count: int, people: int, clicks: int, 
     found, settings_at = Found(), _settings_at(database, folder)
     if make_logins(settings_at(0).database_url, people) < people:
         raise SettingsError("This database is not empty; name another one, which you then may delete.")
-    with behind_one_address(count, settings_at, PAUSE) as (url, running):
+    with behind_one_address(count, settings_at, PAUSE, clock) as (url, running):
         persons = [Person(n, url, settings_at(0), clicks, found) for n in range(people)]
         for person in persons:
             person.start()
@@ -243,22 +247,24 @@ def _level(count: int, visitors: Sequence[Visitor]) -> Level:
 # --- the command --------------------------------------------------------------------------------------------------
 
 
-def workers(
+def workers(  # noqa: PLR0913 - one parameter an option
     database: Annotated[str, typer.Option(help="Address of an empty PostgreSQL, as in the setting `database`.")],
     count: Annotated[int, typer.Option("--workers", min=1, help="Workers of which one after the other is killed.")] = 2,
     people: Annotated[int, typer.Option(min=1, help="How many click at once.")] = 8,
     clicks: Annotated[int, typer.Option(min=0, help="Clicks of each that have to be acknowledged.")] = 20,
     kills: Annotated[int, typer.Option(min=0, help="How often a worker is killed.")] = 10,
+    clock: Annotated[float, typer.Option(help="Seconds by which the clock of the last of them is ahead.")] = 0.0,
     held: Annotated[
         list[int] | None, typer.Option(help="Also tell how many people at once so many workers hold; repeatable.")
     ] = None,
+    *,
     as_json: AsJson = False,
 ) -> None:
     """Kill workers behind a proxy while people click, and count what is lost; tell how many people workers hold."""
     if not is_postgres(database):
         raise SettingsError("Several workers need a PostgreSQL; name one with --database postgresql://…")
     with TemporaryDirectory() as folder:
-        found = measured(database, Path(folder), count, people, clicks, kills)
+        found = measured(database, Path(folder), count, people, clicks, kills, clock)
         tried = levels(database, Path(folder), held or ())
     held_by = [{**asdict(one), "held": one.held} for one in tried]
     told = {**vars(found), "waits": len(found.waits), "longest wait": max(found.waits, default=0.0)}

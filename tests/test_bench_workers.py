@@ -23,7 +23,8 @@ needs_haproxy = pytest.mark.skipif(shutil.which("haproxy") is None, reason="HAPr
 
 @needs_haproxy
 def test_a_worker_that_is_killed_costs_no_acknowledged_click(postgres_url: str) -> None:
-    asked = ["workers", "--database", postgres_url, "--people", "2", "--clicks", "3", "--kills", "1", "--json"]
+    asked = ["workers", "--database", postgres_url, "--people", "2", "--clicks", "3", "--kills", "1"]
+    asked += ["--clock", "60", "--json"]
     done = CliRunner().invoke(app, asked)
     assert done.exception is None
     found = json.loads(done.stdout)["killed"]

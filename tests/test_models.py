@@ -167,6 +167,61 @@ def test_a_turn_that_must_have_a_model_has_no_other(models: Models) -> None:
         pass
 
 
+@pytest.fixture
+def other(models: Models, tmp_path: Path) -> Models:
+    """Another process's, on the same data folder; "first" runs there, too."""
+    there = Models(settings_in(tmp_path, backend="server", server=HERE, model="first"), Loads())
+    there.open(models.known.at_start(), silent)
+    return there
+
+
+def test_what_another_process_switches_to_is_followed_once(models: Models, other: Models, tmp_path: Path) -> None:
+    other.follow()
+    assert other.change is None
+    switched(models, QUICK)
+    kept = (tmp_path / FILE).stat().st_mtime_ns
+    for _ in range(3):
+        other.follow()
+        assert other.loaded(5, QUICK)
+    until(lambda: other.running and other.running.known.id == QUICK)
+    assert (tmp_path / FILE).stat().st_mtime_ns == kept
+    before = other.running
+    models.follow()
+    other.follow()
+    assert (other.running, models.change, other.change) == (before, None, None)
+
+
+def test_what_cannot_be_loaded_here_is_tried_once_and_what_runs_goes_on(models: Models, other: Models) -> None:
+    models.known.choose(BROKEN)
+    other.follow()
+    until(lambda: other.change and other.change.error)
+    assert other.running
+    assert other.running.known.title == "first"
+    told = other.change
+    other.follow()
+    assert other.change is told
+    models.known.choose("gone")
+    other.follow()
+    assert other.change is told
+
+
+def test_a_switch_while_another_is_followed_comes_after_it_and_stays(models: Models, tmp_path: Path) -> None:
+    loads = Loads()
+    other = Models(settings_in(tmp_path, backend="server", server=HERE, model="first"), loads)
+    other.open(models.known.at_start(), silent)
+    models.known.choose(SLOW)
+    other.follow()
+    switched(models, QUICK)
+    other.follow()
+    assert other.change
+    assert other.change.known.id == SLOW
+    loads.go.set()
+    assert other.loaded(5, SLOW)
+    other.follow()
+    until(lambda: other.running and other.running.known.id == QUICK)
+    assert json.loads((tmp_path / FILE).read_text())["chosen"] == QUICK
+
+
 def test_nothing_is_lent_before_anything_is_loaded(tmp_path: Path, loads: Loads) -> None:
     with pytest.raises(ModelError, match="still loading"), Models(settings_in(tmp_path), loads).lent("me"):
         pass

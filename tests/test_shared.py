@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event
 
 import psutil
 import pytest
@@ -77,6 +77,19 @@ def test_of_many_that_begin_at_once_one_does(mine: Leases, other: Leases) -> Non
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(begins, [mine, other] * 6)) == 1
+
+
+def test_of_many_that_begin_at_once_in_two_processes_as_many_go_on_as_may(mine: Leases, other: Leases) -> None:
+    for n in range(8):
+        user, together = f"user {n}", Barrier(4, timeout=20)
+        mine.begin(user, "before")
+
+        def begun(k: int, user: str = user, together: Barrier = together) -> int:
+            together.wait()
+            return (mine, other)[k % 2].begin(user, f"{k}")
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sorted(pool.map(begun, range(4))) == [2, 3, 4, 5]
 
 
 def test_a_process_asked_to_stop_hears_of_it_and_no_other_user_can_ask(mine: Leases, other: Leases) -> None:
@@ -151,7 +164,7 @@ def runs(engine: Engine) -> Iterator[Callable[[str, str], Runs]]:
     opened: list[Runs] = []
 
     def make(process: str, place: str = ELSEWHERE) -> Runs:
-        opened.append(Runs(shared=Leases(engine, process, place)))
+        opened.append(Runs(shared=Leases(engine, process, place), most=2))
         return opened[-1]
 
     yield make
@@ -171,7 +184,7 @@ def test_two_workers_write_one_answer_in_a_conversation_and_two_for_a_user(
     monkeypatch.setattr("assistant.web.runs.LOOK", 0.05)
     one, two = runs("one"), runs("two")
     run = one.start("ada", "c", waiting)
-    for conversation, why in (("c", "in this conversation"), ("d", None), ("e", "Two answers")):
+    for conversation, why in (("c", "in this conversation"), ("d", None), ("e", "2 answers")):
         if why is None:
             two.start("ada", conversation, waiting)
             continue

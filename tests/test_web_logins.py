@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
@@ -16,6 +16,7 @@ from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.web import logins as door
 from assistant.web.logins import (
+    FIRST_WAIT,
     FREE_OF_ADDRESS,
     FREE_OF_NAME,
     FREE_TRIES,
@@ -25,6 +26,7 @@ from assistant.web.logins import (
     Door,
     Failures,
     network,
+    shared_counts,
 )
 
 PASSWORD = "correct horse"
@@ -59,6 +61,12 @@ async def tried(there: Door, name: str, password: str, address: str = HOME) -> b
         return int((error.headers or {})["Retry-After"])
 
 
+async def waits(there: Door, name: str, password: str, address: str = HOME) -> bool:
+    """Whether nothing is tried for as long as after the first wrong password too many."""
+    outcome = await tried(there, name, password, address)
+    return not isinstance(outcome, bool) and 0 < outcome <= FIRST_WAIT
+
+
 def test_guessing_is_slowed_down_even_for_the_right_password(stored: Logins) -> None:
     async def guess() -> None:
         clock = Clock()
@@ -87,6 +95,51 @@ def test_guesses_from_elsewhere_keep_nobody_out(stored: Logins) -> None:
         assert await tried(there, "ada", PASSWORD, HOTEL) == 2
         assert await tried(there, "ada", PASSWORD, HOME) is True
         assert await tried(Door(stored, Clock()), "ada", PASSWORD, HOME) is True
+
+    ran(guess)
+
+
+@pytest.fixture
+def doors(postgres_emptied: str) -> Iterator[tuple[Door, Door]]:
+    """Those of two workers on one PostgreSQL."""
+    engines = [connect(postgres_emptied) for _ in range(2)]
+    Logins(engines[0]).add("ada", PASSWORD)
+    yield tuple(Door(Logins(engine), shared=shared_counts(engine)) for engine in engines)
+    for engine in engines:
+        engine.dispose()
+
+
+def test_guesses_at_one_worker_count_at_the_other(doors: tuple[Door, Door]) -> None:
+    async def guess() -> None:
+        one, other = doors
+        for n in range(FREE_TRIES - 1):
+            assert await tried(doors[n % 2], "ada", "guess guess") is False
+        assert await tried(other, "ada", PASSWORD) is True  # which is forgotten at both
+        for _ in range(FREE_TRIES):
+            assert await tried(one, "ada", "guess guess") is False
+        assert [await waits(there, "ada", PASSWORD) for there in doors] == [True, True]
+        assert await tried(other, "ada", PASSWORD, HOTEL) is True
+
+    ran(guess)
+
+
+def test_an_address_that_one_worker_knows_goes_through_at_the_other(doors: tuple[Door, Door]) -> None:
+    async def guess() -> None:
+        one, other = doors
+        assert await tried(one, "ada", PASSWORD, HOME) is True
+        for n in range(FREE_OF_NAME):  # from very many addresses
+            assert await tried(doors[n % 2], "ada", "guess guess", f"203.0.113.{n}") is False
+        assert [await waits(there, "ada", PASSWORD, HOTEL) for there in doors] == [True, True]
+        assert await tried(other, "ada", PASSWORD, HOME) is True
+
+    ran(guess)
+
+
+def test_an_address_that_tries_many_names_at_several_workers_has_to_wait(doors: tuple[Door, Door]) -> None:
+    async def guess() -> None:
+        for n in range(FREE_OF_ADDRESS):
+            assert await tried(doors[n % 2], f"user{n}", "guess guess", HOTEL) is False
+        assert [await waits(there, "another", "guess guess", HOTEL) for there in doors] == [True, True]
 
     ran(guess)
 

@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from socket import create_server
+from time import monotonic
 
+import httpx
 import pytest
 
 from assistant.errors import SettingsError
@@ -16,7 +18,7 @@ from assistant.settings import WebSettings
 from assistant.store.database import connect
 from assistant.store.users import Logins
 from assistant.web.models import ModelMenu
-from assistant.web.server import choosing
+from assistant.web.server import choosing, serve
 from assistant.web.switching import Switcher
 from assistant.web.tab import Tab
 from assistant.web.view import Pieces, View
@@ -64,6 +66,22 @@ def test_an_event_of_somebody_who_may_not_choose_is_refused_and_does_nothing(tmp
         assert there.asked == []
     assert [one.id for one in models.known.added()] == [known.id]
     assert (models.running, models.change) == (before, None)
+
+
+def test_a_page_follows_what_another_one_on_its_folder_has_switched_to(tmp_path: Path) -> None:
+    (one, _), (built, logins) = (house(tmp_path, Script(0.0), Loaded()) for _ in range(2))
+    page = serve(built, logins)
+    with StandIn(plain(lambda _: "Oat drink.")) as there, httpx.Client(base_url=page.url) as client:
+        before = client.get("/model-mark").text
+        known = one.models.known.add(AddedServer(address=there.address, model="small"))
+        one.models.switch(known.id)
+        assert one.models.loaded(20, known.id)
+        end = monotonic() + 20
+        while client.get("/model-mark").text == before or built.models.is_changing:
+            assert monotonic() < end
+        assert built.models.running
+        assert built.models.running.known == known
+    page.close()
 
 
 def test_a_server_that_is_removed_while_the_menu_is_drawn_is_not_shown_again(tmp_path: Path) -> None:

@@ -179,16 +179,30 @@ def test_of_too_many_tabs_the_one_that_asked_the_longest_ago_is_forgotten() -> N
     assert not again()
 
 
-def test_two_answers_at_a_time_are_written_for_a_user() -> None:
-    runs, go = Runs(), Event()
+def test_no_more_answers_at_a_time_are_written_for_a_user_than_may_be() -> None:
+    runs, go = Runs(most=2), Event()
     running = [runs.start("ann", name, lambda _: growing(1, go)) for name in "ab"]
-    with pytest.raises(BusyError, match="Two answers are being written for you already; wait for one of them or stop"):
+    with pytest.raises(BusyError, match="2 answers are being written for you already; wait for one of them or stop"):
         runs.start("ann", "c", lambda _: growing(1))
     other = runs.start("bob", "c", lambda _: growing(1, go))
     go.set()
     for run in (*running, other):
         run.join(5)
     runs.start("ann", "c", lambda _: growing(1)).join(5)
+
+
+@pytest.mark.parametrize(("most", "begun"), [(1, 1), (3, 3), (0, 5)])
+def test_how_many_answers_that_are_is_a_setting(most: int, begun: int) -> None:
+    runs, go, running = Runs(most=most), Event(), []
+    for n in range(5):
+        try:
+            running.append(runs.start("ann", f"{n}", lambda _: growing(1, go)))
+        except BusyError as error:
+            assert str(error).startswith("1 answer is being written" if most == 1 else f"{most} answers are being")  # noqa: PT017
+    assert len(running) == begun
+    go.set()
+    for run in running:
+        run.join(5)
 
 
 def test_work_on_whole_documents_that_nobody_watches_stops_and_keeps_what_was_done(

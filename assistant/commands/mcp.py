@@ -29,7 +29,7 @@ def mcp(
     """Answer programs that speak the Model Context Protocol, with one tool, `ask`; they start this command."""
     settings = usual.knobs()
     engine, loader = connect(settings.database_url), Loader(settings)
-    runs = Runs(shared=Leases(engine))
+    runs = Runs(shared=Leases(engine), most=settings.limits.max_answers)
     at_end(loader.close)
     at_end(runs.close)
     chat = Chat(Conversations(engine), Ptkb(engine), loader)

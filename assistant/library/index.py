@@ -89,7 +89,7 @@ class _File:
 Read = Callable[[_File], Content]
 
 
-def add_documents(
+def add_documents(  # noqa: PLR0913 - what uploads need beside a name and files
     library: str,
     paths: Sequence[Path],
     settings: Settings,
@@ -98,6 +98,7 @@ def add_documents(
     uploaded: bool = False,
     names: Mapping[Path, str] | None = None,
     stop: Event | None = None,
+    check: Callable[[Sequence[Document]], None] = lambda _: None,
 ) -> list[Outcome]:
     """Bring files, and all files of folders, into a library, which is made if there is none of this name.
 
@@ -114,6 +115,7 @@ def add_documents(
         names: what uploaded files are called, where that is not their own name.
         stop: where it is given, too, files are read apart: in a process of its own, within limits of time and memory,
             and a copy of each is kept beside the index. When it is set, no file is read any further.
+        check: sees the documents that are there, which nobody else changes meanwhile; an error of it refuses all files.
 
     Raises:
         LibraryError: the library itself can't be written.
@@ -124,6 +126,7 @@ def add_documents(
     reads = _reads_apart(stop or Event()) if apart else _reads
     with locked(folder):
         documents = _documents(folder)
+        check(list(documents.values()))
         folder.mkdir(exist_ok=True)
         with writing(folder) as writer:
             shelf = _Shelf(writer, documents, library.startswith(OWN), Originals(folder) if apart else None)

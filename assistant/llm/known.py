@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Lock
@@ -153,10 +154,8 @@ class KnownModels:
         """
         llm = self._settings.llm
         if not llm.model_fields_set & NAMING:
-            try:
-                return self.find(self._read().chosen)
-            except ModelError:
-                pass
+            with suppress(ModelError):
+                return self.find(self.chosen())
         return self.named()
 
     def add(self, server: AddedServer) -> KnownModel:
@@ -187,6 +186,13 @@ class KnownModels:
             ModelError: the file can't be read or written.
         """
         self._change(lambda _: {"chosen": id_})
+
+    def chosen(self) -> str:
+        """The id of the model that was switched to last, by any process; "" where none was, or it can't be read."""
+        try:
+            return self._read().chosen
+        except ModelError:
+            return ""
 
     def _others(self) -> list[KnownModel]:
         """The models of added servers, and what the settings name where it is none of these and not of the catalogue.

@@ -86,6 +86,7 @@ class Models:
         self.line = Line(settings.llm.slots)
         self._settings, self._load = settings, load or loading.load_by_any_engine
         self._running: Running | None = None
+        self._chosen = self.known.chosen()
         self._change: Change | None = None
         self._lock, self._settled = Lock(), Event()
         self._closed = False
@@ -171,6 +172,21 @@ class Models:
         else:
             self._begin(known)
 
+    def follow(self) -> None:
+        """Begin to load what another process on this data folder has switched to since the last look, if anything.
+
+        One that can't be loaded here is not tried again before the next switch.
+        """
+        with self._lock:
+            chosen = self.known.chosen()
+            if chosen == self._chosen or self._running is None or self.is_changing:
+                return
+            self._chosen = chosen
+        with suppress(ModelError):  # it is not known any more
+            known = self.known.find(chosen)
+            if not self._is_missing(known):
+                self._begin(known, keep=False)
+
     def _fetch(self, known: KnownModel) -> None:
         self._check_idle()
         if self._fetcher and not self.fetching.state.under_way:
@@ -181,7 +197,7 @@ class Models:
             self._fetcher = Thread(target=self._once_fetched, args=(known,), name="model to come", daemon=True)
             self._fetcher.start()
 
-    def _begin(self, known: KnownModel) -> None:
+    def _begin(self, known: KnownModel, *, keep: bool = True) -> None:
         self._check_idle()
         with self._lock:
             if self._running and self._running.known == known:
@@ -189,7 +205,7 @@ class Models:
                 self._settled.set()
                 return
             self._change, self._settled = Change(known), Event()
-        Thread(target=self._switch, args=(known, self._settled), name="model loader", daemon=True).start()
+        Thread(target=self._switch, args=(known, self._settled, keep), name="model loader", daemon=True).start()
 
     def _check_idle(self) -> None:
         change = self._change
@@ -281,7 +297,7 @@ class Models:
         if running:
             running.engine.close()
 
-    def _switch(self, known: KnownModel, settled: Event) -> None:
+    def _switch(self, known: KnownModel, settled: Event, keep: bool) -> None:
         notices = list[str]()
         try:
             engine = self._load(self.known.settings(known), self._progress, notices.append)
@@ -293,11 +309,18 @@ class Models:
         else:
             self._notice = " ".join(notices)
             self.take_up(known, engine)
-            with suppress(ModelError):  # it answers, though another one may at the next start
-                self.known.choose(known.id)
+            if keep:
+                self._keep(known)
             self.measure()
         finally:
             settled.set()
+
+    def _keep(self, known: KnownModel) -> None:
+        """Let it answer after the next start, too, and at other processes."""
+        with suppress(ModelError):  # it answers here all the same
+            self.known.choose(known.id)
+            with self._lock:
+                self._chosen = known.id
 
     def _taken(self, id_: str) -> Running:
         with self._lock:

@@ -109,6 +109,7 @@ class Leases:
         """
         with self._engine.begin() as connection:
             _refuse_newer(connection)
+            _alone(connection, user)
             moment, mine = moment_of(connection), _ANSWERING.c.user == user
             dead = [
                 row.conversation for row in connection.execute(select(_ANSWERING).where(mine)) if _dead(row, moment)
@@ -161,6 +162,15 @@ class Leases:
 def _refuse_newer(connection: Connection) -> None:
     if is_outdated(connection):
         raise StoreError(OUTDATED)
+
+
+def _alone(connection: Connection, user: str) -> None:
+    """Let no other process begin an answer for this user before the end of the transaction: none would count both.
+
+    SQLite has one writer at a time anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"answering {user}", 0))))
 
 
 def _here(user: str, conversation: str) -> ColumnElement[bool]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import gradio as gr
 from gradio.data_classes import ListFiles
@@ -28,6 +28,9 @@ from assistant.web.live import place
 from assistant.web.opening import Opening
 from assistant.web.tab import QUIET, Tab, Updates, guarded_stream, on, on_stream, user_of
 from assistant.web.view import View
+
+if TYPE_CHECKING:
+    from assistant.library.index import Document as Indexed
 
 # Seconds between looks at how far documents are that are being read.
 LOOK = 0.4
@@ -92,13 +95,9 @@ class OwnDocuments:
 
     def list(self, user: str) -> Sequence[Document]:
         """As the Protocol has it."""
-        from assistant.library.index import list_documents, originals_of  # noqa: PLC0415 - imports Lucene's Python
+        from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
 
-        kept, found = originals_of(self._own(user), self._settings), list_documents(self._own(user), self._settings)
-        return [
-            Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr, one.note, one.file)
-            for one in found
-        ]
+        return self._shown(user, list_documents(self._own(user), self._settings))
 
     def add(
         self,
@@ -111,9 +110,13 @@ class OwnDocuments:
         """As the Protocol has it."""
         from assistant.library.index import add_documents  # noqa: PLC0415
 
-        check_room(self.list(user), {(names or {}).get(file, file.name): file for file in files}, self._settings.limits)
+        new = {(names or {}).get(file, file.name): file for file in files}
+
+        def check(kept: Sequence[Indexed]) -> None:
+            check_room(self._shown(user, kept), new, self._settings.limits)
+
         outcomes = add_documents(
-            self._own(user), files, self._settings, progress, uploaded=True, names=names, stop=stop
+            self._own(user), files, self._settings, progress, uploaded=True, names=names, stop=stop, check=check
         )
         self._changed(user)
         left = [one for one in outcomes if one.status in {"skipped", "unchanged"}]
@@ -127,6 +130,15 @@ class OwnDocuments:
             if outcome.status == "skipped":
                 raise LibraryError("There is no such document; it may have been removed meanwhile.")
         self._changed(user)
+
+    def _shown(self, user: str, found: Sequence[Indexed]) -> Sequence[Document]:
+        from assistant.library.index import originals_of  # noqa: PLC0415
+
+        kept = originals_of(self._own(user), self._settings)
+        return [
+            Document(one.id, one.name, one.passages, kept.path(one.hash), one.by_ocr, one.note, one.file)
+            for one in found
+        ]
 
     def _own(self, user: str) -> str:
         from assistant.library.shelves import own_library  # noqa: PLC0415

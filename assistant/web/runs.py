@@ -27,12 +27,10 @@ SETTLE = 5 * PAUSE  # after the last snapshot of an answer, until all who watch 
 Answering = Callable[[Event], Iterator[Turn]]
 Ahead = Callable[[Event], int | None]
 _LOG = logging.getLogger(__name__)
-MOST_OF_USER = 2  # answers that are written for a user at a time
 MOST = 200  # answers that are written, or wait for the model, for all users; each holds a thread
 UNWATCHED = 60.0  # seconds for which nobody watched, after which an answer stops
 LOOK = 5.0  # seconds between looks at which these are
 CROWDED = "So many answers are being written at this moment that no other can begin; ask again in a minute."
-TOO_MANY = "Two answers are being written for you already; wait for one of them or stop it first."
 ENDING = "Sequitur is being ended or started anew; ask again in a minute."
 
 
@@ -146,17 +144,18 @@ class Run:
 
 
 class Runs:
-    """All answers being written, at most one a conversation and two a user. Safe to use from several threads.
+    """All answers being written, at most one a conversation, and so many a user. Safe to use from several threads.
 
     One that nobody has watched for a minute stops, as if its user had stopped it: the model is there for others.
     """
 
-    def __init__(self, ahead: Ahead = lambda _: None, shared: Leases | None = None) -> None:
+    def __init__(self, ahead: Ahead = lambda _: None, shared: Leases | None = None, most: int = 0) -> None:
         """`ahead` tells of a turn that waits for the model, by what stops it, how many people are before it.
 
-        `shared` tells of the answers that other processes write on the same database, and tells them of these.
+        `shared` tells of the answers that other processes write on the same database, and tells them of these. `most`
+        are written for a user at a time, at all processes together; 0 = as many as they like.
         """
-        self._ahead, self._shared = ahead, shared
+        self._ahead, self._shared, self._most = ahead, shared, most
         self._runs: dict[tuple[str, str], Run | None] = {}  # None: one that is about to begin
         self._lock, self._threads = Lock(), Threads()
         self._closed, self._ending = Event(), Event()
@@ -169,7 +168,9 @@ class Runs:
         """Begin an answer and wait for its first snapshot.
 
         Raises:
-            BusyError: one is being written in this conversation already, two for this user, or `MOST` for all.
+            self._check_count(1 + sum(whose == user for whose, _ in self._runs))
+            if len(self._runs) >= MOST:
+                raise BusyError(CROWDED)
             EndingError: the program is ending.
             StoreError: a newer version of the program uses the database by now.
             SequiturError: the message can't be answered as it stands.
@@ -193,8 +194,7 @@ class Runs:
                 raise EndingError(ENDING)
             if (user, conversation) in self._runs:
                 raise BusyError(BUSY)
-            if sum(whose == user for whose, _ in self._runs) >= MOST_OF_USER:
-                raise BusyError(TOO_MANY)
+            self._check_count(1 + sum(whose == user for whose, _ in self._runs))
             if len(self._runs) >= MOST:
                 raise BusyError(CROWDED)
             self._runs[user, conversation] = None
@@ -210,9 +210,12 @@ class Runs:
         if self._shared and is_temporary(conversation):
             self._shared.check()
         elif self._shared:
-            count = self._shared.begin(user, conversation)
-            if count > MOST_OF_USER:
-                raise BusyError(TOO_MANY)
+            self._check_count(self._shared.begin(user, conversation))
+
+    def _check_count(self, count: int) -> None:
+        if 0 < self._most < count:
+            written = "1 answer is" if self._most == 1 else f"{self._most:,} answers are"
+            raise BusyError(f"{written} being written for you already; wait for one of them or stop it first.")
 
     def of(self, user: str, conversation: str) -> Run | None:
         """What is being written in a conversation."""

@@ -111,7 +111,7 @@ def furnish(settings: Settings, loader: Loader) -> tuple[House, Logins]:
         ptkb=ptkb,
         documents=documents,
         loading=loader,
-        runs=Runs(loader.models.line.ahead, Leases(engine)),
+        runs=Runs(loader.models.line.ahead, Leases(engine), settings.limits.max_answers),
         tokens=AccessTokens(engine),
         accounts=Accounts(settings, engine, conversations),
         models=loader.models,
@@ -226,9 +226,13 @@ def api(house: House, logins: Logins) -> Mount:
 
 
 def mark_of(models: Models) -> Route:
-    """Where an open page asks every few seconds whether it still shows which model answers: see `Models.mark`."""
+    """Where an open page asks every few seconds whether it still shows which model answers: see `Models.mark`.
 
-    async def mark(_request: Request) -> Response:
+    What another process has switched to is followed then.
+    """
+
+    def mark(_request: Request) -> Response:
+        models.follow()
         return PlainTextResponse(models.mark)
 
     return Route(MARK, mark)
