@@ -33,7 +33,7 @@ from assistant.types import Passage
 BATCH = 100
 UPLOAD = "upload:"
 # Counted up when readers or chunks give other passages of a document than before.
-READING = 2
+READING = 3
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 
