@@ -65,7 +65,7 @@ def read(path: Path) -> Iterator[Block]:
 
 
 def read_told(path: Path, progress: Progress) -> Iterator[Block]:
-    """The same as `read`; `progress` is told pages.
+    """The same as `read`; `progress` is told pages that have text.
 
     Raises:
         ScanError, LibraryError: as `read`.
@@ -109,14 +109,15 @@ def blocks_of(title: str, pages: Sequence[Page]) -> Iterator[Block]:
 
 def _pages(document: PdfDocument, progress: Progress) -> list[Page]:
     pages, lines = list[Page](), dict[int, list[Line]]()
-    headings = outline_of(document)
+    headings, read = outline_of(document), 0
     for n in range(1, len(document) + 1):
         page = document[n - 1]
         shown = page.get_textpage()
         pages.append(Page(_text(shown), (), tables_of(shown)))
         lines[n] = [] if headings else list(lines_of(shown))
         page.close()
-        progress(n, len(document))
+        read += bool(pages[-1].text.strip())
+        progress(read, len(document))
     headings = headings or larger_of(lines)
     return [page._replace(headings=headings.get(n, ())) for n, page in enumerate(pages, 1)]
 
