@@ -107,25 +107,25 @@ def blocks_of(title: str, pages: Sequence[Page]) -> Iterator[Block]:
     yield from under_headings(chain.from_iterable(texts), title)
 
 
+def text_of(page: PdfTextPage) -> str:
+    """The text of a page, a line a line; a word that two lines share PDFium gives on one."""
+    text: str = page.get_text_range()
+    return text.replace("\r\n", "\n").replace(_DIVIDED, "-\n")
+
+
 def _pages(document: PdfDocument, progress: Progress) -> list[Page]:
     pages, lines = list[Page](), dict[int, list[Line]]()
     headings, read = outline_of(document), 0
     for n in range(1, len(document) + 1):
         page = document[n - 1]
         shown = page.get_textpage()
-        pages.append(Page(_text(shown), (), tables_of(shown)))
+        pages.append(Page(text_of(shown), (), tables_of(shown)))
         lines[n] = [] if headings else list(lines_of(shown))
         page.close()
         read += bool(pages[-1].text.strip())
         progress(read, len(document))
     headings = headings or larger_of(lines)
     return [page._replace(headings=headings.get(n, ())) for n, page in enumerate(pages, 1)]
-
-
-def _text(page: PdfTextPage) -> str:
-    """The text of a page, a line a line; a word that two lines share PDFium gives on one."""
-    text: str = page.get_text_range()
-    return text.replace("\r\n", "\n").replace(_DIVIDED, "-\n")
 
 
 def _pieces(text: str, page: int, headings: Sequence[Heading], tables: Sequence[Rows]) -> Iterator[Piece]:
