@@ -138,7 +138,7 @@ def _exchange(process: subprocess.Popen[bytes], asked: bytes, lines: SimpleQueue
     if process.stdin and process.stdout:
         with suppress(OSError), process.stdin:  # it may have ended
             process.stdin.write(asked)
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError), process.stdout:
             for line in process.stdout:
                 lines.put(line)
     lines.put(None)
