@@ -21,6 +21,7 @@ from assistant.library.readers import read
 from assistant.library.writer import writing
 from assistant.retrieve.bm25 import Bm25
 from assistant.types import Passage
+from benchmarks.extractors import compared
 from benchmarks.growth import growth
 
 QUESTIONS = Path(__file__).with_suffix(".jsonl")
@@ -55,13 +56,14 @@ def documents(
     paths: Annotated[list[Path], typer.Argument(help="Documents; one has to be a manual with 1,000 passages or so.")],
     questions: Annotated[Path, typer.Option(help="Questions about them, with words of the answer.")] = QUESTIONS,
     largest: Annotated[
-        int, typer.Option(help="Passages that a library grows to: 1,000, 10,000, 30,000 or 100,000.")
+        int, typer.Option(help="Passages that a library grows to: 1,000, 10,000, 30,000 or 100,000; 0 for none.")
     ] = LARGEST,
     as_json: AsJson = False,
 ) -> None:
     """Read and index documents, and look whether questions find the passages that answer them, by words (BM25).
 
-    The passages are searched as they are, and without their headings.
+    The passages are searched as they are, and without their headings. Of PDFs that sentences were copied from by eye
+    (`extractors.jsonl`), it tells how many of these are found whole, beside another program that reads PDFs.
     """
     readings = [reading_of(path) for path in paths]
     passages = [passage for one in readings for passage in one.passages]
@@ -75,7 +77,13 @@ def documents(
         missed = [one.question for one, rank in ranks.items() if not 0 < rank <= FOUR]
         searched[name] = {"questions": len(asked), **hits, "missed": missed}
     grown = growth(passages, [one.question for one in asked], largest)
-    show({"document": {one.name: _told(one) for one in readings}, "searched": searched, "passages": grown}, as_json)
+    told = {
+        "document": {one.name: _told(one) for one in readings},
+        "searched": searched,
+        "text": compared(paths),
+        "passages": grown,
+    }
+    show({name: one for name, one in told.items() if one}, as_json)
 
 
 def reading_of(path: Path) -> Reading:
@@ -85,8 +93,9 @@ def reading_of(path: Path) -> Reading:
         LibraryError: it can't be read; the message is the reason.
     """
     start = process_time()
-    passages = passages_of(read(path), path.name, path.name)
-    return Reading(path.name, max(one.page for one in passages), process_time() - start, passages)
+    blocks = read(path)
+    passages = passages_of(blocks, path.name, path.name)
+    return Reading(path.name, max(one.page for one in blocks), process_time() - start, passages)
 
 
 def rank_of(asked: Asked, passages: Iterable[Passage], found: Sequence[Passage]) -> int:

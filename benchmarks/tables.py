@@ -18,8 +18,8 @@ import typer
 from assistant.commands.experiment import show
 from assistant.errors import DataError
 from assistant.experiment.options import AsJson
-from assistant.library.pdf_tables import tables_of
 from assistant.library.readers import read
+from assistant.library.readers.pdf import pages_of
 
 MARKS = "-str.xml"
 # A row as it is compared: its document, its page, and the letters of its cells.
@@ -64,8 +64,9 @@ def marked(path: Path) -> Iterator[Row]:
 
 
 def _found(path: Path) -> Iterator[Row]:
-    for page, found in tables_of(path).items():
-        yield from _compared(f"{path.stem}{MARKS.removesuffix('.xml')}", page, (row for one in found for row in one))
+    for number, page in enumerate(pages_of(path)[1], 1):
+        rows = (row for table in page.tables for row in table)
+        yield from _compared(f"{path.stem}{MARKS.removesuffix('.xml')}", number, rows)
 
 
 def _compared(name: str, page: int, rows: Iterable[Sequence[str]]) -> Iterator[Row]:

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.library.pdf_pages import answer
-from assistant.library.pdf_tables import lines_of, tables_of
+from assistant.library.pdf_tables import place_of_table
 from assistant.library.readers import read
+from assistant.library.readers.pdf import pages_of
 from tests.test_readers import make_pdf, pdf_of
 
 PRICES = [
@@ -62,8 +63,8 @@ def test_a_cell_of_two_lines_is_one_and_an_empty_one_is_left_out(tmp_path: Path)
 
 
 def test_rows_without_names_are_lines(tmp_path: Path) -> None:
-    found = texts_of(drawn(tmp_path / "a.pdf", *cells([["1", "2", "3"], ["4", "5", "6"], ["7", "8", "9"]])))
-    assert found == ["1 | 2 | 3", "4 | 5 | 6", "7 | 8 | 9"]
+    found = texts_of(drawn(tmp_path / "a.pdf", *cells([["1.5", "2", "3"], ["4", "5", "6"], ["7", "8", "9.5"]])))
+    assert found == ["1.5 | 2 | 3", "4 | 5 | 6", "7 | 8 | 9.5"]
 
 
 def prose(x: float, *starts: str) -> list[Placed]:
@@ -86,14 +87,13 @@ def prose(x: float, *starts: str) -> list[Placed]:
 )
 def test_what_is_no_table_stays_text(tmp_path: Path, texts: list[Placed]) -> None:
     path = drawn(tmp_path / "a.pdf", *texts)
-    assert tables_of(path) == {}
+    assert not any(page.tables for page in pages_of(path)[1])
     assert not any(block.unit for block in read(path))
 
 
-def test_a_page_of_one_column_has_no_table_and_what_is_no_pdf_none(tmp_path: Path) -> None:
-    assert tables_of(make_pdf(tmp_path / "a.pdf", "Oats are a cereal.\nTea is a drink.\nSalt is a mineral.")) == {}
-    (tmp_path / "b.pdf").write_bytes(b"no PDF")
-    assert tables_of(tmp_path / "b.pdf") == {}
+def test_a_page_of_one_column_has_no_table(tmp_path: Path) -> None:
+    [page] = pages_of(make_pdf(tmp_path / "a.pdf", "Oats are a cereal.\nTea is a drink.\nSalt is a mineral."))[1]
+    assert not page.tables
 
 
 def test_the_lines_of_a_table_are_found_whatever_their_order() -> None:
@@ -105,8 +105,8 @@ def test_the_lines_of_a_table_are_found_whatever_their_order() -> None:
         "1.20 3.50 0.45",
         "All without tax.",
     ]
-    assert lines_of(PRICES, lines) == range(1, 5)
-    assert not lines_of(PRICES, ["Item Weight Price", "Something else", "stands here", "Oats"])
+    assert place_of_table(PRICES, lines) == range(1, 5)
+    assert not place_of_table(PRICES, ["Item Weight Price", "Something else", "stands here", "Oats"])
 
 
 def test_a_row_is_marked_on_its_page(tmp_path: Path) -> None:

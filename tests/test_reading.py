@@ -17,6 +17,7 @@ from assistant.library.passages import passages_of
 from assistant.library.readers import read
 from assistant.library.reading import allowed, read_apart
 from benchmarks.bombs import BOMBS, made
+from tests.test_readers import make_pdf
 
 SECONDS = 10.0  # of a processor: by the clock it depends on what else it does
 ALLOWED = 2.0  # for a document here: less than elsewhere, since some take all that they may
@@ -73,6 +74,23 @@ def test_what_is_read_apart_is_what_is_read_here(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
         here = passages_of(read(tmp_path / name), "d", name)
         assert read_apart(tmp_path / name, "d", name, Event()).passages == here
+
+
+def test_how_many_pages_are_read_is_told_meanwhile_and_they_can_be_stopped(tmp_path: Path) -> None:
+    sentences = "\n".join(f"Oats number {n} are a cereal of the north of many countries." for n in range(40))
+    file = make_pdf(tmp_path / "a.pdf", *[sentences] * 400)
+    told = list[tuple[int, int]]()
+    stop = Event()
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+        if len(told) == 3:
+            stop.set()
+
+    with pytest.raises(LibraryError, match="was stopped"):
+        read_apart(file, "d", "a.pdf", stop, tell)
+    assert told == sorted(set(told))
+    assert 0 < told[0][0] < told[2][0] < told[2][1] == 400
 
 
 def test_reading_is_stopped_at_once(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from assistant.library.arrivals import Arrivals
 from assistant.library.index import add_documents, list_documents
 from assistant.library.reading import Content
 from assistant.library.watched import Happenings, Watch
+from assistant.protocols import Progress
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -85,6 +86,15 @@ def test_files_that_come_change_and_go_are_followed_and_told(followed, folder):
     assert [one.name for one in Happenings(followed).all()].count("docs/photo.png") == 1
 
 
+def test_a_second_copy_is_told_and_takes_the_place_of_the_first_when_that_goes(followed, folder):
+    until(lambda: "docs/key.txt" in latest(followed))
+    shutil.copy(folder / "key.txt", folder / "a copy.txt")
+    until(lambda: latest(followed).get("docs/a copy.txt") == ("skipped", "it is already here as “docs/key.txt”"))
+    (folder / "key.txt").unlink()
+    until(lambda: latest(followed)["docs/a copy.txt"] == ("added", ""))
+    assert [one.name for one in list_documents("docs", followed)] == ["docs/a copy.txt"]
+
+
 def test_what_sequitur_writes_is_not_followed(settings, tmp_path):
     for folder in (tmp_path, settings.data_dir, settings.data_dir / "libraries"):
         with pytest.raises(LibraryError, match="writes itself"):
@@ -96,8 +106,8 @@ def test_a_file_that_changes_while_it_is_read_is_told_and_the_rest_is_added(sett
 
     read = index.read_here
 
-    def reading(path: Path, document: str, source: str) -> Content:
-        content = read(path, document, source)
+    def reading(path: Path, document: str, source: str, progress: Progress) -> Content:
+        content = read(path, document, source, progress)
         if path.name == "key.txt":
             path.write_text("The key was moved.")
         return content

@@ -191,7 +191,7 @@ def test_no_template_lets_html_through() -> None:
         ),
         render.render("usage", used=[Used(EVIL, 1, 2, 3, 60.0, "2026-01-01")], days=30),
         render.render("tokens", tokens=[AccessToken(EVIL, EVIL, "2026-01-01T00:00:00+00:00", "")], fresh=EVIL),
-        render.render("account", word=EVIL, gone=False),
+        render.render("account", word=EVIL, gone=False, login=True),
         viewer(turn, problem=EVIL),
         viewer(turn, text=Excerpt((Paragraph(((0, EVIL),), EVIL, ((EVIL, True), (EVIL, False))),), True, True, 1.0)),
         render.render("exported", conversation=Conversation("i", EVIL, now(), now(), (turn,)), address=lambda _: EVIL),

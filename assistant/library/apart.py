@@ -14,25 +14,33 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from threading import Event
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 
 from assistant.errors import LibraryError
+from assistant.protocols import Progress, silent
 
 # Where others keep the processors busy, or the system can't count their seconds, so many times those by the clock.
 BUSY = 6.0
 MEMORY_BYTES = 3 * 2**29
 STOPPED = "its reading was stopped"
 _LOOK = 0.1  # seconds between looks at whether the process is to stop
+_END = 10.0  # seconds that it may take to end when it has answered
 _TOO_LONG = "it takes too long to read; split it up, or save it anew in a simpler format"
 _TOO_LARGE = "it takes too much memory to read; split it up, or save it anew in a simpler format"
 
 
 def answer_apart(
-    module: str, asked: Mapping[str, Any], seconds: float, stop: Event, memory: int = MEMORY_BYTES
+    module: str,
+    asked: Mapping[str, Any],
+    seconds: float,
+    stop: Event,
+    memory: int = MEMORY_BYTES,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
-    """What a module's `answer(asked)` returns, called in a process of its own.
+    """What a module's `answer(asked, progress)` returns, called in a process of its own.
 
     Args:
         module: its full name.
@@ -40,6 +48,7 @@ def answer_apart(
         seconds: of a processor, that it may take.
         stop: when this is set, the process ends at once.
         memory: bytes of addresses, that it may take.
+        progress: told what `answer` tells, ten times a second at most.
 
     Raises:
         LibraryError: `answer` raised one, or it took more than it may; the message is the reason.
@@ -52,27 +61,44 @@ def answer_apart(
     )
     try:
         given = json.dumps({"seconds": seconds, "memory": memory, "asked": asked})
-        said = _said(process, given.encode(), seconds, stop)
+        said = _said(process, given.encode(), seconds, stop, progress)
     finally:
         process.kill()
         process.wait()
     return _understood(said, process.returncode)
 
 
-def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Answer what standard input asks, as JSON, on standard output: this is all that the process does."""
+def serve(answer: Callable[[dict[str, Any], Progress], dict[str, Any]]) -> None:
+    """Answer what standard input asks, as JSON, on standard output: this is all that the process does.
+
+    A line is a list of two numbers, how far it is, or the answer, an object.
+    """
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no part of the answer
     given = json.loads(sys.stdin.buffer.read())
     _limit(given["seconds"], given["memory"])
     try:
-        said = answer(given["asked"])
+        said = answer(given["asked"], _telling(out))
     except MemoryError:
         said = {"error": _TOO_LARGE}
     except LibraryError as error:
         said = {"error": _TOO_LARGE if isinstance(error.__cause__, MemoryError) else str(error)}
     with suppress(BrokenPipeError), out:  # whoever asked was killed meanwhile
         out.write(json.dumps(said).encode())
+
+
+def _telling(out: IO[bytes]) -> Progress:
+    """A `Progress` that tells whoever asked, not too often."""
+    due = 0.0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal due
+        if monotonic() >= due:
+            out.write(f"[{done}, {total}]\n".encode())
+            out.flush()
+            due = monotonic() + _LOOK
+
+    return tell
 
 
 def _limit(seconds: float, memory: int) -> None:
@@ -87,18 +113,35 @@ def _limit(seconds: float, memory: int) -> None:
         os.nice(5)
 
 
-def _said(process: subprocess.Popen[bytes], asked: bytes, seconds: float, stop: Event) -> bytes:
+def _said(process: subprocess.Popen[bytes], asked: bytes, seconds: float, stop: Event, progress: Progress) -> bytes:
     """What the process answers."""
-    given: bytes | None = asked
-    end = monotonic() + BUSY * seconds
+    lines: SimpleQueue[bytes | None] = SimpleQueue()
+    Thread(target=_exchange, args=(process, asked, lines), daemon=True).start()
+    end, said = monotonic() + BUSY * seconds, b""
     while not stop.is_set():
         if monotonic() > end:
             raise LibraryError(_TOO_LONG)
-        try:
-            return process.communicate(given, timeout=_LOOK)[0]
-        except subprocess.TimeoutExpired:
-            given = None
+        with suppress(Empty):
+            line = lines.get(timeout=_LOOK)
+            if line is None:
+                process.wait(_END)
+                return said
+            if line.startswith(b"["):
+                progress(*json.loads(line))
+            else:
+                said = line
     raise LibraryError(STOPPED)
+
+
+def _exchange(process: subprocess.Popen[bytes], asked: bytes, lines: SimpleQueue[bytes | None]) -> None:
+    """Ask the process, and pass on what it says, a line at a time; None at the end."""
+    if process.stdin and process.stdout:
+        with suppress(OSError), process.stdin:  # it may have ended
+            process.stdin.write(asked)
+        with suppress(OSError, ValueError), process.stdout:
+            for line in process.stdout:
+                lines.put(line)
+    lines.put(None)
 
 
 def _understood(said: bytes, code: int) -> dict[str, Any]:

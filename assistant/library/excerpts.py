@@ -20,6 +20,7 @@ from assistant.errors import LibraryError
 from assistant.library.apart import answer_apart
 from assistant.library.readers import read
 from assistant.library.reading import allowed
+from assistant.protocols import Progress, silent
 from assistant.text.chunks import Block
 from assistant.text.spots import ENOUGH, spots
 
@@ -89,13 +90,13 @@ def excerpt(original: Path, file: str, passage: str, quote: str) -> Excerpt:
     return Excerpt(tuple(paragraphs), said["earlier"], said["later"], said["share"])
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(asked: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
     """What the process apart says: the fields of an `Excerpt`.
 
     Raises:
         LibraryError: the document can't be read; the message is the reason.
     """
-    blocks = read(Path(asked["path"]))
+    blocks = read(Path(asked["path"]), progress)
     words = [
         _Word(n, *match.span(), match.group()) for n, block in enumerate(blocks) for match in _WORD.finditer(block.text)
     ]

@@ -31,9 +31,11 @@ from assistant.types import Passage
 
 # Searches wait for no more than this many passages.
 BATCH = 100
+# What is told of a file: so many parts of the whole are for reading it, the others for indexing what was read.
+READ, WHOLE = 9, 10
 UPLOAD = "upload:"
 # Counted up when readers or chunks give other passages of a document than before.
-READING = 2
+READING = 3
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 
@@ -86,7 +88,7 @@ class _File:
         return self.key.startswith(UPLOAD)
 
 
-Read = Callable[[_File], Content]
+Read = Callable[[_File, Progress], Content]
 
 
 def add_documents(  # noqa: PLR0913 - what uploads need beside a name and files
@@ -111,10 +113,11 @@ def add_documents(  # noqa: PLR0913 - what uploads need beside a name and files
         settings: say where libraries are.
         progress: told bytes.
         uploaded: whether they come from users of the page: known by their names alone, wherever they lie now, and
-            read apart. One with the content of another document is skipped.
+            read apart.
         names: what uploaded files are called, where that is not their own name.
         stop: where it is given, too, files are read apart: in a process of its own, within limits of time and memory,
-            and a copy of each is kept beside the index. When it is set, no file is read any further.
+            and a copy of each is kept beside the index. When it is set, no file is read any further. One that is read
+            apart and has the content of another document is skipped.
         check: sees the documents that are there, which nobody else changes meanwhile; an error of it refuses all files.
 
     Raises:
@@ -268,9 +271,9 @@ class _Shelf:
         return next(name for name in names if name not in taken)
 
     def refuse_twin(self, file: _File, digest: str) -> None:
-        """Raise an error where another document has the content of an uploaded file."""
-        for one in self.documents.values() if file.is_upload else ():
-            if one.hash == digest and one.id != file.id:
+        """Raise an error where another document has the content of a file that was uploaded or lies in a folder."""
+        for one in self.documents.values() if self.originals else ():
+            if one.hash == digest and one.id != file.id and _is_still(one):
                 raise LibraryError(f"it is already here as “{one.name}”")
 
 
@@ -292,12 +295,12 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _reads(file: _File) -> Content:
-    return read_here(file.path, file.id, file.name)
+def _reads(file: _File, progress: Progress) -> Content:
+    return read_here(file.path, file.id, file.name, progress)
 
 
 def _reads_apart(stop: Event) -> Read:
-    return lambda file: read_apart(file.path, file.id, file.name, stop)
+    return lambda file, progress: read_apart(file.path, file.id, file.name, stop, progress)
 
 
 def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome:
@@ -308,7 +311,7 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
         if before and shelf.has(file.id, digest):
             return Outcome(file.name, "unchanged", before.passages)
         shelf.refuse_twin(file, digest)
-        passages, note = reads(file)
+        passages, note = reads(file, lambda done, of: progress(READ * done, WHOLE * of))
         _check_is_still(file.path, digest)
         if shelf.originals:
             shelf.originals.keep(file.path, digest)
@@ -319,7 +322,8 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
         passages = [_renamed(passage, file.id) for passage in passages]
     for start in range(0, len(passages), BATCH):
         writer.add(file.id, passages[start : start + BATCH])
-        progress(min(start + BATCH, len(passages)), len(passages))
+        added, of = min(start + BATCH, len(passages)), len(passages)
+        progress(READ * of + (WHOLE - READ) * added, WHOLE * of)
     path, by_ocr = "" if file.is_upload else file.key, is_by_ocr(passages)
     came_as = "" if file.path.name == Path(file.name).name else file.path.name
     shelf.documents[file.id] = Document(file.id, file.name, len(passages), digest, path, READING, by_ocr, note, came_as)
@@ -328,6 +332,14 @@ def _add(shelf: _Shelf, file: _File, progress: Progress, reads: Read) -> Outcome
 
 _KEPT = "; what was indexed of it before is kept"
 _TWICE = "another file of this name is in the same upload"
+
+
+def _is_still(document: Document) -> bool:
+    """Whether the file of a document has the content that was indexed; nothing else can be said of an uploaded one."""
+    try:
+        return not document.path or _digest(Path(document.path)) == document.hash
+    except LibraryError:
+        return False
 
 
 def _check_is_still(path: Path, digest: str) -> None:

@@ -6,7 +6,6 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from pathlib import Path
 from typing import NamedTuple
 
 import pypdfium2
@@ -31,19 +30,61 @@ class Heading(NamedTuple):
     text: str
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """A line of a page; it is as high, in points, as the lower one of its first and last character."""
+
     text: str
     height: float
 
 
-def headings_of(path: Path) -> Mapping[int, list[Heading]]:
-    """The headings of each page that has some, in order; pages are counted from 1. None where PDFium reads nothing."""
+def outline_of(document: PdfDocument) -> Mapping[int, list[Heading]]:
+    """The headings of each page that the outline names some of, in order; pages are counted from 1."""
+    pages: dict[int, list[Heading]] = defaultdict(list)
     try:
-        with PdfDocument(path) as document:
-            return _outline(document) or _larger(document)
-    except (PdfiumError, ValueError, OSError) as error:
-        _LOG.info("no headings are read from %s: %s", path.name, error)
+        for entry in islice(document.get_toc(), ENTRIES_MOST):
+            where = entry.get_dest()
+            page = where.get_index() if where else None
+            if page is not None and entry.get_title().strip():
+                pages[page + 1].append(Heading(entry.level + 1, entry.get_title()))
+    except (PdfiumError, ValueError) as error:  # it is read without
+        _LOG.info("an outline can't be read to its end: %s", error)
+    return dict(pages)
+
+
+def lines_of(page: PdfTextPage) -> Iterator[Line]:
+    """The lines of a page with their heights."""
+    places: list[int] = []
+    text = ""
+    for n in range(min(page.count_chars(), PAGE_CHARS_MOST)):
+        char = chr(pypdfium2.raw.FPDFText_GetUnicode(page, n))
+        if char not in "\r\n":
+            text += char
+            places += [] if char.isspace() else [n]
+        elif places:
+            yield Line(text.strip(), _height(page, places))
+            places, text = [], ""
+    if places:
+        yield Line(text.strip(), _height(page, places))
+
+
+def larger_of(pages: Mapping[int, Sequence[Line]]) -> Mapping[int, list[Heading]]:
+    """The headings of each page that has some, told by their lines being larger than most of the text.
+
+    Args:
+        pages: the lines of each page, by its number.
+    """
+    sizes = Counter[float]()
+    for line in (line for lines in pages.values() for line in lines):
+        sizes[line.height] += len(line.text)
+    if not sizes:
         return {}
+    least = LARGER * sizes.most_common(1)[0][0]
+    found = {n: list(_headings(lines, least)) for n, lines in pages.items()}
+    if sum(len(line.text) for lines in found.values() for line in lines) > SHARE_MOST * sizes.total():
+        return {}
+    heights = sorted({line.height for lines in found.values() for line in lines}, reverse=True)
+    levels = {height: min(n, LEVELS) for n, height in enumerate(heights, 1)}
+    return {n: [Heading(levels[line.height], line.text) for line in lines] for n, lines in found.items() if lines}
 
 
 def place_of(heading: str, lines: Sequence[str], start: int) -> range:
@@ -75,54 +116,12 @@ def _is_number(word: str) -> bool:
     return any(map(str.isdigit, word)) or len(_letters(word)) == 1
 
 
-def _outline(document: PdfDocument) -> dict[int, list[Heading]]:
-    pages: dict[int, list[Heading]] = defaultdict(list)
-    for entry in islice(document.get_toc(), ENTRIES_MOST):
-        where = entry.get_dest()
-        page = where.get_index() if where else None
-        if page is not None and entry.get_title().strip():
-            pages[page + 1].append(Heading(entry.level + 1, entry.get_title()))
-    return dict(pages)
-
-
-def _larger(document: PdfDocument) -> dict[int, list[Heading]]:
-    pages = {n: list(_lines(document[n - 1].get_textpage())) for n in range(1, len(document) + 1)}
-    sizes = Counter[float]()
-    for line in (line for lines in pages.values() for line in lines):
-        sizes[line.height] += len(line.text)
-    if not sizes:
-        return {}
-    least = LARGER * sizes.most_common(1)[0][0]
-    found = {n: list(_headings(lines, least)) for n, lines in pages.items()}
-    if sum(len(line.text) for lines in found.values() for line in lines) > SHARE_MOST * sizes.total():
-        return {}
-    heights = sorted({line.height for lines in found.values() for line in lines}, reverse=True)
-    levels = {height: min(n, LEVELS) for n, height in enumerate(heights, 1)}
-    return {n: [Heading(levels[line.height], line.text) for line in lines] for n, lines in found.items() if lines}
-
-
-def _headings(lines: Sequence[_Line], least: float) -> Iterator[_Line]:
+def _headings(lines: Sequence[Line], least: float) -> Iterator[Line]:
     """The lines that are as high as that, those of one height that follow each other as one."""
     for height, run in groupby(lines, key=lambda line: line.height):
         text = " ".join(line.text for line in run)
         if height >= least and len(_letters(text)) >= LETTERS_LEAST and len(text) <= CHARS_MOST:
-            yield _Line(text, height)
-
-
-def _lines(page: PdfTextPage) -> Iterator[_Line]:
-    """The lines of a page; each is as high, in points, as the lower one of its first and last character."""
-    places: list[int] = []
-    text = ""
-    for n in range(min(page.count_chars(), PAGE_CHARS_MOST)):
-        char = chr(pypdfium2.raw.FPDFText_GetUnicode(page, n))
-        if char not in "\r\n":
-            text += char
-            places += [] if char.isspace() else [n]
-        elif places:
-            yield _Line(text.strip(), _height(page, places))
-            places, text = [], ""
-    if places:
-        yield _Line(text.strip(), _height(page, places))
+            yield Line(text, height)
 
 
 def _height(page: PdfTextPage, places: Sequence[int]) -> float:

@@ -17,6 +17,7 @@ from pypdfium2 import PdfBitmap, PdfDocument, PdfiumError, PdfPage, PdfTextPage
 from assistant.errors import LibraryError
 from assistant.library.apart import answer_apart
 from assistant.library.readers.shared.tables import values
+from assistant.protocols import Progress, silent
 from assistant.text.spots import ENOUGH, Spots, spots
 
 SECONDS = 10.0  # of a processor, for a page
@@ -63,7 +64,7 @@ def page_picture(path: Path, number: int, quote: str) -> Picture:
     return Picture(**{**said, "boxes": tuple((left, top, width, height) for left, top, width, height in said["boxes"])})
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(asked: dict[str, Any], _progress: Progress = silent) -> dict[str, Any]:
     """What the process apart says: the fields of a `Picture`.
 
     Raises:

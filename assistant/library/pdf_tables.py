@@ -7,20 +7,17 @@ two columns is taken for text beside text, and what has dots before its page num
 from __future__ import annotations
 
 import ctypes
-import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from pypdfium2 import PdfDocument, PdfiumError, PdfTextPage, raw
+from pypdfium2 import PdfTextPage, raw
 
 from assistant.text.sentences import words
 
-_LOG = logging.getLogger(__name__)
 PAGE_CHARS_MOST = 50_000
 COLUMNS_LEAST, ROWS_LEAST = 3, 3
 # In heights of a line: white space between cells, between the rows of a table, and between the lines of one cell.
@@ -48,25 +45,12 @@ class _Cell(NamedTuple):
 _Line = list[_Cell]
 
 
-def tables_of(path: Path) -> Mapping[int, list[Rows]]:
-    """The tables of each page that has some, as rows of cells; pages are counted from 1. None where PDFium reads none.
-
-    All rows of a table have as many cells, empty ones included.
-    """
-    found = dict[int, list[Rows]]()
-    try:
-        with PdfDocument(path) as document:
-            for n in range(len(document)):
-                page = document[n]
-                if tables := list(_tables(_lines(page.get_textpage()))):
-                    found[n + 1] = tables
-                page.close()
-    except (PdfiumError, ValueError, OSError) as error:
-        _LOG.info("no tables are read from %s: %s", path.name, error)
-    return found
+def tables_of(page: PdfTextPage) -> list[Rows]:
+    """The tables of a page as rows of cells; of a table all rows have as many, empty ones included."""
+    return list(_tables(_lines(page)))
 
 
-def lines_of(rows: Rows, lines: Sequence[str]) -> range:
+def place_of_table(rows: Rows, lines: Sequence[str]) -> range:
     """The lines of a page's text that say a table, in whatever order they say its cells; an empty range for none."""
     said = Counter(word for row in rows for cell in row for word in words(cell))
     best, start = range(0), 0

@@ -15,6 +15,7 @@ from assistant.library.apart import answer_apart
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
 from assistant.library.readers.shared.scan import ScanError
+from assistant.protocols import Progress, silent
 from assistant.text.chunks import Block
 from assistant.types import Passage
 
@@ -33,27 +34,28 @@ class Content(NamedTuple):
     note: str = ""
 
 
-def read_here(path: Path, document: str, source: str) -> Content:
+def read_here(path: Path, document: str, source: str, progress: Progress = silent) -> Content:
     """The passages of a document; of a scan, and of scanned pages among others, by OCR.
 
     Args:
         path: the file.
         document: the id that its passages are numbered under.
         source: its name as readers of the library see it.
+        progress: told pages, where it has some.
 
     Raises:
         LibraryError: the document can't be read; the message is the reason.
     """
     try:
-        found = read(path)
+        found = read(path, progress)
     except ScanError:
-        return Content(passages_of(scans.blocks(path), document, source))
+        return Content(passages_of(scans.blocks(path, progress=progress), document, source))
     pages = scans.pictures(path, {block.page for block in found})
-    scanned = scans.blocks(path, pages) if _are_read(pages) else []
+    scanned = scans.blocks(path, pages, progress) if _are_read(pages) else []
     return Content(passages_of(_in_order(found, scanned), document, source), scans.note(pages, _are_read(pages)))
 
 
-def read_apart(path: Path, document: str, source: str, stop: Event) -> Content:
+def read_apart(path: Path, document: str, source: str, stop: Event, progress: Progress = silent) -> Content:
     """The same as `read_here`, in processes of their own within limits of time and memory.
 
     Args:
@@ -61,17 +63,18 @@ def read_apart(path: Path, document: str, source: str, stop: Event) -> Content:
         document: the id that its passages are numbered under.
         source: its name as readers of the library see it.
         stop: when this is set, the reading ends at once.
+        progress: told pages, where it has some.
 
     Raises:
         LibraryError: the document can't be read, not within the limits, or not to its end; the message is the reason.
     """
     asked = {"path": str(path), "document": document, "source": source, "scanned": []}
-    said = answer_apart(__name__, asked, allowed(path), stop)
+    said = answer_apart(__name__, asked, allowed(path), stop, progress=progress)
     if "scan" in said:
-        return Content(passages_of(scans.blocks_apart(path, stop), document, source))
+        return Content(passages_of(scans.blocks_apart(path, stop, progress=progress), document, source))
     pages = said["pictures"]
     if _are_read(pages):
-        scanned = scans.blocks_apart(path, stop, pages)
+        scanned = scans.blocks_apart(path, stop, pages, progress)
         said = answer_apart(__name__, {**asked, "scanned": [asdict(one) for one in scanned]}, allowed(path), stop)
     passages = [
         Passage(key, title, text, source=where, page=page, heading=heading)
@@ -87,7 +90,7 @@ def allowed(path: Path) -> float:
     return SECONDS
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(asked: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
     """What the process apart says of a document.
 
     Raises:
@@ -95,7 +98,7 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
     """
     path, scanned = Path(asked["path"]), [Block(**fields) for fields in asked["scanned"]]
     try:
-        found = read(path)
+        found = read(path, progress)
     except ScanError:
         return {"scan": True}
     passages = passages_of(_in_order(found, scanned), asked["document"], asked["source"])

@@ -19,6 +19,7 @@ from pypdfium2 import PdfDocument, PdfiumError, PdfPage, raw
 from assistant.errors import LibraryError
 from assistant.library.apart import answer_apart
 from assistant.library.readers.shared.text import tidy, title_line, title_of
+from assistant.protocols import Progress, silent
 from assistant.text.chunks import Block
 from assistant.types import Passage
 
@@ -87,7 +88,7 @@ def note(pages: Sequence[int], read: bool) -> str:
     return f"{'page' if len(pages) == 1 else 'pages'} {named}: {BY_OCR if read else UNREAD}"
 
 
-def blocks_apart(path: Path, stop: Event, pages: Sequence[int] = ()) -> list[Block]:
+def blocks_apart(path: Path, stop: Event, pages: Sequence[int] = (), progress: Progress = silent) -> list[Block]:
     """The same as `blocks`, in a process of its own within limits of time and memory.
 
     Raises:
@@ -95,21 +96,24 @@ def blocks_apart(path: Path, stop: Event, pages: Sequence[int] = ()) -> list[Blo
     """
     _check_is_installed()
     seconds = SECONDS + SECONDS_PER_PAGE * PAGES_MOST
-    said = answer_apart(__name__, {"path": str(path), "pages": list(pages)}, seconds, stop, MEMORY_BYTES)
+    asked = {"path": str(path), "pages": list(pages)}
+    said = answer_apart(__name__, asked, seconds, stop, MEMORY_BYTES, progress)
     return [Block(**fields) for fields in said["blocks"]]
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(asked: dict[str, Any], progress: Progress = silent) -> dict[str, Any]:
     """What the process apart says: the fields of the blocks.
 
     Raises:
         LibraryError: as `blocks`.
     """
-    return {"blocks": [asdict(one) for one in blocks(Path(asked["path"]), asked["pages"])]}
+    return {"blocks": [asdict(one) for one in blocks(Path(asked["path"]), asked["pages"], progress)]}
 
 
-def blocks(path: Path, pages: Sequence[int] = ()) -> list[Block]:
+def blocks(path: Path, pages: Sequence[int] = (), progress: Progress = silent) -> list[Block]:
     """The paragraphs that OCR finds on these pages of a PDF, by default on all, of which one has to have some.
+
+    `progress` is told pages, of which those that have text count as read.
 
     Raises:
         LibraryError: OCR isn't installed, the pages are too many or can't be drawn, or there is no text on any.
@@ -121,11 +125,10 @@ def blocks(path: Path, pages: Sequence[int] = ()) -> list[Block]:
             if len(numbers) > PAGES_MOST:
                 raise LibraryError(f"it is a scan of {len(numbers):,} pages, and OCR reads {PAGES_MOST}; split it up")
             title = title_line(document.get_metadata_value("Title")) or title_of(path)
-            found = [
-                Block(text, title, f"page {number}", page=number, by=BY_OCR)
-                for number, lines in zip(numbers, _pages(document, numbers), strict=True)
-                for text in paragraphs(lines)
-            ]
+            found = list[Block]()
+            for done, (number, lines) in enumerate(zip(numbers, _pages(document, numbers), strict=True), 1):
+                found += (Block(text, title, f"page {number}", page=number, by=BY_OCR) for text in paragraphs(lines))
+                progress(len(document) - len(numbers) + done, len(document))
     except (PdfiumError, ValueError) as error:
         raise LibraryError("its pages can't be drawn for OCR; it may be damaged") from error
     if not found and not pages:

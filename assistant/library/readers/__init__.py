@@ -11,9 +11,10 @@ import logging
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from assistant.errors import LibraryError
+from assistant.protocols import Progress, silent
 from assistant.registry import variants
 from assistant.text.chunks import Block
 
@@ -37,6 +38,19 @@ class Reader(Protocol):
         ...
 
 
+@runtime_checkable
+class Paged(Reader, Protocol):
+    """A reader that also tells how many pages it has read."""
+
+    def read_told(self, path: Path, progress: Progress) -> Iterator[Block]:
+        """The same as `read`; `progress` is told pages.
+
+        Raises:
+            LibraryError: as `read`.
+        """
+        ...
+
+
 def reader_of(path: Path) -> Reader | None:
     """The reader for this file, by its name, or None where there is none."""
     name = path.name.lower()
@@ -49,8 +63,8 @@ def suffixes() -> list[str]:
     return sorted(_readers())
 
 
-def read(path: Path) -> list[Block]:
-    """All blocks of a document.
+def read(path: Path, progress: Progress = silent) -> list[Block]:
+    """All blocks of a document; `progress` is told its pages, where it has some.
 
     Raises:
         LibraryError: the document can't be read, or holds no text; the message is the reason.
@@ -59,7 +73,8 @@ def read(path: Path) -> list[Block]:
     if reader is None:
         raise LibraryError(f"this kind of file can't be read; readable are {', '.join(suffixes())}")
     try:
-        blocks = [block for block in reader.read(path) if block.text.strip()]
+        told = reader.read_told(path, progress) if isinstance(reader, Paged) else reader.read(path)
+        blocks = [block for block in told if block.text.strip()]
     except LibraryError:
         raise
     except OSError as error:

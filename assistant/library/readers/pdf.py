@@ -5,22 +5,22 @@ A scan carries none (`library/scans.py` reads it).
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
-from pypdf import PdfReader
-from pypdf.errors import PyPdfError
+from pypdfium2 import PdfDocument, PdfiumError, PdfTextPage, raw
 
 from assistant.errors import LibraryError
-from assistant.library.pdf_headings import Heading, headings_of, place_of
-from assistant.library.pdf_tables import Rows, lines_of, tables_of
+from assistant.library.pdf_headings import Heading, Line, larger_of, lines_of, outline_of, place_of
+from assistant.library.pdf_tables import Rows, place_of_table, tables_of
 from assistant.library.readers.shared.scan import ScanError
 from assistant.library.readers.shared.tables import lines as named_rows
 from assistant.library.readers.shared.text import Piece, paragraphs, tidy, title_line, title_of, under_headings
+from assistant.protocols import Progress, silent
 from assistant.text.chunks import Block
 from assistant.text.sentences import sentences
 
@@ -32,6 +32,8 @@ RUNNING_PAGES = 3
 # What goes on for longer on the next page is no sentence but a table.
 SENTENCE_CHARS = 1000
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
+# What PDFium has for the hyphen and the line's end within a word.
+_DIVIDED = "\ufffe"
 _ENDED = (".", "!", "?", ":", "…", "。", "！", "？", '"', "”", "’", "»", ")")
 _DIGITS = re.compile(r"\d+")
 _PAGE_NUMBER = re.compile(
@@ -41,8 +43,13 @@ _PAGE_NUMBER = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-# pypdf logs every irregularity of a file that it reads all the same.
-logging.getLogger("pypdf").setLevel(logging.ERROR)
+
+class Page(NamedTuple):
+    """The text of a page with what else is known of it: its headings, in order, and its tables."""
+
+    text: str
+    headings: Sequence[Heading] = ()
+    tables: Sequence[Rows] = ()
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -54,23 +61,71 @@ def read(path: Path) -> Iterator[Block]:
         ScanError: it carries no text.
         LibraryError: the file is encrypted or broken.
     """
+    return read_told(path, silent)
+
+
+def read_told(path: Path, progress: Progress) -> Iterator[Block]:
+    """The same as `read`; `progress` is told pages that have text.
+
+    Raises:
+        ScanError, LibraryError: as `read`.
+    """
+    title, pages = pages_of(path, progress)
+    yield from blocks_of(title, pages)
+
+
+def pages_of(path: Path, progress: Progress = silent) -> tuple[str, list[Page]]:
+    """The title of a document, and its pages; `progress` is told these.
+
+    Raises:
+        LibraryError: the file is encrypted or broken.
+    """
     try:
-        reader = PdfReader(path)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise LibraryError("it is encrypted; save a copy without a password")
-        title = title_line(str(reader.metadata.title)) if reader.metadata and reader.metadata.title else title_of(path)
-        pages = [page.extract_text() for page in reader.pages]
-    except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        with PdfDocument(path) as document:
+            title = title_line(document.get_metadata_value("Title")) or title_of(path)
+            return title, _pages(document, progress)
+    except (PdfiumError, ValueError) as error:
+        if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
+            raise LibraryError("it is encrypted; save a copy without a password") from error
         raise LibraryError(f"it is not a PDF that can be read ({error})") from error
-    headings, tables = headings_of(path), tables_of(path)
+
+
+def blocks_of(title: str, pages: Sequence[Page]) -> Iterator[Block]:
+    """The blocks that the pages make.
+
+    Raises:
+        ScanError: they carry no text.
+    """
+    bare = _without_margins([page.text for page in pages])
     texts = [
-        list(_pieces(text, n, headings.get(n, ()), tables.get(n, ())))
-        for n, text in enumerate(_without_margins(pages), 1)
+        list(_pieces(text, n, page.headings, page.tables))
+        for n, (text, page) in enumerate(zip(bare, pages, strict=True), 1)
     ]
     if not any(texts):
         raise ScanError("it has no text, only pictures of its pages, which OCR may read")
     _join(texts)
     yield from under_headings(chain.from_iterable(texts), title)
+
+
+def text_of(page: PdfTextPage) -> str:
+    """The text of a page, a line a line; a word that two lines share PDFium gives on one."""
+    text: str = page.get_text_range()
+    return text.replace("\r\n", "\n").replace(_DIVIDED, "-\n")
+
+
+def _pages(document: PdfDocument, progress: Progress) -> list[Page]:
+    pages, lines = list[Page](), dict[int, list[Line]]()
+    headings, read = outline_of(document), 0
+    for n in range(1, len(document) + 1):
+        page = document[n - 1]
+        shown = page.get_textpage()
+        pages.append(Page(text_of(shown), (), tables_of(shown)))
+        lines[n] = [] if headings else list(lines_of(shown))
+        page.close()
+        read += bool(pages[-1].text.strip())
+        progress(read, len(document))
+    headings = headings or larger_of(lines)
+    return [page._replace(headings=headings.get(n, ())) for n, page in enumerate(pages, 1)]
 
 
 def _pieces(text: str, page: int, headings: Sequence[Heading], tables: Sequence[Rows]) -> Iterator[Piece]:
@@ -79,7 +134,7 @@ def _pieces(text: str, page: int, headings: Sequence[Heading], tables: Sequence[
     A heading that isn't found there begins where the one before it ends, and a table that isn't stays text.
     """
     lines, done = text.split("\n"), 0
-    rows = {place.start: (place.stop, table) for table in tables if (place := lines_of(table, lines))}
+    rows = {place.start: (place.stop, table) for table in tables if (place := place_of_table(table, lines))}
     for heading in headings:
         place = place_of(heading.text, lines, done)
         yield from _between(lines, done, place.start, rows, page)
