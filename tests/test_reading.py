@@ -55,6 +55,14 @@ def test_every_bomb_ends_soon(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ("div.html", DEEP),
         ("xml.docx", "unpacks to more than 30,000,000 bytes"),
         ("packed.jsonl.gz", "characters"),
+        ("empty.docx", "more than 300,000 paragraphs"),
+        ("corners.xlsx", "too many rows or columns"),
+        ("gap.xlsx", "too many rows or columns"),
+        ("laughs.xlsx", "its XML can't be read"),
+        ("shapes.pptx", "more than 50,000 shapes"),
+        ("parts.eml", "more than 20,000 parts"),
+        ("type.eml", "a header of more than 10,000 characters"),
+        ("packed.epub", "unpack to more than 30,000,000 bytes"),
     ],
 )
 def test_the_reason_is_told(tmp_path: Path, name: str, reason: str) -> None:
