@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
+from pypdfium2 import PdfDocument, PdfiumError
 
 from assistant.errors import LibraryError
 from assistant.library.pdf_headings import Heading, headings_of, place_of
@@ -31,6 +33,10 @@ RUNNING_LINES = 3
 RUNNING_PAGES = 3
 # What goes on for longer on the next page is no sentence but a table.
 SENTENCE_CHARS = 1000
+# Arabic and Hebrew letters in the shapes that they have within words, as PDFs have them, and as people type them.
+_SHAPES = (*range(0xFB1D, 0xFDFE), *range(0xFE70, 0xFEFD))
+_LETTERS = {shape: unicodedata.normalize("NFKC", chr(shape)) for shape in _SHAPES}
+_HEBREW = re.compile("[\u05d0-\u05ea]")
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
 _ENDED = (".", "!", "?", ":", "…", "。", "！", "？", '"', "”", "’", "»", ")")
 _DIGITS = re.compile(r"\d+")
@@ -59,8 +65,18 @@ def read(path: Path) -> Iterator[Block]:
         if reader.is_encrypted and not reader.decrypt(""):
             raise LibraryError("it is encrypted; save a copy without a password")
         title = title_line(str(reader.metadata.title)) if reader.metadata and reader.metadata.title else title_of(path)
-        pages = [page.extract_text() for page in reader.pages]
-    except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        pages = [page.extract_text().translate(_LETTERS) for page in reader.pages]
+        pages = _hebrew_in_order(pages, path)
+    except (
+        PyPdfError,
+        PdfiumError,
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise LibraryError(f"it is not a PDF that can be read ({error})") from error
     headings, tables = headings_of(path), tables_of(path)
     texts = [
@@ -71,6 +87,16 @@ def read(path: Path) -> Iterator[Block]:
         raise ScanError("it has no text, only pictures of its pages, which OCR may read")
     _join(texts)
     yield from under_headings(chain.from_iterable(texts), title)
+
+
+def _hebrew_in_order(pages: Sequence[str], path: Path) -> list[str]:
+    """The pages, those in Hebrew as PDFium reads them: pypdf has full stops and numbers of such lines elsewhere."""
+    hebrew = [n for n, text in enumerate(pages) if 2 * len(_HEBREW.findall(text)) > max(sum(map(str.isalpha, text)), 1)]
+    if not hebrew:
+        return list(pages)
+    with PdfDocument(path) as document:
+        found = {n: document[n].get_textpage().get_text_range().replace("\r\n", "\n") for n in hebrew}
+    return [found.get(n, text) for n, text in enumerate(pages)]
 
 
 def _pieces(text: str, page: int, headings: Sequence[Heading], tables: Sequence[Rows]) -> Iterator[Piece]:
