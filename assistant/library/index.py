@@ -33,7 +33,7 @@ from assistant.types import Passage
 BATCH = 100
 UPLOAD = "upload:"
 # Counted up when readers or chunks give other passages of a document than before.
-READING = 2
+READING = 3
 Status = Literal["added", "replaced", "unchanged", "removed", "skipped"]
 
 
@@ -251,7 +251,7 @@ class _Shelf:
         before = self.documents.get(document)
         if before is None or before.hash != digest or before.reading != READING:
             return False
-        return self.originals is None or self.originals.path(digest) is not None
+        return self.originals is None or self.originals.is_whole(digest)
 
     def name_of(self, file: _File) -> str:
         """What a file is called here: its name, with a number where another document looks to be called the same."""
