@@ -33,6 +33,7 @@ RUNNING_LINES = 3
 RUNNING_PAGES = 3
 # What goes on for longer on the next page is no sentence but a table.
 SENTENCE_CHARS = 1000
+PAGES_MOST = 20_000
 # Arabic and Hebrew letters in the shapes that they have within words, as PDFs have them, and as people type them.
 _SHAPES = (*range(0xFB1D, 0xFDFE), *range(0xFE70, 0xFEFD))
 _LETTERS = {shape: unicodedata.normalize("NFKC", chr(shape)) for shape in _SHAPES}
@@ -64,6 +65,8 @@ def read(path: Path) -> Iterator[Block]:
         reader = PdfReader(path)
         if reader.is_encrypted and not reader.decrypt(""):
             raise LibraryError("it is encrypted; save a copy without a password")
+        if len(reader.pages) > PAGES_MOST:
+            raise LibraryError(f"it has more than {PAGES_MOST:,} pages; split it up")
         title = title_line(str(reader.metadata.title)) if reader.metadata and reader.metadata.title else title_of(path)
         pages = [page.extract_text().translate(_LETTERS) for page in reader.pages]
         pages = _hebrew_in_order(pages, path)
