@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -113,8 +113,17 @@ class Stores:
 class Clicks:
     """What a person does, one click after the other, and what they may count on afterwards."""
 
-    def __init__(self, visitor: Visitor, stores: Stores, ledger: Ledger, chance: random.Random) -> None:
+    def __init__(
+        self,
+        visitor: Visitor,
+        stores: Stores,
+        ledger: Ledger,
+        chance: random.Random,
+        weights: Sequence[int] = WEIGHTS,
+    ) -> None:
+        """`weights` say how often each of the `KINDS` comes."""
         self.visitor = visitor
+        self._weights = weights
         self._stores, self._ledger, self._chance = stores, ledger, chance
         self._acting = dict(zip(KINDS, self._acts(), strict=True))
         self.under_way, self.done, self.mixed = "", Counter[str](), list[str]()
@@ -126,7 +135,7 @@ class Clicks:
             httpx.HTTPError: the server is gone.
             RefusedError: it refused the click.
         """
-        [self.under_way] = self._chance.choices(KINDS, WEIGHTS)
+        [self.under_way] = self._chance.choices(KINDS, self._weights)
         self._acting[self.under_way]()
         self.done[self.under_way] += bool(self._ledger.doubtful)  # where there is nothing to change, nothing was
         self._ledger.doubtful.clear()

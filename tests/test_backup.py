@@ -46,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = Settings(data_dir=folder / "data")
     (folder / "lentils.txt").write_text("Lentils cook in 20 minutes.")
     for library in ("documents", own_library("ada")):
-        add_documents(library, [folder / "lentils.txt"], settings)
+        add_documents(library, [folder / "lentils.txt"], settings, uploaded=library != "documents")
     engine = connect(settings.database_url)
     Ptkb(engine).add("ada", "I'm vegan.")
     conversations = Conversations(engine)
@@ -242,7 +242,7 @@ def test_paths_that_no_backup_has_are_refused(archive: Path, data: Path, run, na
     assert set(data.parent.iterdir()) == around
 
 
-@pytest.mark.parametrize("version", [{"format": 2}, {"tables": 99}])
+@pytest.mark.parametrize("version", [{"format": 3}, {"tables": 99}])
 def test_an_archive_of_a_newer_version_is_refused(archive: Path, data: Path, run, version: dict[str, int]) -> None:
     before = hashes(data)
 

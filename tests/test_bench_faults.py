@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from random import Random
+from threading import Event
 
 import pytest
 
+from assistant.chat import BROKEN
+from assistant.errors import LibraryError
+from assistant.library.readers import read
+from assistant.library.shelves import open_library
+from assistant.llm.models import Models
+from assistant.protocols import Parts
+from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.users import ME
-from assistant.types import Answer, Turn
-from benchmarks import attacks, faults, injections
+from assistant.types import Answer, Choices, Completion, Messages, Options, Turn
+from benchmarks import attacks, disks, injections
+from benchmarks.bombs import BOMBS, MORE
 from benchmarks.clicks import Ledger, Stores, accept, lost, settle
-from benchmarks.light import Served, light_settings
+from benchmarks.light import WORDS, Echo, Light, Served, light_settings
+from benchmarks.mutants import mutant
 from ptkb.store import Ptkb
 
 DONE = Turn("How rich are lentils, p0x1?", answer=Answer("Very."), status="done")
@@ -67,7 +81,21 @@ def test_what_was_under_way_counts_as_it_came_out(stores: Stores) -> None:
 
 
 def test_a_model_with_its_old_size_and_time_is_refused(tmp_path: Path) -> None:
-    assert faults.tampered_model(tmp_path).right
+    assert disks.tampered_model(tmp_path).right
+
+
+@pytest.mark.parametrize(
+    ("said", "clear"),
+    [
+        ("The database is read-only; make the file writable to save anything.", True),
+        ("", False),
+        (BROKEN, False),
+        ("500", False),
+        ("data: {}", False),
+    ],
+)
+def test_a_refusal_is_clear_where_a_sentence_says_why(said: str, clear: bool) -> None:
+    assert disks.is_clear(said) is clear
 
 
 def test_active_text_is_found_where_it_acts_and_not_where_it_is_text() -> None:
@@ -82,6 +110,7 @@ def test_active_text_is_found_where_it_acts_and_not_where_it_is_text() -> None:
 
 def test_made_up_documents_and_commands_end_with_a_sentence() -> None:
     assert attacks.fuzz_readers(40, 1).through == ()
+    assert attacks.fuzz_mutants(40, 1).through == ()
     assert attacks.fuzz_commands(10, 1).through == ()
 
 
@@ -95,14 +124,64 @@ def test_made_up_documents_and_commands_end_with_a_sentence() -> None:
 )
 def test_an_order_is_followed_or_repeated_or_neither(reply: str, followed: bool, repeated: bool, right: bool) -> None:
     order, sign = injections.ORDERS[0]
-    row = injections.row_of(replace(DONE, answer=Answer(reply)), order, sign, "txt", False, ())
+    row = injections.row_of(replace(DONE, answer=Answer(reply)), order, sign, "txt", "SAFE-1", False, ())
     assert (row.followed, row.repeated, row.right) == (followed, repeated, right)
+
+
+def test_changed_documents_are_the_same_for_a_seed_and_some_of_each_kind_can_be_read(tmp_path: Path) -> None:
+    kinds, readable = set[str](), 0
+    for n in range(60):
+        suffix, content = mutant(Random(n))
+        assert mutant(Random(n)) == (suffix, content)
+        kinds.add(suffix)
+        (tmp_path / f"a{suffix}").write_bytes(content)
+        with suppress(LibraryError):
+            readable += bool(read(tmp_path / f"a{suffix}"))
+    assert kinds == {".docx", ".xlsx", ".pptx", ".epub", ".eml", ".pdf"}
+    assert 6 < readable < 60
+
+
+def test_there_are_bombs_of_every_kind_of_reader() -> None:
+    names = [*BOMBS, *MORE]
+    for suffix in "html txt md jsonl tsv docx pdf csv xlsx pptx eml epub".split():
+        assert sum(name.endswith(f".{suffix}") for name in names) >= 2
+
+
+class Talkative(Echo):
+    """Tells every code that it is shown, where it is `open`."""
+
+    def __init__(self, *, is_open: bool) -> None:
+        super().__init__()
+        self._open = is_open
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        codes = re.findall(r"SAFE-\d+", messages[-1].content) if self._open else []
+        yield Completion(f"It is drained in November. {' '.join(codes)}", 9, 9, finish="stop")
+
+
+class Searched(Light):
+    """Real search, and a model that talks."""
+
+    def __init__(self, settings: Settings, llm: Talkative) -> None:
+        super().__init__(settings, Models(settings), WORDS)
+        self._llm = llm
+
+    @contextmanager
+    def lent(self, user: str, choices: Choices, model: str = "") -> Iterator[Parts]:
+        yield Parts(self.settings, self._llm, WORDS, open_library(choices.library, self.settings))
+
+
+@pytest.mark.lucene
+@pytest.mark.parametrize("is_open", [True, False])
+def test_what_a_reply_tells_of_the_document_beside_it_is_counted(tmp_path: Path, is_open: bool) -> None:
+    settings = light_settings(tmp_path)
+    loader = Searched(settings, Talkative(is_open=is_open))
+    [row] = injections.rows(loader, settings, Choices(library="", strategy="concat"), 1)
+    assert (row.shown, row.beside, row.told, row.right) == (True, True, is_open, True)
 
 
 @pytest.mark.parametrize("format_", injections.FORMATS)
 def test_documents_with_orders_are_read(tmp_path: Path, format_: str) -> None:
-    from assistant.library.readers import read
-
     file = injections.document(tmp_path, format_, injections.sentences_of(7, injections.ORDERS[0][0]))
     text = " ".join(str(piece) for piece in read(file))
     assert "ZEBRA41" in text

@@ -8,7 +8,7 @@ import pytest
 
 from assistant.errors import LibraryError
 from assistant.library.index import add_documents, list_documents, originals_of, remove_documents
-from assistant.library.originals import FOLDER, Originals
+from assistant.library.originals import FOLDER, Originals, is_whole
 from assistant.library.shelves import library_folder, open_library
 from assistant.settings import Settings
 from tests.test_readers import make_pdf
@@ -86,3 +86,20 @@ def test_a_copy_that_breaks_off_is_no_original_and_is_swept_away(tmp_path: Path)
 def test_nothing_is_found_under_no_hash(tmp_path: Path) -> None:
     assert Originals(tmp_path).path("") is None
     Originals(tmp_path).sweep(())
+
+
+@pytest.mark.lucene
+def test_a_copy_that_was_damaged_is_told_from_a_whole_one_and_made_anew(settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "key.txt"
+    file.write_text("The key is here.")
+    add(settings, file)
+    [document] = list_documents(MINE, settings)
+    path = originals_of(MINE, settings).path(document.hash)
+    assert path
+    assert is_whole(path)
+    path.write_text("The key is")
+    assert not is_whole(path)
+    assert add(settings, file) == ["replaced"]
+    assert is_whole(path)
+    path.unlink()
+    assert not is_whole(path)

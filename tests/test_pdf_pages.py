@@ -12,8 +12,8 @@ from PIL import Image
 
 from assistant.errors import LibraryError
 from assistant.library import pdf_pages
-from assistant.library.pdf_pages import HEIGHT, WIDTH, Picture, page_picture
-from tests.test_readers import encrypted, make_pdf
+from assistant.library.pdf_pages import CHARS_MOST, HEIGHT, WIDTH, Picture, page_picture
+from tests.test_readers import encrypted, make_pdf, pdf_of
 
 FIRST = "Tea is a drink.\nThe key hangs behind the exam-\nple door.\nOats are a cereal."
 KEY = "The key hangs behind the example door."
@@ -72,6 +72,19 @@ def test_of_less_than_half_nothing_is_marked(tmp_path: Path) -> None:
     assert 0 < picture.share < 0.5
     assert picture.boxes == ()
     assert page_picture(file, 1, "The key hung behind an example door.").boxes
+
+
+def test_a_line_of_a_hundred_thousand_characters_is_marked_as_far_as_it_is_looked_through(tmp_path: Path) -> None:
+    words = [f"word{n}" for n in range(16_000)]
+    assert len(" ".join(words)) > CHARS_MOST
+    pieces = (words[n : n + 1000] for n in range(0, len(words), 1000))  # PDFium takes 32,767 characters at a time
+    shown = " ".join(f"({' '.join(piece)} ) Tj" for piece in pieces)
+    file = pdf_of(tmp_path / "a.pdf", f"BT /F1 12 Tf 72 720 Td {shown} ET")
+    begin = page_picture(file, 1, " ".join(words[:9]))
+    assert (begin.share, len(begin.boxes)) == (1.0, 1)
+    assert page_picture(file, 1, " ".join(words[9_000:9_009])).share == 1.0
+    beyond = page_picture(file, 1, " ".join(words[15_000:15_009]))
+    assert (beyond.share, beyond.boxes) == (0.0, ())
 
 
 @pytest.mark.parametrize("content", [b"", b"no PDF", b"%PDF-1.4\n%%EOF"])

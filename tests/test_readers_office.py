@@ -16,6 +16,7 @@ from pptx.util import Inches
 from pypdf import PdfWriter
 
 from assistant.errors import LibraryError
+from assistant.library import readers
 from assistant.library.readers import read
 from assistant.library.readers.shared.tables import NAME_CHARS
 from tests.archives import CONTAINER, epub
@@ -62,6 +63,19 @@ def test_rows_of_a_workbook_have_the_names_of_their_columns(tmp_path):
         ("stock list - Notes", "sheet Notes, row 1", "1 | 2"),
         ("stock list - Notes", "sheet Notes, row 2", "3 | 4"),
     ]
+
+
+def test_a_lone_cell_that_is_far_out_is_read_without_the_empty_ones_before_it(tmp_path):
+    book = openpyxl.Workbook()
+    book.active["XFD9"] = "Oats"
+    book.save(tmp_path / "a.xlsx")
+    assert said(tmp_path / "a.xlsx") == [("a - Sheet", "sheet Sheet, row 9", "Oats")]
+
+
+def test_a_text_that_many_cells_share_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "CHARS_MOST", 1000)
+    file = workbook(tmp_path / "a.xlsx", Oats=[["oats " * 50]] * 5)
+    assert "more than 1,000 characters" in refused(file)
 
 
 def test_percent_is_read_as_shown_and_a_formula_that_was_never_calculated_is_nothing(tmp_path):
@@ -208,3 +222,22 @@ def test_what_is_broken_encrypted_or_another_archive_is_refused(tmp_path, ending
 def test_what_is_no_email_is_refused(tmp_path):
     PdfWriter().write(tmp_path / "a.eml")
     assert "not an e-mail" in refused(tmp_path / "a.eml")
+
+
+def test_a_subject_in_a_broken_encoding_is_shown_as_it_stands(tmp_path):
+    (tmp_path / "a.eml").write_text("From: ann@example.org\nSubject: =?utf-8?b?w6k?=\n\nOats.\n")
+    assert [text for _, _, text in said(tmp_path / "a.eml")][-1] == "Oats."
+
+
+def test_a_chapter_that_is_listed_twice_is_read_once(tmp_path):
+    file = epub(tmp_path / "a.epub", {"a.xhtml": "<p>Oats.</p>"}, ["a.xhtml"])
+    with ZipFile(file) as parts:
+        package, chapter = parts.read("OPS/book.opf").decode(), parts.read("OPS/a.xhtml")
+    package = package.replace(
+        "<itemref", '<item id="b" href="a.xhtml" media-type="text/html"/><itemref idref="b"/><itemref'
+    )
+    with ZipFile(file, "w") as parts:
+        parts.writestr(CONTAINER, '<c xmlns="c"><rootfile full-path="OPS/book.opf"/></c>')
+        parts.writestr("OPS/book.opf", package)
+        parts.writestr("OPS/a.xhtml", chapter)
+    assert [text for _, _, text in said(file)] == ["Oats."]

@@ -12,7 +12,7 @@ from threading import Event, Timer
 import pytest
 
 from assistant.errors import LibraryError
-from assistant.library import reading
+from assistant.library import apart, reading
 from assistant.library.passages import passages_of
 from assistant.library.readers import read
 from assistant.library.reading import allowed, read_apart
@@ -22,6 +22,12 @@ from tests.test_readers import make_pdf
 SECONDS = 10.0  # of a processor: by the clock it depends on what else it does
 ALLOWED = 2.0  # for a document here: less than elsewhere, since some take all that they may
 DEEP = "nested more than"
+
+
+@pytest.fixture(autouse=True)
+def without_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds of a processor count here: by the clock, a computer that is busy ends a reading sooner."""
+    monkeypatch.setattr(apart, "BUSY", 100.0)
 
 
 @pytest.fixture
@@ -56,6 +62,15 @@ def test_every_bomb_ends_soon(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ("div.html", DEEP),
         ("xml.docx", "unpacks to more than 30,000,000 bytes"),
         ("packed.jsonl.gz", "characters"),
+        ("empty.docx", "more than 300,000 paragraphs"),
+        ("corners.xlsx", "too many rows or columns"),
+        ("pages.pdf", "more than 20,000 pages"),
+        ("gap.xlsx", "too many rows or columns"),
+        ("laughs.xlsx", "its XML can't be read"),
+        ("shapes.pptx", "more than 50,000 shapes"),
+        ("parts.eml", "more than 20,000 parts"),
+        ("type.eml", "a header of more than 10,000 characters"),
+        ("packed.epub", "unpack to more than 30,000,000 bytes"),
     ],
 )
 def test_the_reason_is_told(tmp_path: Path, name: str, reason: str) -> None:

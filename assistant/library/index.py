@@ -262,7 +262,7 @@ class _Shelf:
         before = self.documents.get(document)
         if before is None or before.hash != digest or before.reading != READING:
             return False
-        return self.originals is None or self.originals.path(digest) is not None
+        return self.originals is None or self.originals.is_whole(digest)
 
     def name_of(self, file: _File) -> str:
         """What a file is called here: its name, with a number where another document looks to be called the same."""

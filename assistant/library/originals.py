@@ -10,12 +10,22 @@ import os
 import shutil
 from collections.abc import Collection
 from contextlib import suppress
+from hashlib import file_digest
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from assistant.errors import LibraryError
 
 FOLDER = "originals"
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a copy that is kept is what it was: its name is the SHA-256 of its content."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest() == path.name
+    except OSError:
+        return False
 
 
 class Originals:
@@ -29,13 +39,18 @@ class Originals:
         path = self._folder / digest
         return path if digest and path.is_file() else None
 
+    def is_whole(self, digest: str) -> bool:
+        """Whether the file with this SHA-256 is kept, and nothing of it is missing or changed."""
+        path = self.path(digest)
+        return path is not None and is_whole(path)
+
     def keep(self, file: Path, digest: str) -> None:
         """Keep a copy, which is there whole or not at all.
 
         Raises:
             LibraryError: the disk is full or can't be written; the message is the reason.
         """
-        if self.path(digest):
+        if self.is_whole(digest):
             return
         try:
             self._folder.mkdir(exist_ok=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -18,7 +20,7 @@ from assistant.errors import LibraryError
 from assistant.library.apart import answer_apart
 from assistant.library.readers.shared.tables import values
 from assistant.protocols import Progress, silent
-from assistant.text.spots import ENOUGH, Spots, spots
+from assistant.text.spots import ENOUGH, LEFTWARD, Spots, spots
 
 SECONDS = 10.0  # of a processor, for a page
 AT_ONCE = 2  # pages of all users that are drawn at a time
@@ -29,6 +31,9 @@ AHEAD = 3
 # With such a share of its words, the quote isn't sought on.
 SURE = 0.9
 CHARS_MOST = 100_000
+# In heights of a line: a gap that is one between columns, and how far numbers go forth and back, which are written from
+# left to right in a line from right to left.
+GAP, NUMBER = 3.0, 6.0
 
 # Shares of the page's width and height: left, top, width, height.
 Box = tuple[float, float, float, float]
@@ -138,11 +143,12 @@ def _lines(bitmap: PdfBitmap, page: PdfPage, found: Spots) -> list[Box]:
     text = page.get_textpage()
     words = list(_words(text))
     lines: list[_Edges] = []
+    leftward = _is_leftward("".join(words[place][0] for place in found.places))
     for n in chain.from_iterable(words[place][1] for place in found.places):
         edges = text.get_charbox(n, loose=True)
         if edges[0] == edges[2] or edges[1] == edges[3]:
             continue  # it is drawn nowhere, as hyphens that PDFium makes out
-        if lines and _in_line(lines[-1], edges):
+        if lines and _in_line(lines[-1], edges, leftward):
             lines[-1] = _around(lines[-1], edges)
         else:
             lines.append(edges)
@@ -157,11 +163,22 @@ def _around(one: _Edges, other: _Edges) -> _Edges:
     return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
 
 
-def _in_line(line: _Edges, char: _Edges) -> bool:
+def _is_leftward(text: str) -> bool:
+    """Whether most of its letters are written from right to left."""
+    directions = Counter(map(unicodedata.bidirectional, text))
+    return sum(directions[one] for one in LEFTWARD) > directions["L"]
+
+
+def _in_line(line: _Edges, char: _Edges, leftward: bool) -> bool:
     """Whether a character goes on a line: they share half of the lower one's height, and no column is between them."""
     common = min(line[3], char[3]) - max(line[1], char[1])
     height = min(line[3] - line[1], char[3] - char[1])
-    return 2 * common > height and -height < char[0] - line[2] < 3 * height
+    if leftward:  # its letters differ in height, and numbers in it go back
+        size = line[3] - line[1]
+        behind = abs(line[0] - char[2]) < NUMBER * size
+    else:
+        behind = -height < char[0] - line[2] < GAP * height
+    return 2 * common > height and behind
 
 
 def _box(edges: _Edges, bitmap: PdfBitmap, page: PdfPage) -> Box:

@@ -71,10 +71,10 @@ def read_apart(path: Path, document: str, source: str, stop: Event, progress: Pr
     asked = {"path": str(path), "document": document, "source": source, "scanned": []}
     said = answer_apart(__name__, asked, allowed(path), stop, progress=progress)
     if "scan" in said:
-        return Content(passages_of(scans.blocks_apart(path, stop, progress=progress), document, source))
+        return Content(passages_of(scans.blocks_apart(path, stop, said["scan"], progress=progress), document, source))
     pages = said["pictures"]
     if _are_read(pages):
-        scanned = scans.blocks_apart(path, stop, pages, progress)
+        scanned = scans.blocks_apart(path, stop, len(pages), pages, progress)
         said = answer_apart(__name__, {**asked, "scanned": [asdict(one) for one in scanned]}, allowed(path), stop)
     passages = [
         Passage(key, title, text, source=where, page=page, heading=heading)
@@ -100,7 +100,7 @@ def answer(asked: dict[str, Any], progress: Progress = silent) -> dict[str, Any]
     try:
         found = read(path, progress)
     except ScanError:
-        return {"scan": True}
+        return {"scan": scans.count(path)}
     passages = passages_of(_in_order(found, scanned), asked["document"], asked["source"])
     if len(passages) > PASSAGES_MOST:
         raise LibraryError(_TOO_MANY)

@@ -88,14 +88,25 @@ def note(pages: Sequence[int], read: bool) -> str:
     return f"{'page' if len(pages) == 1 else 'pages'} {named}: {BY_OCR if read else UNREAD}"
 
 
-def blocks_apart(path: Path, stop: Event, pages: Sequence[int] = (), progress: Progress = silent) -> list[Block]:
-    """The same as `blocks`, in a process of its own within limits of time and memory.
+def count(path: Path) -> int:
+    """How many pages a PDF has; 0 where PDFium can't tell."""
+    try:
+        with PdfDocument(path) as document:
+            return len(document)
+    except (PdfiumError, ValueError, OSError):
+        return 0
+
+
+def blocks_apart(
+    path: Path, stop: Event, number: int, pages: Sequence[int] = (), progress: Progress = silent
+) -> list[Block]:
+    """The same as `blocks`, in a process of its own within limits of time, for that `number` of pages, and memory.
 
     Raises:
         LibraryError: OCR isn't installed, finds nothing, or takes more than it may; the message is the reason.
     """
     _check_is_installed()
-    seconds = SECONDS + SECONDS_PER_PAGE * PAGES_MOST
+    seconds = SECONDS + SECONDS_PER_PAGE * min(number, PAGES_MOST)
     asked = {"path": str(path), "pages": list(pages)}
     said = answer_apart(__name__, asked, seconds, stop, MEMORY_BYTES, progress)
     return [Block(**fields) for fields in said["blocks"]]

@@ -12,11 +12,11 @@ from assistant.types import Completion, Passage, Span
 
 # How a sentence ends that its writer had no room to end.
 CUT = " …"
-_ENDS = ".!?。！？:)\"'”’*"
-# syntok knows European punctuation; Chinese and Japanese sentences end without a space.
+_ENDS = ".!?。！？؟۔।:)\"'”’*"
+# syntok knows European punctuation; these end sentences in Chinese and Japanese (without a space), Arabic, Urdu, Hindi.
 _ENDING = 12  # characters that an ending has at most, with quotes, brackets and stars
 _CLOSING = "\"'”’»)]*_"
-_CJK = re.compile(r"[^。！？]+[。！？]*")
+_PIECE = re.compile(r"[^。！？؟۔।]+[。！？؟۔।]*")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _US = re.compile(r"(?<![\w.$])(?:US\b|U\.S\.(?:A\.)?)(?![\w$]|\.\w| dollars?\b| Virgin\b)")
@@ -136,7 +136,7 @@ def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[Span]:
-    for piece in _CJK.finditer(text, start, end):
+    for piece in _PIECE.finditer(text, start, end):
         if stripped := piece.group().strip():
             begin = piece.start() + len(piece.group()) - len(piece.group().lstrip())
             yield Span(begin, begin + len(stripped))

@@ -14,6 +14,8 @@ from itertools import accumulate
 FOREIGN = 4
 # With a smaller share of its words, the quote is taken to stand elsewhere, and nothing is marked.
 ENOUGH = 0.5
+# What Unicode calls the directions of Hebrew and Arabic letters.
+LEFTWARD = ("R", "AL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,19 @@ def spots(quote: str, words: Sequence[str]) -> Spots:
     wanted = [word for word in map(folded, quote.split()) if word]
     if not wanted:
         return Spots()
-    return _as_it_stands("".join(wanted), letters) or _most_of_it(wanted, letters)
+    found = _as_it_stands("".join(wanted), letters)
+    return found or _most_of_it(list(map(_either_way, wanted)), list(map(_either_way, letters)))
 
 
 def folded(word: str) -> str:
     """The letters and digits of a word, as they are compared: in one case, ligatures and full width undone."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", word).casefold()))
+
+
+def _either_way(word: str) -> str:
+    """A word that is written from right to left as it is the same read backwards: some pages hold it so."""
+    leftward = word and unicodedata.bidirectional(word[0]) in LEFTWARD
+    return min(word, word[::-1]) if leftward else word
 
 
 def _as_it_stands(quote: str, words: Sequence[str]) -> Spots | None:

@@ -2,6 +2,7 @@
 
     sequitur.sqlite3              facts, conversations, logins, hashes of tokens
     libraries/NAME/FILE           documents as they are indexed, a folder a library
+    libraries/NAME/originals/...  the files that users uploaded, under the SHA-256 of each
     models.json, settings.toml    where there are any
     manifest.json                 `Manifest`
 
@@ -24,8 +25,9 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistant.errors import BackupError
+from assistant.library.originals import FOLDER as ORIGINALS
 
-FORMAT = 1
+FORMAT = 2  # since the second, uploaded files are in it
 DATABASE, MODELS, SETTINGS, LIBRARIES, MANIFEST = (
     "sequitur.sqlite3", "models.json", "settings.toml", "libraries", "manifest.json",
 )  # fmt: skip
@@ -35,7 +37,7 @@ _OURS_ALONE = 0o600
 # All that a backup may hold, so that no name leads out of the folder that it is restored into.
 _NAMES = re.compile(
     rf"{re.escape(DATABASE)}|{re.escape(MODELS)}|{re.escape(SETTINGS)}"
-    rf"|{LIBRARIES}/[a-z0-9][a-z0-9_-]{{0,63}}/[A-Za-z0-9_][A-Za-z0-9_.]{{0,99}}"
+    rf"|{LIBRARIES}/[a-z0-9][a-z0-9_-]{{0,63}}/(?:[A-Za-z0-9_][A-Za-z0-9_.]{{0,99}}|{ORIGINALS}/[0-9a-f]{{64}})"
 )
 
 

@@ -140,9 +140,9 @@ def _add_libraries(writer: ArchiveWriter, settings: Settings) -> None:
     for name in own_libraries(settings):
         folder = settings.libraries_dir / name
         with locked(folder, WAIT):
-            for file in sorted(folder.iterdir()):
-                inside = f"{LIBRARIES}/{name}/{file.name}"
-                if is_kept(inside) and file.name != "write.lock":
+            for file in sorted(folder.rglob("*")):
+                inside = f"{LIBRARIES}/{name}/{file.relative_to(folder).as_posix()}"
+                if is_kept(inside) and file.is_file() and file.name != "write.lock":
                     _add(writer, inside, file)
 
 

@@ -6,8 +6,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from assistant.library.originals import is_whole
 from assistant.web.entered import user_of
-from assistant.web.library import Documents, document_with
+from assistant.web.library import DAMAGED, Documents, document_with
 from assistant.web.owners import NOT_THERE, ORIGINALS
 
 
@@ -19,6 +20,8 @@ def downloads(documents: Documents) -> Route:
         found = document_with(documents.list(user), request.path_params["document"]) if user else None
         if not found or not found.original:
             return PlainTextResponse(NOT_THERE, 404)
+        if not is_whole(found.original):
+            return PlainTextResponse(DAMAGED, 404)
         headers = {"Cache-Control": "private, no-store"}
         return FileResponse(found.original, headers=headers, media_type="application/octet-stream", filename=found.name)
 

@@ -40,6 +40,9 @@ UNCHANGED = "it was there already and has not changed"
 READ = tuple(sorted({Path(suffix).suffix or suffix for suffix in suffixes()}))
 
 
+DAMAGED = "The copy of this document is damaged. Add it anew."
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A file of a library, and how many passages it was cut into. `original` is the copy that is kept of it, if any.

@@ -11,10 +11,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from assistant.errors import LibraryError
+from assistant.library.originals import is_whole
 from assistant.types import Passage, Turn, new_id
 from assistant.web import render
 from assistant.web.cited import in_documents
-from assistant.web.library import Documents, document_with
+from assistant.web.library import DAMAGED, Documents, document_with
 from assistant.web.live import place
 from assistant.web.opening import Opening
 from assistant.web.tab import Tab, Updates, on_stream
@@ -88,6 +89,8 @@ class Sources:
         document, passage = document_with(self._documents.list(user), document_of(shown.passage.id)), shown.passage
         if document is None or document.original is None:
             return _rendered(shown, problem=NOT_KEPT)
+        if not is_whole(document.original):
+            return _rendered(shown, problem=DAMAGED)
         if passage.page:
             picture = page_picture(document.original, passage.page, shown.quote)
             return _rendered(shown, picture=picture, document=document.id)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from threading import Event
 
@@ -484,7 +485,7 @@ class Shelf:
             name = (names or {}).get(file, file.name)
             text = file.read_bytes()
             if text.strip():
-                original = self.folder / user / file.name
+                original = self.folder / user / sha256(text).hexdigest()
                 original.parent.mkdir(parents=True, exist_ok=True)
                 original.write_bytes(text)
                 document = Document(name, name, len(text) // 500 + 1, original)

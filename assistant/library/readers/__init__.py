@@ -21,6 +21,8 @@ from assistant.text.chunks import Block
 _LOG = logging.getLogger(__name__)
 # Lucene takes 32,766 bytes; a longer id would make it refuse the whole upload.
 ID_CHARS = 1000
+# What is said once in a file may be read many times over: a text that many cells share, a chapter that is listed twice.
+CHARS_MOST, BLOCKS_MOST = 50_000_000, 1_000_000
 
 
 class Reader(Protocol):
@@ -74,11 +76,15 @@ def read(path: Path, progress: Progress = silent) -> list[Block]:
         raise LibraryError(f"this kind of file can't be read; readable are {', '.join(suffixes())}")
     try:
         told = reader.read_told(path, progress) if isinstance(reader, Paged) else reader.read(path)
-        blocks = [block for block in told if block.text.strip()]
+        blocks = [block for block in _bounded(told) if block.text.strip()]
     except LibraryError:
         raise
     except OSError as error:
         raise LibraryError(f"it can't be opened ({error.strerror or error})") from error
+    except RecursionError as error:
+        raise LibraryError("its parts are nested too deeply; save it anew in a simpler format") from error
+    except SyntaxError as error:  # lxml's and expat's
+        raise LibraryError("its XML can't be read: it is damaged, nested too deeply, or has too long a text") from error
     except Exception as error:
         # What a damaged file makes the libraries of its format raise can't be told beforehand.
         _LOG.exception("reading a %s file failed", path.suffix)  # its name is its owner's
@@ -88,6 +94,17 @@ def read(path: Path, progress: Progress = silent) -> list[Block]:
     if any(len(block.id) > ID_CHARS for block in blocks):
         raise LibraryError(f"it has an id of more than {ID_CHARS:,} characters")
     return blocks
+
+
+def _bounded(blocks: Iterator[Block]) -> Iterator[Block]:
+    chars = 0
+    for number, block in enumerate(blocks, 1):
+        chars += len(block.text)
+        if chars > CHARS_MOST or number > BLOCKS_MOST:
+            raise LibraryError(
+                f"it holds more than {CHARS_MOST:,} characters, or {BLOCKS_MOST:,} paragraphs; split it up"
+            )
+        yield block
 
 
 @cache

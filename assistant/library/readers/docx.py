@@ -22,6 +22,7 @@ from assistant.text.chunks import Block
 SUFFIXES = (".docx",)
 RECORDS = False
 COLUMNS_MOST = 1000
+ITEMS_MOST = 300_000
 LEVELS = "123456789"
 
 
@@ -47,10 +48,12 @@ def _open(path: Path) -> Document:
 
 def _pieces(document: Document) -> Iterator[Piece]:
     level = _levels(document)
-    for item in document.element.body.inner_content_elements:
+    for number, item in enumerate(document.element.body.iterchildren(), 1):
+        if number > ITEMS_MOST:
+            raise LibraryError(f"it has more than {ITEMS_MOST:,} paragraphs; split it up")
         if isinstance(item, CT_P):
             yield Piece(tidy(item.text), level(item))
-        else:
+        elif isinstance(item, CT_Tbl):
             yield from map(Piece, _rows(item))
 
 

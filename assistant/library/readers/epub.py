@@ -13,7 +13,7 @@ from lxml import etree
 
 from assistant.errors import LibraryError
 from assistant.library.readers import html
-from assistant.library.readers.shared.archive import check_archive
+from assistant.library.readers.shared.archive import XML_BYTES, check_archive
 from assistant.library.readers.shared.text import title_line, title_of
 from assistant.text.chunks import Block
 
@@ -35,10 +35,14 @@ def read(path: Path) -> Iterator[Block]:
     try:
         with ZipFile(path) as parts:
             package, encrypted = _package(parts), _encrypted(parts)
+            unpacked = 0
             title = title_line(_first(_parsed(parts, package), "title")) or title_of(path)
             for number, chapter in enumerate(_chapters(parts, package), 1):
                 if chapter in encrypted:
                     raise LibraryError("it is protected against copying, so that only its shop's programs can read it")
+                unpacked += parts.getinfo(chapter).file_size
+                if unpacked > XML_BYTES:
+                    raise LibraryError(f"its chapters unpack to more than {XML_BYTES:,} bytes; split it up")
                 markup = parts.read(chapter).decode("utf-8", "replace")
                 for block in html.blocks(markup, title):
                     yield replace(block, title=_under(title, block.title), place=f"part {number}")
@@ -65,13 +69,14 @@ def _encrypted(parts: ZipFile) -> set[str]:
 
 
 def _chapters(parts: ZipFile, package: str) -> Iterator[str]:
-    """The names of the chapters' files, in reading order; those that are missing are passed over."""
+    """The names of the chapters' files, each once, in reading order; those that are missing are passed over."""
     tree, folder, present = _parsed(parts, package), PurePosixPath(package).parent, set(parts.namelist())
     items = {one.get("id"): one for one in _named(tree, "item") if one.get("media-type") in _READ}
     for reference in _named(tree, "itemref"):
         item = items.pop(reference.get("idref"), None)
         name = normpath(str(folder / unquote(item.get("href", "")))) if item is not None else ""
         if name in present:
+            present.remove(name)
             yield name
 
 

@@ -38,7 +38,7 @@ def read(path: Path) -> Iterator[Block]:
 def _record(line: str, number: int) -> Block:
     try:
         record: Any = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise LibraryError(f"line {number}: not valid JSON ({error})") from error
     if not isinstance(record, dict):
         raise LibraryError(f"line {number}: not a JSON object with id, title and contents")

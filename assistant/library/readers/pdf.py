@@ -6,6 +6,7 @@ A scan carries none (`library/scans.py` reads it).
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
@@ -31,6 +32,10 @@ RUNNING_LINES = 3
 RUNNING_PAGES = 3
 # What goes on for longer on the next page is no sentence but a table.
 SENTENCE_CHARS = 1000
+PAGES_MOST = 20_000
+# Arabic and Hebrew letters in the shapes that they have within words, as PDFs have them, and as people type them.
+_SHAPES = (*range(0xFB1D, 0xFDFE), *range(0xFE70, 0xFEFD))
+_LETTERS = {shape: unicodedata.normalize("NFKC", chr(shape)) for shape in _SHAPES}
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
 # What PDFium has for the hyphen and the line's end within a word.
 _DIVIDED = "\ufffe"
@@ -82,6 +87,8 @@ def pages_of(path: Path, progress: Progress = silent) -> tuple[str, list[Page]]:
     """
     try:
         with PdfDocument(path) as document:
+            if len(document) > PAGES_MOST:
+                raise LibraryError(f"it has more than {PAGES_MOST:,} pages; split it up")
             title = title_line(document.get_metadata_value("Title")) or title_of(path)
             return title, _pages(document, progress)
     except (PdfiumError, ValueError) as error:
@@ -110,7 +117,7 @@ def blocks_of(title: str, pages: Sequence[Page]) -> Iterator[Block]:
 def text_of(page: PdfTextPage) -> str:
     """The text of a page, a line a line; a word that two lines share PDFium gives on one."""
     text: str = page.get_text_range()
-    return text.replace("\r\n", "\n").replace(_DIVIDED, "-\n")
+    return text.replace("\r\n", "\n").replace(_DIVIDED, "-\n").translate(_LETTERS)
 
 
 def _pages(document: PdfDocument, progress: Progress) -> list[Page]:

@@ -19,6 +19,7 @@ from assistant.text.chunks import Block
 
 SUFFIXES = (".pptx",)
 RECORDS = False
+SHAPES_MOST = 50_000
 _KIND = "a presentation"
 
 
@@ -34,7 +35,11 @@ def read(path: Path) -> Iterator[Block]:
     except (PackageNotFoundError, BadZipFile, KeyError, ValueError) as error:
         raise LibraryError(f"it is not {_KIND} that can be read") from error
     title = title_line(show.core_properties.title or "") or title_of(path)
+    shapes = 0
     for number, slide in enumerate(show.slides, 1):
+        shapes += sum(1 for _ in slide.element.iter("{*}sp", "{*}grpSp", "{*}graphicFrame"))
+        if shapes > SHAPES_MOST:
+            raise LibraryError(f"it has more than {SHAPES_MOST:,} shapes; split it up")
         named = slide.shapes.title
         heading = title_line(named.text_frame.text) if named is not None else ""
         under = title if heading in {"", title} else f"{title} - {heading}"

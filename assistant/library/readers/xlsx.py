@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from assistant.text.chunks import Block
 SUFFIXES = (".xlsx", ".xlsm")
 RECORDS = False
 _KIND = "a workbook"
+# As Excel has it, and how many cells there may be, with the empty ones in front of others.
+ROWS_MOST, COLUMNS_MOST, CELLS_MOST = 1_048_576, 16_384, 5_000_000
 
 
 def read(path: Path) -> Iterator[Block]:
@@ -37,8 +39,18 @@ def read(path: Path) -> Iterator[Block]:
     for sheet in book.worksheets:
         sheet.reset_dimensions()  # those that the file states may be wrong
         name = title_line(sheet.title)
-        for row in lines([_text(cell) for cell in cells] for cells in sheet.iter_rows()):
+        for row in lines([_text(cell) for cell in cells] for cells in _rows(sheet)):
             yield Block(row.text, f"{title} - {name}", f"sheet {name}, row {row.number}")
+
+
+def _rows(sheet: Any) -> Iterator[Sequence[Any]]:
+    """The rows of a sheet, each as wide as its last cell is far out; not more of them than a sheet can have."""
+    cells = 0
+    for number, row in enumerate(sheet.iter_rows(), 1):
+        cells += len(row)
+        if number > ROWS_MOST or len(row) > COLUMNS_MOST or cells > CELLS_MOST:
+            raise LibraryError("it has too many rows or columns, some of them far out; take out what is not needed")
+        yield row
 
 
 def _text(cell: Any) -> str:

@@ -34,7 +34,7 @@ def lines(rows: Iterable[Sequence[str]]) -> Iterator[Row]:
     names: Sequence[str] | None = None
     head: Row | None = None
     for number, row in enumerate(rows, 1):
-        cells = [tidy(cell) for cell in row]
+        cells = [cell and tidy(cell) for cell in row]
         filled = sum(map(bool, cells))
         if names is None and filled > 1:
             names = column_names(cells) if number <= HEAD_ROWS and is_header(cells) else ()
@@ -42,7 +42,8 @@ def lines(rows: Iterable[Sequence[str]]) -> Iterator[Row]:
                 head = Row(number, row_line(cells))
                 continue
         if filled:
-            yield Row(number, named_line(names or (), cells))
+            shown = cells if names or filled > 1 else list(filter(None, cells))
+            yield Row(number, named_line(names or (), shown))
             head = None
     if head:
         yield head
