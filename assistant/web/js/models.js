@@ -1,28 +1,27 @@
 // The model panel: servers are asked when it is opened, and a form can be tested before it is sent.
 import { onClick, onSubmit, submit } from "./actions.js";
 import { find } from "./dom.js";
+import { followMark } from "./marks.js";
 import { send, whenShown } from "./pieces.js";
-import { whileUp } from "./server.js";
 
-// However its tab was opened: by a click, by a key, or from elsewhere on the page.
+let opened = false; // its tab was, and the servers were not asked yet
+
+// However its tab was opened: by a click, by a key, or from elsewhere on the page, which may not be filled yet.
 document.addEventListener("click", (event) => {
-  if (event.target.closest?.("#model-tab-button")) send(find("#models .models"), "see", {});
+  if (!event.target.closest?.("#model-tab-button")) return;
+  opened = true;
+  askServers();
 });
 
-const asked = {}; // id of a piece -> the mark that it showed, and the one that it was last asked to show
+function askServers() {
+  const menu = find("#models .models");
+  if (!opened || !menu) return;
+  opened = false;
+  send(menu, "see", {});
+}
 
 // Another tab, or another person, may have changed what answers, and a larger model may be offered by now.
-whileUp(async () => {
-  const mark = await fetch("model-mark", { cache: "no-store", signal: AbortSignal.timeout(4000) })
-    .then((answer) => (answer.ok ? answer.text() : ""))
-    .catch(() => ""); // the time may end while the answer is read, too
-  for (const id of mark ? ["models", "offer"] : []) {
-    const shown = find(`#${id} [data-mark]`);
-    if (!shown?.checkVisibility({ checkVisibilityCSS: true }) || shown.dataset.mark === mark) continue;
-    const change = `${shown.dataset.mark} ${mark}`; // asked for once: servers that are away take their time
-    if (asked[id] !== change && (await send(shown, "see", {}))) asked[id] = change;
-  }
-});
+followMark("model-mark", "models", "offer");
 
 onClick("test", async (button) => {
   const { form } = button;
@@ -45,6 +44,7 @@ const tested = () => {
 };
 
 whenShown("models", () => {
+  askServers();
   if (adding) {
     adding.reset();
     find("#probed", adding).replaceChildren();
