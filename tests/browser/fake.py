@@ -19,7 +19,7 @@ from assistant.llm.load import load
 from assistant.llm.models import Models
 from assistant.parts import LoadingStage
 from assistant.protocols import Embedder, Engine, Parts, Progress
-from assistant.settings import Settings, WebSettings
+from assistant.settings import LLMSettings, Settings, WebSettings
 from assistant.steps import recall
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -320,8 +320,10 @@ def _cited(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
 def _paged(turn: Turn) -> Iterator[Turn]:
     """One citation of each page of a PDF of the user's, house.pdf, whatever is on it."""
     passages = tuple(
-        Passage(f"house.pdf-{n}", "The house", text, 0.5, source=f"house.pdf, page {n}", own=True, page=n)
-        for n, text in enumerate(PAGES, 1)
+        Passage(
+            f"house.pdf-{n}", "The house", text, 0.5, source=f"house.pdf, page {n}", own=True, page=n, heading=heading
+        )
+        for n, (text, heading) in enumerate(zip(PAGES, ("", "In winter > The boiler"), strict=True), 1)
     )
     citations = tuple(
         Citation(n, one.id, 0, len(one.text), one.text, one.text, 0.95) for n, one in enumerate(passages, 1)
@@ -472,6 +474,9 @@ class Shelf:
     def list(self, user: str) -> list[Document]:
         return sorted(self.kept.get(user, {}).values(), key=lambda document: document.name)
 
+    def mark(self, user: str) -> str:
+        return str(sorted(self.kept.get(user, {})))
+
     def add(
         self,
         user: str,
@@ -501,10 +506,18 @@ class Shelf:
 
 
 def house(
-    folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1"
+    folder: Path,
+    script: Script,
+    loading: Loaded,
+    port: int = 0,
+    host: str = "127.0.0.1",
+    *,
+    slots: int = 4,
+    upload_mb: int = 20,
 ) -> tuple[House, Logins]:
-    """The page's foundations, in `folder`."""
-    settings = Settings(data_dir=folder, database="", web=WebSettings(host=host, port=port, admins=("ann",)))
+    """The page's foundations, in `folder`; as many turns as there are slots have the model at a time."""
+    web = WebSettings(host=host, port=port, admins=("ann",), max_upload_mb=upload_mb)
+    settings = Settings(data_dir=folder, database="", web=web, llm=LLMSettings(slots=slots))
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     loading.models, loading.settings = models, _ = Models(settings, script.load), settings
