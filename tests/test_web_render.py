@@ -114,13 +114,11 @@ def models_and_offer() -> list[str]:
     """The two templates on models, each with everything that comes from elsewhere being evil."""
     known = Made(id=EVIL, title=EVIL, about=EVIL, is_served=True)
     entry = Made(name=EVIL, size=1, commercial=False, terms=EVIL)
-    around = Made(
-        absence=EVIL,
+    around = Made(looked=True, probed=Made(abilities=None, reason=EVIL, models=[EVIL, EVIL]))
+    servers = Made(
         problem=EVIL,
-        looked=True,
-        servers=[Made(known=known, absence=EVIL, was_added=True)],
+        cards=[Made(known=known, absence=EVIL, was_added=True)],
         found=[Made(address=EVIL, kind=EVIL, models=[EVIL])],
-        probed=Made(abilities=None, reason=EVIL, models=[EVIL, EVIL]),
     )
     models = render.render(
         "models",
@@ -132,6 +130,8 @@ def models_and_offer() -> list[str]:
         fetching=Made(under_way=True, name=EVIL, fraction=None),
         cards=[Made(known=known, entry=entry, is_here=False, rating=None)],
         around=around,
+        absence=EVIL,
+        servers=servers,
         may=True,
     )
     offer = Made(entry=entry, seconds=3.0)
@@ -162,6 +162,7 @@ def test_no_template_lets_html_through() -> None:
         render.render("conversations", items=[], current="", search=EVIL, temporary=False),
         render.render(
             "documents",
+            mark=EVIL,
             documents=[Document(EVIL, EVIL, 1)],
             problems=[EVIL],
             reading=(EVIL,),
@@ -173,7 +174,6 @@ def test_no_template_lets_html_through() -> None:
             documents=[Document(EVIL, EVIL, 1)],
             names={EVIL: EVIL},
             collections={EVIL: [EVIL]},
-            query=EVIL,
             found=[],
             used=[Use(EVIL, EVIL, (EVIL,))],
             document=EVIL,
@@ -183,6 +183,7 @@ def test_no_template_lets_html_through() -> None:
             documents=[Document(EVIL, EVIL, 1)],
             work=Work("table", (EVIL,), (EVIL,), (EVIL,)),
             cost=EVIL,
+            kept=False,
         ),
         render.render("usage", used=[Used(EVIL, 1, 2, 3, 60.0, "2026-01-01")], days=30),
         render.render("tokens", tokens=[AccessToken(EVIL, EVIL, "2026-01-01T00:00:00+00:00", "")], fresh=EVIL),
