@@ -60,6 +60,9 @@ NAMELESS = """() => [...document.querySelectorAll('button, a, input, textarea, s
 EDGES = """() => [...document.querySelectorAll('#documents :is(.document, input, textarea)')]
   .map((e) => Math.round(e.getBoundingClientRect().left))"""
 
+# Whether nothing covers the middle of an element.
+ON_TOP = """(element) => { const box = element.getBoundingClientRect();
+  return element.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)); }"""
 MOTIONS = ("no-preference", "reduce")
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
@@ -105,6 +108,8 @@ def test_documents_and_the_page_that_a_citation_opens_are_readable(
     edges = page.evaluate(EDGES)
     assert len(set(edges)) == 1, edges
     check(page)
+    page.locator("#panel").evaluate("panel => panel.scrollTo(0, 90)")
+    assert page.get_by_role("tab", name="Sources").evaluate(ON_TOP)
     page.keyboard.press("Escape")
     page.locator("#transcript .chip").last.click()
     expect(page.locator(".viewer mark")).to_have_count(1)

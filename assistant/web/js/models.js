@@ -4,20 +4,16 @@ import { find } from "./dom.js";
 import { followMark } from "./marks.js";
 import { send, whenShown } from "./pieces.js";
 
-let opened = false; // its tab was, and the servers were not asked yet
-
-// However its tab was opened: by a click, by a key, or from elsewhere on the page, which may not be filled yet.
+// However its tab was opened: by a click, by a key, or from elsewhere on the page.
 document.addEventListener("click", (event) => {
-  if (!event.target.closest?.("#model-tab-button")) return;
-  opened = true;
-  askServers();
+  const menu = event.target.closest?.("#model-tab-button") && find("#models .models");
+  if (menu) send(menu, "see", {});
 });
 
+// Its tab may be open before there is anything in it.
 function askServers() {
-  const menu = find("#models .models");
-  if (!opened || !menu) return;
-  opened = false;
-  send(menu, "see", {});
+  const unasked = find("#models [data-unasked]");
+  if (unasked?.checkVisibility({ checkVisibilityCSS: true })) send(unasked, "see", {});
 }
 
 // Another tab, or another person, may have changed what answers, and a larger model may be offered by now.
