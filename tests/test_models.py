@@ -474,6 +474,17 @@ def test_a_server_that_is_added_again_is_replaced_and_one_that_is_removed_is_gon
         known.find(f"{HERE} big")
 
 
+def test_a_server_that_was_added_without_a_model_is_called_as_its_only_one(tmp_path: Path) -> None:
+    known = KnownModels(settings_in(tmp_path))
+    with StandIn(lm_studio(lambda _: "Oat drink.")) as there:
+        assert "small was added." in command(tmp_path, "add", there.address).output
+    [added] = known.added()  # the server is away: it was asked once
+    assert (added.id, added.title) == (f"{there.address} auto", "small")
+    with StandIn(plain(lambda _: "Oat drink.", models=("small", "large"))) as two:
+        for place in (two.address, there.address):
+            assert f"{place.partition('://')[2]} was added." in command(tmp_path, "add", place).output
+
+
 @pytest.mark.parametrize("text", ["{", '{"servers": [{"address": 1}]}', '{"more": 1}'])
 def test_a_broken_file_is_told_and_what_is_in_it_is_not_lost(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)

@@ -93,6 +93,9 @@ def test_a_users_documents_are_read_one_upload_at_a_time_and_can_be_stopped(tmp_
         def list(self, _user: str) -> list[Document]:
             return []
 
+        def mark(self, _user: str) -> str:
+            return ""
+
         def add(
             self, _user: str, files: Sequence[Path], _progress: Progress, stop: Event, _names: object = None
         ) -> list[str]:

@@ -167,6 +167,7 @@ def test_no_template_lets_html_through() -> None:
         render.render("conversations", items=[], current="", search=EVIL, temporary=False),
         render.render(
             "documents",
+            mark=EVIL,
             documents=[Document(EVIL, EVIL, 1)],
             problems=[EVIL],
             reading=(EVIL,),
@@ -178,7 +179,6 @@ def test_no_template_lets_html_through() -> None:
             documents=[Document(EVIL, EVIL, 1)],
             names={EVIL: EVIL},
             collections={EVIL: [EVIL]},
-            query=EVIL,
             found=[],
             used=[Use(EVIL, EVIL, (EVIL,))],
             document=EVIL,
@@ -188,6 +188,7 @@ def test_no_template_lets_html_through() -> None:
             documents=[Document(EVIL, EVIL, 1)],
             work=Work("table", (EVIL,), (EVIL,), (EVIL,)),
             cost=EVIL,
+            kept=False,
         ),
         render.render("usage", used=[Used(EVIL, 1, 2, 3, 60.0, "2026-01-01")], days=30),
         render.render("tokens", tokens=[AccessToken(EVIL, EVIL, "2026-01-01T00:00:00+00:00", "")], fresh=EVIL),

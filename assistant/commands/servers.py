@@ -76,7 +76,7 @@ def try_(known: KnownModels, server: AddedServer) -> None:
 @_of_a_server
 def add(known: KnownModels, server: AddedServer) -> None:
     """Keep a model of a server, for the page to offer; one that was added before is replaced."""
-    talk.print(f"{known.add(server).title} was added.", markup=False)
+    talk.print(f"{known.add(asyncio.run(known.titled(server))).title} was added.", markup=False)
 
 
 @app.command()

@@ -55,6 +55,15 @@ def is_prebuilt(folder: Path) -> bool:
     return (folder / PREBUILT).exists()
 
 
+def last_change(name: str, settings: Settings) -> str:
+    """Names the last change of a library, which is not opened for that; "" where there is none.
+
+    Raises:
+        LibraryError: the name can't be a library's.
+    """
+    return " ".join(sorted(one.name for one in library_folder(name, settings).glob("segments_*")))
+
+
 def library_names(settings: Settings, user: str | None = None) -> list[str]:
     """The libraries there are, in alphabetical order; of the users' own, only that of `user`."""
     folders = settings.libraries_dir.iterdir() if settings.libraries_dir.is_dir() else ()

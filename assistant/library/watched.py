@@ -47,6 +47,14 @@ class Happenings:
     def __init__(self, settings: Settings) -> None:
         self._file, self._lock = settings.data_dir / "watched.jsonl", Lock()
 
+    @property
+    def mark(self) -> int:
+        """Another number as soon as something more has happened."""
+        try:
+            return self._file.stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def all(self) -> list[Happening]:
         """The newest first; a line that can't be read is passed over."""
         with self._lock:

@@ -47,7 +47,10 @@ class KnownModel(BaseModel):
 
 
 class AddedServer(BaseModel):
-    """A model of a server, as somebody added it. `model` is "auto" for the server's only one."""
+    """A model of a server, as somebody added it. `model` is "auto" for the server's only one.
+
+    `title` is what that one was called then, "" where it could not be told.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,6 +59,7 @@ class AddedServer(BaseModel):
     key: SecretStr = Field(SecretStr(""), max_length=_LONGEST)
     # less than is taken where it is typed, since files of earlier releases may hold it
     context: int | None = Field(None, ge=512)
+    title: str = ""
 
     @field_serializer("key", when_used="json")
     def _written(self, key: SecretStr) -> str:
@@ -108,7 +112,7 @@ class KnownModels:
         llm = self._llm(backend=SERVER, server=root, model=server.model, api_key=server.key)
         if server.context:
             llm = llm.model_copy(update={"context": server.context})
-        return _served(llm)
+        return _served(llm, server.title)
 
     def answering(self, name: str, asked: KnownModel) -> KnownModel:
         """Which model it is whose engine has this name, where `asked` may have given way to another."""
@@ -157,6 +161,17 @@ class KnownModels:
             with suppress(ModelError):
                 return self.find(self.chosen())
         return self.named()
+
+    async def titled(self, server: AddedServer) -> AddedServer:
+        """The server with what its only model is called, where none was named and it tells.
+
+        Raises:
+            ModelError: the address is none.
+        """
+        from assistant.llm.servers.probe import only_model  # noqa: PLC0415 - takes a second to import
+
+        llm = self.of_server(server).llm
+        return server.model_copy(update={"title": await only_model(llm)}) if llm.model == AUTO else server
 
     def add(self, server: AddedServer) -> KnownModel:
         """Keep a model of a server; one that was added before is replaced.
@@ -245,9 +260,10 @@ class KnownModels:
             ) from error
 
 
-def _served(llm: LLMSettings) -> KnownModel:
+def _served(llm: LLMSettings, title: str = "") -> KnownModel:
+    """A model of a server; `title` is what it is called where its name is not chosen."""
     place = llm.server.partition("://")[2] or llm.server
-    title = place if llm.model in {AUTO, BY_PIP} else llm.model
+    title = (title or place) if llm.model in {AUTO, BY_PIP} else llm.model
     return KnownModel(id=f"{llm.server} {llm.model}", title=title, about=f"server at {place}", llm=llm)
 
 

@@ -54,19 +54,17 @@ class Collected:
     def show(
         self,
         user: str,
-        query: str = "",
         found: list[Found] | None = None,
         used: list[Use] | None = None,
         document: str = "",
     ) -> Updates:
-        """Search, collections and uses: `found` has the words of `query`, `used` cites `document`."""
+        """Search, collections and uses: `used` cites `document`. What is shown of those that are None stays."""
         documents, kept = self._documents.list(user), collections(user, self._settings)
         html = render.render(
             "collected",
             documents=documents,
             names={one.id: one.name for one in documents},
             collections=kept,
-            query=query,
             found=found,
             used=used,
             document=document,
@@ -83,7 +81,7 @@ class Collected:
 
         query, name = tab.text("query"), tab.text("collection")
         library = MARK + name if name else own_library(tab.user)
-        return self.show(tab.user, query, find(query, library, tab.user, self._settings))
+        return self.show(tab.user, find(query, library, tab.user, self._settings))
 
     def make(self, tab: Tab) -> Updates:
         """Make a collection."""

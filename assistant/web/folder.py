@@ -63,6 +63,13 @@ class Followed:
         """The folder that is followed, "" for none."""
         return str(self._watch.folder) if self._watch else ""
 
+    @property
+    def mark(self) -> str:
+        """Another text as soon as another folder is followed, or more has become of its files."""
+        from assistant.library.watched import Happenings  # noqa: PLC0415 - imports Lucene's Python
+
+        return f"{self.folder} {Happenings(self._settings).mark}"
+
     def happenings(self) -> Sequence[Happening]:
         """What became of its files, the newest first."""
         from assistant.library.watched import Happenings  # noqa: PLC0415 - imports Lucene's Python

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -67,6 +68,10 @@ class Documents(Protocol):
         """The user's documents, by name."""
         ...
 
+    def mark(self, user: str) -> str:
+        """Another text as soon as the user's documents are others; it takes no time to tell."""
+        ...
+
     def add(
         self,
         user: str,
@@ -102,6 +107,12 @@ class OwnDocuments:
 
         return self._shown(user, list_documents(self._own(user), self._settings))
 
+    def mark(self, user: str) -> str:
+        """As the Protocol has it."""
+        from assistant.library.shelves import last_change  # noqa: PLC0415
+
+        return last_change(self._own(user), self._settings)
+
     def add(
         self,
         user: str,
@@ -113,17 +124,25 @@ class OwnDocuments:
         """As the Protocol has it."""
         from assistant.library.index import add_documents  # noqa: PLC0415
 
-        new = {(names or {}).get(file, file.name): file for file in files}
+        called = {file: (names or {}).get(file, file.name) for file in files}
+        taken, problems = [], list[str]()
+        for file, name in called.items():
+            problem = too_large(file, self._settings.web.max_upload_mb)
+            if problem:
+                problems.append(f"{name}: {problem}")
+            else:
+                taken.append(file)
+        new = {called[file]: file for file in taken}
 
         def check(kept: Sequence[Indexed]) -> None:
             check_room(self._shown(user, kept), new, self._settings.limits)
 
         outcomes = add_documents(
-            self._own(user), files, self._settings, progress, uploaded=True, names=names, stop=stop, check=check
+            self._own(user), taken, self._settings, progress, uploaded=True, names=names, stop=stop, check=check
         )
         self._changed(user)
         left = [one for one in outcomes if one.status in {"skipped", "unchanged"}]
-        return [f"{one.name}: {one.reason or UNCHANGED}" for one in left]
+        return [*problems, *(f"{one.name}: {one.reason or UNCHANGED}" for one in left)]
 
     def remove(self, user: str, document: str) -> None:
         """As the Protocol has it."""
@@ -169,7 +188,7 @@ class Library:
         on(pieces.documents, "drop", self.drop, [pieces.documents], pieces.notice)
         on(pieces.documents, "halt", self.halt, [], pieces.notice)
         on(pieces.documents, "follow", self.follow, [pieces.documents], pieces.notice)
-        on(pieces.documents, "refresh", lambda tab: self.show(tab.user), [pieces.documents], pieces.notice)
+        on_stream(pieces.documents, "see", self.see, [pieces.documents], pieces.notice)
         on_stream(pieces.documents, "paste", self.paste, [pieces.documents], pieces.notice)
         on_stream(pieces.documents, "fetch", self.fetch, [pieces.documents], pieces.notice)
 
@@ -183,11 +202,15 @@ class Library:
         opening.fill([pieces.documents], self.show)
         self._upload.upload(bring, self._upload, [self._upload, pieces.documents, pieces.notice], **QUIET)
 
-    def show(self, user: str, problems: Sequence[str] = ()) -> Updates:
-        """The user's documents, what went wrong with the last ones, and how far those are that are being read."""
-        wait = self._arrivals.wait(user)
+    def show(self, user: str, problems: Sequence[str] | None = ()) -> Updates:
+        """The user's documents, what went wrong with the last ones, and how far those are that are being read.
+
+        Where `problems` is None, those that are shown stay.
+        """
+        mark, wait = mark_of(user, self._documents, self._arrivals, self._followed), self._arrivals.wait(user)
         html = render.render(
             "documents",
+            mark=mark,
             documents=self._documents.list(user),
             problems=problems,
             reading=self._arrivals.names(user) if wait else (),
@@ -195,6 +218,10 @@ class Library:
             followed=self._followed if self._followed and self._followed.may(user) else None,
         )
         return {self._view.pieces.documents: html}
+
+    async def see(self, tab: Tab) -> AsyncIterator[Updates]:
+        """Show the documents as they are now: a folder that is followed, or another tab, changed them."""
+        yield await asyncio.to_thread(self.show, tab.user, None)
 
     async def shown(self, user: str, work: Callable[[], Updates]) -> AsyncIterator[Updates]:
         """What `work` comes to, done in a thread of its own; how far the user's documents are, meanwhile."""
@@ -321,6 +348,19 @@ class Library:
             yield stop
         finally:
             del self._readings[user]
+
+
+def mark_of(user: str, documents: Documents, arrivals: Arrivals, followed: Followed | None) -> str:
+    """Another text as soon as the list of a user's documents is to be drawn anew; it tells nothing of them."""
+    happened = followed.mark if followed and followed.may(user) else ""
+    told = (documents.mark(user), arrivals.names(user), arrivals.wait(user), happened)
+    return blake2b(repr(told).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def too_large(file: Path, most: int) -> str:
+    """Why a file can't be a document that may have `most` MB; "" where it can."""
+    size = _size(file) / MEGABYTE
+    return f"it has {size:,.1f} MB, and a document has {most:,} at most; split it up" if size > most else ""
 
 
 def check_room(kept: Sequence[Document], new: Mapping[str, Path], limits: LimitSettings) -> None:

@@ -92,7 +92,7 @@ class ModelMenu(SwitchPiece):
     async def connect(self, tab: Tab) -> AsyncIterator[Updates]:
         """Keep the server of the form."""
         await asyncio.to_thread(self._switcher.check, tab.user)
-        known = await asyncio.to_thread(self._known.add, _server(tab))
+        known = await asyncio.to_thread(lambda: self._known.add(asyncio.run(self._known.titled(_server(tab)))))
         shown = await asyncio.to_thread(self._shown, tab.user, await self._around(tab.user))
         yield {**shown, **self._view.note(f"{known.title} was added.")}
 

@@ -24,7 +24,7 @@ from assistant.web.bodies import LOGIN, UPLOAD, replayed
 from assistant.web.entered import find_user
 
 _LOG = logging.getLogger(__name__)
-LOGOUT, MARK = "/logout", "/model-mark"
+LOGOUT, MARK, DOCUMENTS_MARK = "/logout", "/model-mark", "/documents-mark"
 HEALTH, READINESS, METRICS = "/healthz", "/readyz", "/metrics"
 JOIN, DATA, PROGRESS = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload_progress"
 # Reached without a login: the page on which to log in, with what it is made of, and what the programs of users ask,
@@ -35,7 +35,7 @@ WATCHED = {HEALTH, READINESS, METRICS}  # asked by what watches over the process
 OPEN |= WATCHED
 OPEN_FOLDERS = ("/js/", "/assets/", "/svelte/", "/static/", "/v1/")
 ORIGINALS = "/original"  # the files that users uploaded, each under the id of its document
-NEEDED = {"/config", LOGOUT, MARK, UPLOAD, PROGRESS, JOIN, DATA}
+NEEDED = {"/config", LOGOUT, MARK, DOCUMENTS_MARK, UPLOAD, PROGRESS, JOIN, DATA}
 MOST_OF_USER = 1000
 NO_LOGIN = "Nobody is logged in here; log in first."
 NOT_THERE = "There is nothing here."

@@ -154,7 +154,7 @@ def _pieces() -> Pieces:
         notice=live("notice"),
         sources=live("sources", "show_original", value=render.render("sources", turn=None)),
         facts=live("facts", "store", "edit", "switch", "drop", "export", "open"),
-        documents=live("documents", "drop", "halt", "paste", "fetch", "follow", "refresh"),
+        documents=live("documents", "drop", "halt", "paste", "fetch", "follow", "see"),
         download=live("download"),
         viewer=live("viewer", "show_original"),
     )

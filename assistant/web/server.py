@@ -26,7 +26,6 @@ from assistant.api.answers import Answers
 from assistant.api.completions import Completions
 from assistant.chat import Chat
 from assistant.errors import SettingsError, StoreError
-from assistant.llm.models import Models
 from assistant.parts import Loader
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
@@ -44,11 +43,11 @@ from assistant.web.downloads import downloads
 from assistant.web.entered import Entered, user_of
 from assistant.web.folder import Followed
 from assistant.web.health import figures, health
-from assistant.web.library import OwnDocuments
+from assistant.web.library import OwnDocuments, mark_of
 from assistant.web.logins import Addresses, Door, shared_counts
 from assistant.web.look import files, look
 from assistant.web.metrics import Metrics
-from assistant.web.owners import LOGOUT, MARK, Owners
+from assistant.web.owners import DOCUMENTS_MARK, LOGOUT, MARK, Owners
 from assistant.web.page import House, build
 from assistant.web.runs import Runs
 from assistant.web.security import Guard, is_loopback
@@ -155,7 +154,7 @@ def serve(house: House, logins: Logins) -> Server:
             logins,
             api(house, logins),
             downloads(house.documents),
-            mark_of(house.models),
+            *marks(house),
             *health(house.loading, house.runs),
             figures(house.metrics, web, logins),
         ),
@@ -225,17 +224,22 @@ def api(house: House, logins: Logins) -> Mount:
     return Mount("/v1", routes=Completions(answers, house.loading, holder).routes())
 
 
-def mark_of(models: Models) -> Route:
-    """Where an open page asks every few seconds whether it still shows which model answers: see `Models.mark`.
+def marks(house: House) -> list[Route]:
+    """Where an open page asks every few seconds whether it still shows which model answers, and the user's documents.
 
-    What another process has switched to is followed then.
+    See `Models.mark` and `library.mark_of`. What another process has switched to is followed then.
     """
 
-    def mark(_request: Request) -> Response:
-        models.follow()
-        return PlainTextResponse(models.mark)
+    def model(_request: Request) -> Response:
+        house.models.follow()
+        return PlainTextResponse(house.models.mark)
 
-    return Route(MARK, mark)
+    def documents(request: Request) -> Response:
+        user = user_of(request.scope)
+        told = mark_of(user, house.documents, house.chat.arrivals, house.followed) if user else ""
+        return PlainTextResponse(told)
+
+    return [Route(MARK, model), Route(DOCUMENTS_MARK, documents)]
 
 
 def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> dict[str, Any]:
@@ -248,7 +252,6 @@ def guarded(web: WebSettings, local: bool, logins: Logins, *more: BaseRoute) -> 
             "routes": [*files(), Route(LOGOUT, log_out, methods=["POST"]), *more],
         },
         "auth_message": WAIT_AND_TRY,
-        "max_file_size": f"{web.max_upload_mb}mb",
         "share": False,
         "run_history": False,
         "mcp_server": False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import cast, get_args
 
 from assistant.errors import LibraryError
@@ -40,14 +41,17 @@ class WholeWork:
         """Listen; the form follows the list of documents."""
         notice = self._view.pieces.notice
 
-        opening.fill([self._piece], self.show, after=self._view.pieces.documents)
+        opening.fill([self._piece], partial(self.show, kept=True), after=self._view.pieces.documents)
         on(self._piece, "plan", self.plan, [self._piece], notice)
         on_stream(self._piece, "work", self.work, [*self._talk.shown, self._piece], notice)
 
-    def show(self, user: str, work: Work | None = None, cost: str = "") -> Updates:
-        """The form for the user's documents; with a `work`, what that takes, and the button that begins it."""
+    def show(self, user: str, work: Work | None = None, cost: str = "", *, kept: bool = False) -> Updates:
+        """The form for the user's documents; with a `work`, what that takes, and the button that begins it.
+
+        Where it is `kept`, what is shown of a work stays.
+        """
         documents = self._documents.list(user)
-        return {self._piece: render.render("whole", documents=documents, work=work, cost=cost)}
+        return {self._piece: render.render("whole", documents=documents, work=work, cost=cost, kept=kept)}
 
     def plan(self, tab: Tab) -> Updates:
         """Tell what a piece of work takes.

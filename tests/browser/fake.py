@@ -21,7 +21,7 @@ from assistant.llm.load import load
 from assistant.llm.models import Models
 from assistant.parts import LoadingStage
 from assistant.protocols import Embedder, Engine, Parts, Progress
-from assistant.settings import Settings, WebSettings
+from assistant.settings import LLMSettings, Settings, WebSettings
 from assistant.steps import recall
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -323,7 +323,11 @@ def _quoted(turn: Turn, name: str) -> Turn:
     """Two citations of a document of the user's, whatever is in it: of a PDF, of a page each."""
     said = [Passage(f"{name}-{n}", "The house", text, 0.5, source=name, own=True) for n, text in enumerate(PAGES, 1)]
     if name.endswith(".pdf"):
-        said = [replace(one, source=f"{name}, page {n}", page=n) for n, one in enumerate(said, 1)]
+        headings = ("", "In winter > The boiler")
+        said = [
+            replace(one, source=f"{name}, page {n}", page=n, heading=heading)
+            for n, (one, heading) in enumerate(zip(said, headings, strict=True), 1)
+        ]
     citations = tuple(Citation(n, one.id, 0, len(one.text), one.text, one.text, 0.95) for n, one in enumerate(said, 1))
     text = " ".join(f"{one.quote} [{one.n}]" for one in citations)
     return replace(turn, step="answer", passages=tuple(said), answer=Answer(text), citations=citations)
@@ -471,6 +475,9 @@ class Shelf:
     def list(self, user: str) -> list[Document]:
         return sorted(self.kept.get(user, {}).values(), key=lambda document: document.name)
 
+    def mark(self, user: str) -> str:
+        return str(sorted(self.kept.get(user, {})))
+
     def add(
         self,
         user: str,
@@ -500,11 +507,19 @@ class Shelf:
 
 
 def house(
-    folder: Path, script: Script, loading: Loaded, port: int = 0, host: str = "127.0.0.1", grace: float = 30.0
+    folder: Path,
+    script: Script,
+    loading: Loaded,
+    port: int = 0,
+    host: str = "127.0.0.1",
+    *,
+    grace: float = 30.0,
+    slots: int = 4,
+    upload_mb: int = 20,
 ) -> tuple[House, Logins]:
-    """The page's foundations, in `folder`."""
-    web = WebSettings(host=host, port=port, admins=("ann",), grace_seconds=grace)
-    settings = Settings(data_dir=folder, database="", web=web)
+    """The page's foundations, in `folder`; as many turns as there are slots have the model at a time."""
+    web = WebSettings(host=host, port=port, admins=("ann",), grace_seconds=grace, max_upload_mb=upload_mb)
+    settings = Settings(data_dir=folder, database="", web=web, llm=LLMSettings(slots=slots))
     engine = connect(settings.database_url)
     conversations, ptkb = Conversations(engine), Ptkb(engine)
     loading.models, loading.settings = models, _ = Models(settings, script.load), settings

@@ -145,6 +145,18 @@ def test_a_chip_shows_its_sentence(page: Page, ask) -> None:
     expect(card.locator("mark.current")).to_be_in_viewport()
 
 
+def test_a_number_that_is_pointed_at_tells_the_sentence_and_where_it_stands(page: Page, ask) -> None:
+    ask(page, DIET)
+    chips = last(page).locator(".chip")
+    chips.first.hover()
+    told = "Lentils, beans, tofu and eggs are rich in protein.\n— A vegetarian plate, Everyday shelf"
+    expect(chips.first).to_have_attribute("title", told)
+    partly = (
+        "partly: Most adults eat less than 20 g a day, where 30 g would be better.\n— Fibre and satiety, Everyday shelf"
+    )
+    expect(chips.nth(2)).to_have_attribute("title", partly)
+
+
 def test_two_citations_of_one_passage_lead_to_their_own_sentences(page: Page, ask) -> None:
     ask(page, DIET)
     first, again = last(page).locator(".chip").first, last(page).locator(".chip").last

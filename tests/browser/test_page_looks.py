@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from threading import Event
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from assistant.protocols import silent
 from tests.browser.conftest import DESKTOP, PHONE, opened, tab
+from tests.browser.fake import PAGES
+from tests.test_readers import make_pdf
 
 DIET = "What is a good diet? I've just become vegan."
 
@@ -50,6 +56,18 @@ NAMELESS = """() => [...document.querySelectorAll('button, a, input, textarea, s
   .filter((e) => !e.getAttribute('aria-labelledby'))
   .map((e) => e.outerHTML.slice(0, 150))"""
 
+# Where the fields of the documents' tab begin: as far from the left as the documents.
+EDGES = """() => [...document.querySelectorAll('#documents :is(.document, input, textarea)')]
+  .map((e) => Math.round(e.getBoundingClientRect().left))"""
+
+# Scrolls the panel so that the label of the field for files, which nothing can be pressed on, is where the tabs are.
+BENEATH = """() => { const middle = (e) => e.getBoundingClientRect().y + e.getBoundingClientRect().height / 2;
+  const [label, tab] = ['#files label', '#sources-tab-button'].map((name) => document.querySelector(name));
+  document.querySelector('#panel').scrollBy(0, middle(label) - middle(tab));
+  label.style.pointerEvents = 'auto'; }"""
+# Whether nothing covers the middle of an element.
+ON_TOP = """(element) => { const box = element.getBoundingClientRect();
+  return element.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)); }"""
 MOTIONS = ("no-preference", "reduce")
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
@@ -73,6 +91,39 @@ def test_every_text_is_readable_and_every_control_has_a_name(browser: Browser, s
     for name in ("My facts", "Documents", "Model", "Settings", "Sources"):
         tab(page, name)
         check(page)
+    context.close()
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_documents_and_the_page_that_a_citation_opens_are_readable(
+    browser: Browser, site, ask, size, tmp_path: Path
+) -> None:
+    names = ("house.pdf", "a letter with a name that is longer than most " * 2 + ".txt", "x" * 80 + ".txt")
+    files = [make_pdf(tmp_path / name, *PAGES, title="The house") for name in names]
+    site.house.documents.add("me", files, silent, Event())
+    context = browser.new_context(viewport=size, reduced_motion="reduce")
+    page = opened(context, site)
+    ask(page, "Where is the key, in my PDF?")
+    if size is PHONE:
+        page.get_by_role("button", name="Sources, facts and documents").click()
+    tab(page, "Documents")
+    expect(page.locator("#documents .document")).to_have_count(len(names))
+    for form in page.locator("#documents details").all():
+        form.evaluate("details => { details.open = true }")
+    edges = page.evaluate(EDGES)
+    assert len(set(edges)) == 1, edges
+    check(page)
+    page.evaluate(BENEATH)
+    assert page.get_by_role("tab", name="Sources").evaluate(ON_TOP)
+    page.keyboard.press("Escape")
+    page.locator("#transcript .chip").last.click()
+    expect(page.locator(".viewer mark")).to_have_count(1)
+    check(page)
+    for button in page.locator(".viewer header :is(a, button)").all():
+        expect(button).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Escape")
+    expect(page.locator("#sources mark.current")).to_have_count(1)
+    check(page)
     context.close()
 
 

@@ -123,6 +123,20 @@ def test_a_server_is_tested_added_used_and_removed_and_its_key_is_not_shown(
     assert site.house.models.known.added() == []
 
 
+def test_a_server_that_is_added_without_a_model_is_called_as_the_one_that_answers(page: Page, site: Site, ask) -> None:
+    with StandIn(lm_studio(lambda _: "Oat drink.")) as there:
+        tab(page, "Model")
+        fill(page, there.address)
+        page.get_by_role("button", name="Add", exact=True).last.click()
+        expect(page.locator("#notice")).to_contain_text("small was added.")
+        expect(card(page, "small")).to_contain_text(f"server at {there.address.partition('://')[2]}")
+        page.get_by_role("button", name="Use small").click()
+        expect(page.locator("#notice")).to_contain_text("small answers from the next message on.")
+        page.reload()
+        tab(page, "Model")
+        expect(page.get_by_role("button", name="Remove small")).to_be_visible()
+
+
 def test_what_a_test_found_stays_while_something_else_changes(page: Page, site: Site, server: StandIn) -> None:
     tab(page, "Model")
     fill(page, server.address, "large", KEY)

@@ -44,6 +44,7 @@ def test_a_citation_opens_its_page_with_the_sentence_marked(page: Page, site, as
     viewer.get_by_label("Next citation").click()
     expect(viewer.get_by_role("img", name="Page 2")).to_be_visible()
     expect(viewer.locator(".quoted")).to_have_text(PAGES[1])
+    expect(viewer.locator("header")).to_contain_text("In winter > The boiler · house.pdf, page 2 of 2")
     assert in_view(page)
     with page.expect_download() as download:
         viewer.get_by_label("Download the document").click()
@@ -51,6 +52,7 @@ def test_a_citation_opens_its_page_with_the_sentence_marked(page: Page, site, as
     page.keyboard.press("Escape")
     expect(viewer).to_have_count(0)
     expect(page.locator("#sources .card").first).to_be_visible()
+    expect(page.locator("#sources .section")).to_have_text(["In winter > The boiler"])
 
 
 def test_it_fills_a_phone_and_goes_back_to_the_source(phone: Page, site, ask, tmp_path: Path) -> None:

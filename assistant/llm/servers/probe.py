@@ -60,6 +60,23 @@ async def absences(servers: Sequence[LLMSettings]) -> list[str]:
     return list(await asyncio.gather(*map(_absence, servers)))
 
 
+async def only_model(llm: LLMSettings) -> str:
+    """What the only model of a server is called; "" where it has several, or can't be asked.
+
+    Raises:
+        ModelError: the address is none.
+    """
+    wire = _wire(llm, _GLANCE, connect=1.0)
+    try:
+        async with asyncio.timeout(_GLANCE):
+            _, listed = await recognised(wire, llm.model)
+    except (ModelError, TimeoutError):
+        return ""
+    finally:
+        await wire.close()
+    return str(listed[0]["id"]) if len(listed) == 1 else ""
+
+
 async def _absence(llm: LLMSettings) -> str:
     try:
         wire = _wire(llm, _GLANCE, connect=1.0)

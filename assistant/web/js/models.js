@@ -1,28 +1,23 @@
 // The model panel: servers are asked when it is opened, and a form can be tested before it is sent.
 import { onClick, onSubmit, submit } from "./actions.js";
 import { find } from "./dom.js";
+import { followMark } from "./marks.js";
 import { send, whenShown } from "./pieces.js";
-import { whileUp } from "./server.js";
 
 // However its tab was opened: by a click, by a key, or from elsewhere on the page.
 document.addEventListener("click", (event) => {
-  if (event.target.closest?.("#model-tab-button")) send(find("#models .models"), "see", {});
+  const menu = event.target.closest?.("#model-tab-button") && find("#models .models");
+  if (menu) send(menu, "see", {});
 });
 
-const asked = {}; // id of a piece -> the mark that it showed, and the one that it was last asked to show
+// Its tab may be open before there is anything in it.
+function askServers() {
+  const unasked = find("#models [data-unasked]");
+  if (unasked?.checkVisibility({ checkVisibilityCSS: true })) send(unasked, "see", {});
+}
 
 // Another tab, or another person, may have changed what answers, and a larger model may be offered by now.
-whileUp(async () => {
-  const mark = await fetch("model-mark", { cache: "no-store", signal: AbortSignal.timeout(4000) })
-    .then((answer) => (answer.ok ? answer.text() : ""))
-    .catch(() => ""); // the time may end while the answer is read, too
-  for (const id of mark ? ["models", "offer"] : []) {
-    const shown = find(`#${id} [data-mark]`);
-    if (!shown?.checkVisibility({ checkVisibilityCSS: true }) || shown.dataset.mark === mark) continue;
-    const change = `${shown.dataset.mark} ${mark}`; // asked for once: servers that are away take their time
-    if (asked[id] !== change && (await send(shown, "see", {}))) asked[id] = change;
-  }
-});
+followMark("model-mark", "models", "offer");
 
 onClick("test", async (button) => {
   const { form } = button;
@@ -45,6 +40,7 @@ const tested = () => {
 };
 
 whenShown("models", () => {
+  askServers();
   if (adding) {
     adding.reset();
     find("#probed", adding).replaceChildren();

@@ -7,6 +7,7 @@ import "./talk.js";
 import "./conversations.js";
 import "./sources.js";
 import "./viewer.js";
+import "./documents.js";
 import "./facts.js";
 import "./settings.js";
 import "./models.js";

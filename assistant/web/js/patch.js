@@ -28,23 +28,35 @@ function keptById(child, old) {
 
 const alike = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && !b.id;
 
+// Groups of facts are people's to fold, what is asked for opens; and so is what opened for the same reason before.
+const folds = (old, fresh) => old.matches(".group") || (fresh.dataset.opens && old.dataset.opens === fresh.dataset.opens);
+
 function update(old, fresh) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
   if (old.isEqualNode(fresh)) return;
+  const folded = folds(old, fresh);
   const cited = old.matches("#sources .current"); // only the browser knows which citation is shown
   for (const { name } of [...old.attributes]) if (!["open", "data-folded"].includes(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) {
     if (old.getAttribute(name) === value) continue;
-    if (name === "open" && old.matches(".group")) continue; // people fold groups of facts; what is asked for opens
+    if (name === "open" && folded) continue;
     old.setAttribute(name, value);
     if (name === "value" && old !== document.activeElement) old.value = value;
   }
   if (cited) old.classList.add("current");
   if (old.type === "checkbox") old.checked = fresh.hasAttribute("checked");
-  // What is being written fills a place; the transcript around it only says where that is. What was picked stays, and
-  // what was found out once (`data-kept`), until something newer is.
-  if (!fresh.matches(".place[data-place], textarea, select, [data-kept]")) patch(old, fresh);
+  // What is being written fills a place; the transcript around it only says where that is. What was found out once
+  // (`data-kept`) stays until something newer is.
+  if (old.tagName === "SELECT") patchPicked(old, fresh);
+  else if (!fresh.matches(".place[data-place], textarea, [data-kept]")) patch(old, fresh);
+}
+
+// What was picked stays picked for as long as it can be.
+function patchPicked(old, fresh) {
+  const picked = old.value;
+  patch(old, fresh);
+  if ([...old.options].some((one) => one.value === picked)) old.value = picked;
 }
