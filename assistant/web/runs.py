@@ -168,9 +168,7 @@ class Runs:
         """Begin an answer and wait for its first snapshot.
 
         Raises:
-            self._check_count(1 + sum(whose == user for whose, _ in self._runs))
-            if len(self._runs) >= MOST:
-                raise BusyError(CROWDED)
+            BusyError: one is being written in this conversation already, or as many as may be for this user or for all.
             EndingError: the program is ending.
             StoreError: a newer version of the program uses the database by now.
             SequiturError: the message can't be answered as it stands.
