@@ -226,6 +226,7 @@ def _linking(tar: tarfile.TarFile) -> None:
         (b"no archive" * 50, "can't be unpacked"),
         (archive(lambda _: None), "holds 0 indexes"),
     ],
+    ids=["climbing", "linking", "no archive", "empty"],
 )
 def test_what_is_no_index_is_not_kept_and_writes_nothing_elsewhere(
     published: Callable[..., Prebuilt], hub: StandInHub, settings: Settings, content: bytes, told: str
