@@ -28,7 +28,7 @@ def test_a_conversation_is_exported_as_html_whose_links_open(page: Page, site, a
     shown = page.context.new_page()
     shown.goto(saved.as_uri())
     shown.get_by_role("link", name="2", exact=True).click()
-    expect(shown.locator("li:target")).to_contain_text("The house, house.pdf, page 2")
+    expect(shown.locator("li:target")).to_contain_text("The house, In winter > The boiler, house.pdf, page 2")
     assert shown.evaluate("window.hacked") is None
     assert shown.locator("script, img, iframe").count() == 0
     with shown.expect_download() as original:
