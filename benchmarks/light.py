@@ -102,7 +102,7 @@ class Echo:
 class Words:
     """Bags of words as vectors: texts that share words are close."""
 
-    name = "words"
+    name = "bag of words"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As the Protocol has it."""

@@ -16,7 +16,7 @@ JOIN, DATA, UPLOAD = "/gradio_api/queue/join", "/gradio_api/queue/data", "/gradi
 UNTOLD = "failed without a sentence"
 GONE = {502, 503, 504}  # what a proxy says of a server that ends in the middle, or isn't there
 _ERROR = re.compile(r'class=\\?"notice error\\?"[^>]*><span[^>]*>([^<]*)<')
-_NOT_ADDED = re.compile(r'class=\\?"problems\\?".*?<li[^>]*>([^<]*)<')
+_NOT_ADDED = re.compile(r"Not added:.*?<li[^>]*>([^<]*)<")
 _SOURCE = re.compile(r'class=\\?"passage')
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 
@@ -49,7 +50,9 @@ def opened(view: View, shelf: Shelf, tab: Tab) -> list[str]:
     async def all_of() -> list[str]:
         return [str(html) async for updates in Sources(view, shelf).open(tab) for html in updates.values()]
 
-    return asyncio.run(all_of())
+    # in a thread of its own, as a browser test may have left this one with a loop
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(all_of())).result()
 
 
 def put(shelf: Shelf, user: str, folder: Path, name: str, text: str) -> None:

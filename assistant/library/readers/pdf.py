@@ -36,6 +36,7 @@ PAGES_MOST = 20_000
 # Arabic and Hebrew letters in the shapes that they have within words, as PDFs have them, and as people type them.
 _SHAPES = (*range(0xFB1D, 0xFDFE), *range(0xFE70, 0xFEFD))
 _LETTERS = {shape: unicodedata.normalize("NFKC", chr(shape)) for shape in _SHAPES}
+_ARABIC = re.compile("[\u0600-\u06ff\ufb50-\ufdfd\ufe70-\ufefc]{2,}")
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-\n(?=[a-zà-ÿ])")
 # What PDFium has for the hyphen and the line's end within a word.
 _DIVIDED = "\ufffe"
@@ -117,7 +118,19 @@ def blocks_of(title: str, pages: Sequence[Page]) -> Iterator[Block]:
 def text_of(page: PdfTextPage) -> str:
     """The text of a page, a line a line; a word that two lines share PDFium gives on one."""
     text: str = page.get_text_range()
+    if _ARABIC.search(text):
+        text = _leftward(page)
     return text.replace("\r\n", "\n").replace(_DIVIDED, "-\n").translate(_LETTERS)
+
+
+def _leftward(page: PdfTextPage) -> str:
+    """The text of a page with words in Arabic letters, some of which PDFium gives from left to right, as they stand."""
+    chars = [chr(raw.FPDFText_GetUnicode(page, n)) for n in range(page.count_chars())]
+    for word in _ARABIC.finditer("".join(chars)):
+        first, last = (page.get_charbox(n)[0] for n in (word.start(), word.end() - 1))
+        if first < last:
+            chars[word.start() : word.end()] = reversed(word[0])
+    return "".join(chars)
 
 
 def _pages(document: PdfDocument, progress: Progress) -> list[Page]:

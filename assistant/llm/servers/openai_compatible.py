@@ -52,6 +52,11 @@ class Abilities:
     context: int = 0
 
 
+def called(model: str) -> str:
+    """What people call a model that a server lists so; some list the path of its file."""
+    return PurePath(model).stem if model.endswith(".gguf") else model
+
+
 class OpenAICompatible:
     """The model `model` of a server.
 
@@ -70,7 +75,7 @@ class OpenAICompatible:
 
     def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, usual: int) -> None:
         self.wire, self.model, self.listed = wire, model, listed
-        self.name = PurePath(model).stem if model.endswith(".gguf") else model
+        self.name = called(model)
         self._typed, self._usual = context, usual
         self._tells_logprobs = True
         self.abilities = Abilities(context=context or usual)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from assistant.errors import ModelError
 from assistant.llm.servers.meet import ANY, meet, models, recognised
-from assistant.llm.servers.openai_compatible import Abilities
+from assistant.llm.servers.openai_compatible import Abilities, called
 from assistant.llm.servers.wire import CONNECT, Wire
 from assistant.settings import LLMSettings
 
@@ -74,7 +74,7 @@ async def only_model(llm: LLMSettings) -> str:
         return ""
     finally:
         await wire.close()
-    return str(listed[0]["id"]) if len(listed) == 1 else ""
+    return called(str(listed[0]["id"])) if len(listed) == 1 else ""
 
 
 async def _absence(llm: LLMSettings) -> str:
