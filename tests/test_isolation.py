@@ -143,7 +143,7 @@ def test_who_has_them_finds_them_by_these_ids_at_the_other_worker(site: Site, en
         ("transcript", "open", "p1x1"),
         ("conversations", "export", "p1x1"),
         ("facts", "export", "p1x2"),
-        ("documents", "refresh", "p1x3"),
+        ("documents", "see", "p1x3"),
         ("collected", "uses", "p1x3"),
     ):
         assert mark in said(ann, piece, event, [], forged(hers)), (piece, event)

@@ -132,7 +132,7 @@ def test_every_line_is_json_and_holds_nothing_that_a_person_wrote(tmp_path: Path
         there.answers[chat] = lambda request: refusing(request.body["messages"])
         visitor.send("composer", "ask", utterance=f"How much protein does {SECRET} hold?")
         there.answers[chat] = usual
-        # what Gradio itself fails at, and tells with a traceback that quotes it
+        # what Gradio itself refuses, quoting it
         number = visitor.number("files", "upload")
         sent = {"data": [SECRET], "event_data": {}, "fn_index": number, "session_hash": visitor.session}
         assert visitor.client.post(JOIN, json=sent).status_code == 200
@@ -148,5 +148,25 @@ def test_every_line_is_json_and_holds_nothing_that_a_person_wrote(tmp_path: Path
     assert any(line.get("exception") == "ValueError" for line in lines(tmp_path))
     streams = [str(line["message"]) for line in lines(tmp_path) if line["logger"] == "streams"]
     assert any("characters, left out" in one for one in streams)
-    assert any('queueing.py", line' in one for one in streams)
     assert messages(tmp_path)[-1] == "Sequitur ends as soon as the answers being written are done."
+
+
+def test_a_traceback_that_is_printed_becomes_places_and_the_kind_of_the_error() -> None:
+    code = f"""
+from threading import Thread
+from assistant.commands.ending import end_with
+from assistant.commands.logs import write_logs
+
+def main():
+    write_logs("json")
+    thread = Thread(target=lambda: int("{SECRET}"))
+    thread.start()
+    thread.join()
+
+end_with(main)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    told = [json.loads(line)["message"] for line in said.stderr.splitlines()]
+    assert any(one.startswith('File "') and ", line " in one for one in told)
+    assert "ValueError" in told
+    assert SECRET not in said.stdout + said.stderr
