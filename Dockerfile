@@ -4,11 +4,8 @@ RUN python -m venv /opt/sequitur
 ENV PATH=/opt/sequitur/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
 COPY requirements.txt requirements-opensearch.txt requirements-postgres.txt hatch_build.py pyproject.toml README.md LICENSE ./
-# PyPI's torch for x86 brings gigabytes of CUDA that nothing here uses; this index has the same release without them.
-ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 # What the package needs comes before its code, so that a change of the code builds in seconds.
 RUN sed '/^# What the tests and checks need/,$d' requirements.txt > needed.txt \
-    && pip install --no-deps --index-url "$TORCH_INDEX" "$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' needed.txt)" \
     && pip install -r needed.txt -r requirements-opensearch.txt -r requirements-postgres.txt
 COPY assistant assistant
 COPY ptkb ptkb
