@@ -171,6 +171,7 @@ def test_prompts_of_one_length_are_read_together(smollm_folder: Path, monkeypatc
     assert [one.probabilities["yes"] for one in odds] == pytest.approx(alone, abs=0.1)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU reads all of these prompts at once")
 def test_short_prompts_are_not_filled_up_to_a_long_one(smollm_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     llm = Transformers(smollm_folder, LLMSettings(context=2048, slots=8, prefill_chunk=64), "smollm2-135m")
     passes = watch(monkeypatch)
@@ -382,6 +383,7 @@ class TestBadFolders:
 
     def test_too_little_memory(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=50 << 20))
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
         with pytest.raises(ModelError, match=r"needs about 0\.\d GiB \(none\) and 0\.0 GiB are free"):
             Transformers(folder, SMALL)
 
