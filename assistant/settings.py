@@ -358,6 +358,9 @@ class TurnSettings(Section):
         description="probability that a reply answers the question as its sources tell, as the language model and the "
         "judge of support together see it, below which the reply is set aside; 0 = they are not asked",
     )
+    verdict_threshold: float = Field(
+        0.78, ge=0, le=1, description="the same of a reply that begins with yes or no; the higher of the two counts"
+    )
     quote_threshold: float = Field(
         0.5,
         ge=0,

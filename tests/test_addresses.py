@@ -63,6 +63,23 @@ def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept
     assert "addresses" in turn.timings
 
 
+@pytest.mark.parametrize(
+    ("reply", "yes", "kept"),
+    [
+        ("Oat drink holds no lactose.", 0.05, True),
+        ("No, oat drink holds no lactose.", 0.05, False),
+        ("No, oat drink holds no lactose.", 0.2, True),
+        ("Yes, oat drink holds no lactose.", 0.7, False),
+        ("yes: oat drink holds no lactose.", 0.9, True),
+        ("Nobody finds lactose in oat drink.", 0.9, True),
+    ],
+)
+def test_a_reply_that_begins_with_yes_or_no_has_to_be_surer(parts: Parts, reply: str, yes: float, kept: bool) -> None:
+    """The judge sees three quarters of what begins with "yes" said, and all that begins with "no"."""
+    turn = settled(choosing(parts, yes, threshold=0.65), reply)
+    assert turn.has_event("set_aside") is not kept
+
+
 def test_what_only_says_the_question_again_is_set_aside_and_nobody_is_asked(parts: Parts) -> None:
     turn = settled(choosing(parts), "The drink holds no lactose.")
     assert turn.answer == Answer("The drink holds no lactose. [1]", unknown=True)

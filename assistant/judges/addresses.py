@@ -9,6 +9,7 @@ log-odds tells right replies from wrong ones better than either (docs/results/su
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log
@@ -16,6 +17,7 @@ from threading import Event
 
 from assistant.prompting.render import render
 from assistant.protocols import LLM, Embedder, Parts, SupportJudge
+from assistant.settings import TurnSettings
 from assistant.text.overlap import echoes
 from assistant.text.sentences import around, quote, sentences
 from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
@@ -26,6 +28,7 @@ WORDS, MOST = 80, 3
 ANY = "What does the text say?"
 # Nobody is surer than that.
 _EDGE = 0.01
+_VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
 class Addresses:
@@ -62,9 +65,14 @@ def addressed(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
     if echoes(turn.question, reply):
         return False
     judge = parts.support(parts.llm) if parts.support else None
-    look = Addresses(parts.llm, judge, parts.embedder, parts.settings.turn.addresses_threshold)
+    look = Addresses(parts.llm, judge, parts.embedder, _threshold_for(reply, parts.settings.turn))
     [verdict] = look.judge([Claim(reply, evidence(turn.citations, turn.passages), turn.question)], stop)
     return verdict.state == "supported"
+
+
+def _threshold_for(reply: str, turn: TurnSettings) -> float:
+    """A small model says yes to nearly every closed question, so that a reply which begins so has to be surer."""
+    return max(turn.addresses_threshold, turn.verdict_threshold) if _VERDICT.match(reply) else turn.addresses_threshold
 
 
 def together(*probabilities: float) -> float:
