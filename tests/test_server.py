@@ -562,7 +562,7 @@ def test_that_a_template_opens_thoughts_is_found_by_the_first_reply_of_all(met: 
 
 
 def test_a_model_that_thinks_long_is_not_waited_for_when_it_is_met(met: Met, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assistant.llm.servers.openai_compatible._PATIENCE", 0.2)
+    monkeypatch.setattr("assistant.llm.servers.openai_compatible.PATIENCE", 0.2)
     engine, there = met(plain(says))
     after(there, *[part for _ in range(300) for part in (delta(content="Hm. "), 0.1)], *END)
     since = time.monotonic()

@@ -38,7 +38,7 @@ _CONTEXTS = ("max_model_len", "context_length", "context_window")
 UNTHOUGHT: Json = {"chat_template_kwargs": SWITCHED_OFF}
 _COUNTED = (Message("user", "Count from one to three."),)
 # Seconds that a first reply may be written, which is over at once unless the model thinks.
-_PATIENCE = 20.0
+PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class OpenAICompatible:
             async with aclosing(self._streamed(_COUNTED, options)) as pieces:  # type: ignore[type-var]
                 async for piece in pieces:
                     texts += [piece.text] if piece.text or piece.thought else []
-                    until = min(until, monotonic() + _PATIENCE)
+                    until = min(until, monotonic() + PATIENCE)
                     if len(texts) > 1 and (began_within("".join(texts)) or monotonic() > until):
                         break
         except RefusedError:
