@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,16 +19,9 @@ from assistant.protocols import Engine, silent
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Options
 from tests.servers import KEY, llama_server
+from tests.templates import CLOSED, OPENED, TOLD, file_with, folder_with
 
 CONTEXT = LLMSettings(context=1024)
-# Templates as that of SmolLM2, whose replies begin within a thought, after one, or after one if it is told so.
-_BEGIN = (
-    "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n'}}{% endfor %}"
-    "{{'<|im_start|>assistant\\n'}}"
-)
-_OVER = "{{'<think>\\n\\n</think>\\n\\n'}}"
-OPENED, CLOSED = _BEGIN + "{{'<think>\\n'}}", _BEGIN + _OVER
-TOLD = f"{_BEGIN}{{% if enable_thinking is defined and not enable_thinking %}}{_OVER}{{% endif %}}"
 Making = Callable[[str], Engine]
 
 
@@ -70,46 +61,27 @@ def test_a_reply_that_its_model_ends_without_a_thought_is_shown_then() -> None:
 # --- real engines ---------------------------------------------------------------------------------------------------
 
 
-def templated(source: Path, template: str, path: Path) -> Path:
-    """The GGUF file with another chat template, which is filled up so that all else stays where it is."""
-    content, key = source.read_bytes(), b"tokenizer.chat_template"
-    at = content.index(key) + len(key) + 4
-    size = int.from_bytes(content[at : at + 8], "little")
-    filled = template + "{#" + " " * (size - len(template) - 4) + "#}"
-    assert len(filled) == size
-    path.write_bytes(content[: at + 8] + filled.encode() + content[at + 8 + size :])
-    return path
-
-
 @pytest.fixture(params=["llama.cpp", "openvino", "transformers"])
 def making(request: pytest.FixtureRequest, smollm_path: Path, settings: Settings, tmp_path: Path) -> Iterator[Making]:
     """Makes an engine of SmolLM2 with this chat template."""
     made: list[Engine] = []
 
     def llama_cpp(template: str) -> Engine:
-        return LlamaCpp(templated(smollm_path, template, tmp_path / f"{len(made)}.gguf"), CONTEXT)
+        return LlamaCpp(file_with(template, smollm_path, tmp_path / f"{len(made)}.gguf"), CONTEXT)
 
     def openvino(template: str) -> Engine:
         pytest.importorskip("openvino_genai")
         from assistant.llm.backends.openvino import OpenVino
         from assistant.llm.engines.openvino_model import converted
 
-        path = templated(smollm_path, template, tmp_path / f"{len(made)}.gguf")
+        path = file_with(template, smollm_path, tmp_path / f"{len(made)}.gguf")
         return OpenVino(converted(path, settings, silent), CONTEXT)
 
     def transformers(template: str) -> Engine:
         from assistant.llm.engines.transformers import Transformers
 
-        source, folder = request.getfixturevalue("smollm_folder"), tmp_path / f"{len(made)}"
-        folder.mkdir()
-        for file in source.iterdir():
-            if file.suffix == ".safetensors":
-                (folder / file.name).symlink_to(file)
-            elif file.suffix != ".jinja":
-                shutil.copy(file, folder)
-        config = json.loads((folder / "tokenizer_config.json").read_text())
-        (folder / "tokenizer_config.json").write_text(json.dumps({**config, "chat_template": template}))
-        return Transformers(folder, CONTEXT)
+        source = request.getfixturevalue("smollm_folder")
+        return Transformers(folder_with(template, source, tmp_path / f"{len(made)}"), CONTEXT)
 
     makers = {"llama.cpp": llama_cpp, "openvino": openvino, "transformers": transformers}
 
@@ -138,7 +110,7 @@ def served(smollm_path: Path, tmp_path: Path) -> Iterator[Callable[[str], Server
     with ExitStack() as stack:
 
         def serve(template: str) -> Server:
-            running = stack.enter_context(llama_server(templated(smollm_path, template, tmp_path / "served.gguf")))
+            running = stack.enter_context(llama_server(file_with(template, smollm_path, tmp_path / "served.gguf")))
             engine = Server(LLMSettings(backend="server", server=running.address, api_key=KEY))
             stack.callback(engine.close)
             return engine
