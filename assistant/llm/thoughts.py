@@ -51,7 +51,9 @@ def spoken(written: Completion, options: Options) -> Completion:
     if options.schema:
         return written
     text = reply_of(written.text)
-    if written.finish == "length" and not text and written.text.strip():
+    # who asked for an end at some string has no reply to show
+    over = written.finish == "length" or (written.finish == "stop" and not options.stop)
+    if over and not text and written.text.strip():
         raise all_thought()
     return replace(written, text=text)
 
@@ -65,7 +67,7 @@ def all_thought() -> ModelError:
 
 
 class Thoughts:
-    """The same for replies of a server.
+    """Keeps what was only thought out of the replies of a server.
 
     `unopened` says whether its template opens a thought: then what comes is held back until a thought ends. Where that
     is not known (None), it is learned from the first such reply that gets to the end of its thought.
