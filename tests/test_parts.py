@@ -22,7 +22,7 @@ from assistant.chat import Chat
 from assistant.errors import ModelError
 from assistant.library.shelves import own_library
 from assistant.parts import Loader
-from assistant.settings import RetrieverName, Settings
+from assistant.settings import RetrieverName, Settings, TurnSettings
 from assistant.types import Choices, Passage, Turn
 from assistant.web.server import serve
 from tests.browser.fake import Loaded, Script, house
@@ -85,6 +85,22 @@ def test_own_documents_are_told_from_the_library(
     own = {one.id: one.own for one in found(loader, retriever, "the cat eats or sleeps", "ann")}
     assert (own["mine"], own["cat"]) == (True, False)
     assert not any(one.own for one in found(loader, retriever, "the cat eats or sleeps", "bob"))
+
+
+@pytest.mark.lucene
+@pytest.mark.usefixtures("load")
+def test_that_a_smaller_judge_stands_in_is_told_once_all_is_loaded(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> Path:
+        raise ModelError("There is no network.")
+
+    monkeypatch.setattr("assistant.judges.support.large.encoder", refused)
+    loader = Loader(settings.model_copy(update={"library": "docs", "turn": TurnSettings(support="large")}))
+    loader.start()
+    loader.wait()
+    assert loader.ready
+    assert loader.judges.endswith("stand in for the larger ones, of support. There is no network.")
 
 
 @pytest.fixture
