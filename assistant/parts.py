@@ -17,6 +17,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from assistant.errors import ModelError, SequiturError
+from assistant.judges.stand_ins import Instead, StandIns, logged
 from assistant.llm.models import LOADING, Models
 from assistant.protocols import (
     LLM,
@@ -81,6 +82,7 @@ class Loader:
         self._estimator: EstimatorOf | None = None
         self._support: SupportJudgeOf | None = None
         self._suitability: SuitabilityJudge | None = None
+        self._stand_ins = StandIns()
         self._dense: DenseShelves | None = None
         self._remote: dict[bool, RemoteShelves] = {}  # by whether they are searched by meaning
 
@@ -99,6 +101,11 @@ class Loader:
     def notice(self) -> str:
         """What a person should know though everything works: why another model answers than the one asked for."""
         return self.models.notice
+
+    @property
+    def judges(self) -> str:
+        """That smaller judges stand in for larger ones, and why, or ""."""
+        return self._stand_ins.told
 
     @property
     def embedder(self) -> Embedder | None:
@@ -275,14 +282,14 @@ class Loader:
         self._remote_shelves(encodes).make(shelf_names(self.settings.library, "me", self.settings), progress)
 
     def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
-        return load_estimator(self.settings, progress, self._embedder)
+        return load_estimator(self.settings, progress, self._embedder, self._stand_ins)
 
     def _load_judges(self, progress: Progress) -> None:
         from assistant.judges.load import suitability  # noqa: PLC0415
 
-        self._support = load_support(self.settings, self._embedder, progress)
+        self._support = load_support(self.settings, self._embedder, progress, self._stand_ins)
         if self._embedder:
-            self._suitability = suitability(self.settings, self._embedder, progress)
+            self._suitability = suitability(self.settings, self._embedder, progress, self._stand_ins)
 
     def retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
         """What searches the library that was chosen and the user's own documents, or a collection of these alone.
@@ -393,24 +400,28 @@ def load_encoder(settings: Settings, progress: Progress, embedder: SentenceEmbed
     return open_encoder(resolve(knobs.encoder or settings.embedder.model, settings, progress), questions, embedder)
 
 
-def load_estimator(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:
+def load_estimator(
+    settings: Settings, progress: Progress, embedder: Embedder | None = None, instead: Instead = logged
+) -> EstimatorOf | None:
     """The relevance estimator that the settings name, None for none; it may use this embedder.
 
     One that can't be had fails when it is asked, in a turn that goes on without it and says why.
     """
     from assistant.judges.load import relevance  # noqa: PLC0415
 
-    return relevance(settings, progress, embedder)
+    return relevance(settings, progress, embedder, instead)
 
 
-def load_support(settings: Settings, embedder: Embedder | None = None, progress: Progress = silent) -> SupportJudgeOf:
+def load_support(
+    settings: Settings, embedder: Embedder | None = None, progress: Progress = silent, instead: Instead = logged
+) -> SupportJudgeOf:
     """The judge of support that the settings name, fetched if need be.
 
     One that can't be had fails when it is asked, in a turn that goes on without it and says why.
     """
     from assistant.judges.load import support  # noqa: PLC0415
 
-    return support(settings, embedder, progress)
+    return support(settings, embedder, progress, instead)
 
 
 def load_llm(settings: Settings, progress: Progress) -> Engine:

@@ -124,7 +124,7 @@ class Shelf:
 class Light:
     """Everything that turns need, there from the start."""
 
-    ready, error, notice = True, "", ""
+    ready, error, notice, judges = True, "", "", ""
 
     def __init__(self, settings: Settings, models: Models, embedder: Words) -> None:
         self.settings, self.embedder = settings, embedder

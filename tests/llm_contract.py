@@ -191,6 +191,14 @@ class LLMContract(StopContract, NumberContract):
         assert (last.finish, last.completion_tokens) == ("length", 12)
         assert llm.count(ask("one two three four")) > llm.count(ask("one"))
 
+    def test_what_is_thought_is_no_part_of_a_reply(self, llm: LLM) -> None:
+        """What the model goes on with is what it has said before, thought included."""
+        asked = Message("user", "Say it again.")
+        said: Messages = (*(asked, Message("assistant", "Which one? That one.</think>Oats.")) * 3, asked)
+        [whole] = llm.complete([said], Options(24), Event())
+        *_, last = llm.stream(said, Options(24), Event())
+        assert whole.text == last.text == "Oats."
+
     def test_a_stop_string_ends_the_text_and_is_never_shown(self, llm: LLM) -> None:
         whole = run(llm, "Tell me a long story about a ship.", max_tokens=24)[-1].text
         stop_at = whole[len(whole) // 2 : len(whole) // 2 + 5]

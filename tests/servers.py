@@ -345,6 +345,9 @@ def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> d
         text = body["prompt"] if "prompt" in body else "".join(f"<{one['content']}>" for one in body["messages"])
         return Reply({"count": len(text), "max_model_len": 4000, "tokens": [ord(letter) for letter in text]})
 
+    def detokenize(request: Request) -> Reply:
+        return Reply({"prompt": "".join(map(chr, request.body["tokens"]))})
+
     def chat(request: Request) -> Reply:
         if request.body["max_tokens"] > 4000:
             return Reply({"error": {"message": "max_tokens cannot be greater than max_model_len=4000."}}, 400)
@@ -366,6 +369,7 @@ def vllm(says: Says, probabilities: dict[str, float], *, old: bool = False) -> d
     return {
         "/v1/models": lambda _: Reply(listed),
         "/tokenize": tokenize,
+        "/detokenize": detokenize,
         "/v1/chat/completions": chat,
         "/v1/completions": complete,
     }

@@ -595,3 +595,9 @@ def test_servers_are_tested_added_listed_and_removed_from_the_command_line(tmp_p
     assert KnownModels(settings_in(tmp_path)).added() == []
     assert "greater than or equal to 1024" in command(tmp_path, "add", HERE, "--context", "1000").output
     assert "500 characters at most" in str(command(tmp_path, "add", HERE, "--model", "x" * 501).exception)
+
+
+def test_that_a_model_thinks_before_it_replies_is_told_from_the_command_line(tmp_path: Path) -> None:
+    with StandIn(plain(lambda _: "One comes first. </think> One, two, three.")) as there:
+        told = command(tmp_path, "test", there.address).output
+    assert "Thinks before it replies: yes, which is left out." in told

@@ -17,17 +17,18 @@ from transformers import MPNetConfig, MPNetModel
 from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
 from assistant.errors import ModelError
-from assistant.judges import cross_encoder
+from assistant.judges import cross_encoder, load
 from assistant.judges.adapted import BASE, CONFIG, WEIGHTS, Adapted, added
 from assistant.judges.cross_encoder import PairReader
 from assistant.judges.pair_model import Curve
 from assistant.judges.relevance.estimators.large import FOLDER as RELEVANCE
+from assistant.judges.stand_ins import StandIns
 from assistant.judges.suitability.judge import READER_LARGE
 from assistant.judges.suitability.knowledge import SHIPPED as SUITABILITY
 from assistant.judges.support import large, trained
 from assistant.llm.mpnet import buckets
-from assistant.protocols import silent
-from assistant.settings import Settings
+from assistant.protocols import Embedder, silent
+from assistant.settings import FactSettings, Settings, TurnSettings
 from assistant.training.models import load_encoder, low_rank, save
 
 pytest.importorskip("openvino")
@@ -136,6 +137,30 @@ def test_the_smaller_judge_stands_in_where_the_base_cannot_be_had(
     monkeypatch.setattr("assistant.llm.catalogue.Catalogue.resolve", refused)
     support = large.judge(settings, None, silent)(None)  # type: ignore[arg-type]
     assert support.threshold == trained.Support().threshold
+
+
+@pytest.mark.model
+def test_that_smaller_judges_stand_in_is_told_in_a_sentence(
+    settings: Settings, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> Path:
+        raise ModelError("There is no network.")
+
+    monkeypatch.setattr("assistant.llm.catalogue.Catalogue.resolve", refused)
+    small, larger = (
+        settings.model_copy(update={"turn": TurnSettings(support=name), "facts": FactSettings(suitability=size)})
+        for name, size in (("trained", "small"), ("large", "large"))
+    )
+    stand_ins = StandIns()
+    load.support(small, None, silent, stand_ins)
+    load.suitability(small, embedder, silent, stand_ins)
+    assert stand_ins.told == ""
+    load.support(larger, None, silent, stand_ins)
+    assert stand_ins.told == (
+        "Until the next start smaller judges stand in for the larger ones, of support. There is no network."
+    )
+    load.suitability(larger, embedder, silent, stand_ins)
+    assert "for the larger ones, of support and what suits a person. There is" in stand_ins.told
 
 
 @pytest.mark.parametrize("folder", [large.SHIPPED, SUITABILITY / READER_LARGE, RELEVANCE])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +13,17 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp import Client
 
+from assistant.api.answers import Answers
+from assistant.api.mcp import server
 from assistant.api.replies import MODEL
 from assistant.chat import Chat
 from assistant.errors import ModelError
 from assistant.library.shelves import own_library
 from assistant.parts import Loader
-from assistant.settings import RetrieverName, Settings
-from assistant.types import Choices, Passage
+from assistant.settings import RetrieverName, Settings, TurnSettings
+from assistant.types import Choices, Passage, Turn
 from assistant.web.server import serve
 from tests.browser.fake import Loaded, Script, house
 from tests.scripted import WORDS, ScriptedLLM, library_of
@@ -83,25 +88,78 @@ def test_own_documents_are_told_from_the_library(
 
 
 @pytest.mark.lucene
-def test_a_token_of_the_api_reaches_the_documents_of_its_user_alone(
-    load: Callable[..., Loader], settings: Settings, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("load")
+def test_that_a_smaller_judge_stands_in_is_told_once_all_is_loaded(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refused(*_: object) -> Path:
+        raise ModelError("There is no network.")
+
+    monkeypatch.setattr("assistant.judges.support.large.encoder", refused)
+    loader = Loader(settings.model_copy(update={"library": "docs", "turn": TurnSettings(support="large")}))
+    loader.start()
+    loader.wait()
+    assert loader.ready
+    assert loader.judges.endswith("stand in for the larger ones, of support. There is no network.")
+
+
+@pytest.fixture
+def parrots(load: Callable[..., Loader], settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Loader:
+    """Everything loaded over a library, and a document of Ann's that says something else."""
     says = ScriptedLLM(["The parrot of Ann talks."] * 20)
     monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda *_: says)
     library_of(settings, "starter", [Passage("parrot", "Parrots", "Parrots talk in the evening.")])
     library_of(settings, own_library("ann"), [Passage("hers", "Parrots", "The parrot of Ann talks in the morning.")])
     loader = load()
     loader.wait()
-    built, logins = house(settings.data_dir, Script(), Loaded())
+    return loader
+
+
+@pytest.mark.lucene
+def test_a_token_of_the_api_reaches_the_documents_of_its_user_alone(parrots: Loader) -> None:
+    built, logins = house(parrots.settings.data_dir, Script(), Loaded())
     tokens = {}
     for name in ("ann", "bob"):
         logins.add(name, "correct horse")
         tokens[name] = built.tokens.make(name)
-    with closing(serve(replace(built, chat=Chat(built.conversations, built.ptkb, loader)), logins)) as served:
+    with closing(serve(replace(built, chat=Chat(built.conversations, built.ptkb, parrots)), logins)) as served:
         told = {name: told_by_api(served.url, token) for name, token in tokens.items()}
     assert "hers" in [one["id"] for one in told["ann"]["passages"]]
     assert told["bob"]["passages"]
     assert "morning" not in json.dumps(told["bob"])
+
+
+@pytest.mark.lucene
+def test_the_tool_of_mcp_reads_the_documents_of_the_user_whom_it_runs_as_alone(parrots: Loader) -> None:
+    built, _ = house(parrots.settings.data_dir, Script(), Loaded())
+    turns = list[Turn]()
+
+    class Watched(Chat):
+        """It keeps the turns: of what was read, the tool tells only what is cited."""
+
+        def once(self, *given: Any) -> Iterator[Turn]:
+            for turn in super().once(*given):
+                turns.append(turn)
+                yield turn
+
+    chat = Watched(built.conversations, built.ptkb, parrots)
+
+    async def asked(user: str) -> str:
+        answers = Answers(chat, built.runs, lambda _: replace(CHOSEN, library="starter"))
+        async with Client(server(answers, user, lambda: None)) as client:
+            [content] = (await client.call_tool("ask", {"question": "When does the parrot talk?"})).content
+            return content.text
+
+    def read_by(user: str) -> tuple[str, list[str]]:
+        turns.clear()
+        with ThreadPoolExecutor(1) as pool:  # a browser that is open keeps a loop running in this thread
+            said = pool.submit(asyncio.run, asked(user)).result()
+        return said, [passage.id for passage in turns[-1].passages]
+
+    assert "hers" in read_by("ann")[1]
+    said, passages = read_by("bob")
+    assert passages == ["parrot"]
+    assert "morning" not in said
 
 
 def told_by_api(url: str, token: str) -> dict[str, Any]:

@@ -252,6 +252,14 @@ def test_what_answers_is_told_on_the_command_line(here, monkeypatch) -> None:
     assert call(here).startswith("The page answers with large (server at 127.0.0.1:9999).")
 
 
+def test_that_the_larger_judges_are_not_here_is_told_on_the_command_line(here, monkeypatch) -> None:
+    monkeypatch.setattr("assistant.llm.load.hub_trouble", lambda: "unreachable")
+    monkeypatch.setenv("SEQUITUR_TURN__SUPPORT", "large")
+    assert "(all-mpnet-base-v2, 439 MB) is not here: the next start fetches it" in call(here)
+    monkeypatch.setattr(Catalogue, "is_here", lambda *_: True)
+    assert "larger judges" not in call(here)
+
+
 @pytest.mark.model
 def test_a_model_is_measured_on_the_command_line(smollm_path: Path, here) -> None:
     told = call(here, "measure", "--model", str(smollm_path), "--backend", "llama.cpp")

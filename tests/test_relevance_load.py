@@ -18,6 +18,7 @@ from assistant.judges.relevance.blend import AGAIN, NAME, Again, Blend, fit
 from assistant.judges.relevance.calibration import Calibration
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
+from assistant.judges.stand_ins import StandIns
 from assistant.llm.folders import name_of
 from assistant.parts import load_estimator
 from assistant.protocols import silent
@@ -147,6 +148,9 @@ def test_the_smaller_one_stands_in_where_the_encoder_cannot_be_had(
     monkeypatch.setattr("assistant.judges.relevance.load.encoder", refused)
     assert chosen(settings, estimator="large").name == small.name
     assert "no network" in caplog.text
+    told, larger = StandIns(), settings.model_copy(update={"relevance": RelevanceSettings(estimator="large")})
+    load_estimator(larger, silent, None, told)
+    assert "smaller judges stand in for the larger ones, of relevance. no network" in told.told
     with pytest.raises(ModelError, match="no network"):
         load("large", ScriptedLLM, settings, silent)
 

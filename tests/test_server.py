@@ -42,6 +42,7 @@ from tests.servers import (
     Request,
     Running,
     StandIn,
+    choices,
     delta,
     event,
     llama_server,
@@ -541,6 +542,53 @@ def test_a_thought_that_a_template_opened_is_shown_once_at_most(met: Met) -> Non
     answering(engine, there, delta(content="Hm, oats"), delta("length"), "data: [DONE]\n\n")
     with pytest.raises(ModelError, match="thought for as long as its reply may be"):
         run(engine, "Hi")
+
+
+def after(there: StandIn, *parts: object) -> None:
+    """From now on the stand-in gives these parts of a reply, the one by which it is tried included."""
+    there.answers["/v1/chat/completions"] = lambda request: (
+        Reply(parts=[*parts]) if request.body.get("stream") else Reply(choices({}))
+    )
+
+
+def test_that_a_template_opens_thoughts_is_found_by_the_first_reply_of_all(met: Met) -> None:
+    engine, there = met(plain(says))
+    after(there, delta(content="Hm. "), delta(content="</think>\n\nOne, "), delta(content="two."), *END)
+    assert engine.abilities.unopened
+    assert {piece.text for piece in run(engine, "Hi")} == {"One, ", "One, two."}
+    answering(engine, there, delta(content="Hm, oats"), delta("length"), "data: [DONE]\n\n")
+    with pytest.raises(ModelError, match="thought for as long as its reply may be"):
+        run(engine, "Hi")
+
+
+def test_a_model_that_thinks_long_is_not_waited_for_when_it_is_met(met: Met, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assistant.llm.servers.openai_compatible.PATIENCE", 0.2)
+    engine, there = met(plain(says))
+    after(there, *[part for _ in range(300) for part in (delta(content="Hm. "), 0.1)], *END)
+    since = time.monotonic()
+    assert engine.abilities.unopened is None
+    assert time.monotonic() - since < 10
+
+
+def test_a_vllm_whose_template_opens_thoughts_is_known_by_its_prompt(met: Met) -> None:
+    answers = vllm(says, {"y": 0.9, "n": 0.1})
+    opened = {**answers, "/detokenize": lambda _: Reply({"prompt": "<|assistant|>\n<think>\n"})}
+    hidden = {name: answer for name, answer in answers.items() if name != "/detokenize"}
+    assert [met(given)[0].abilities.unopened for given in (answers, opened, hidden)] == [False, True, None]
+
+
+def test_who_writes_of_the_end_of_a_thought_is_not_taken_for_a_model_that_thinks(met: Met) -> None:
+    engine, there = met(vllm(says, {"y": 0.9}))
+    answering(engine, there, delta(content="Write </think> then."), *END)
+    run(engine, "Hi")
+    answering(engine, there, delta(content="Oats, "), delta(content="and"), delta("length"), "data: [DONE]\n\n")
+    assert [piece.text for piece in run(engine, "Hi") if not piece.finish] == ["Oats, ", "Oats, and"]
+
+
+def test_what_a_server_separates_is_not_held_back_for_its_template(met: Met) -> None:
+    engine, there = met({**vllm(says, {"y": 0.9}), "/detokenize": lambda _: Reply({"prompt": "<think>\n"})})
+    answering(engine, there, delta(reasoning="Hm."), delta(content="Oats "), delta(content="alone."), *END)
+    assert [piece.text for piece in run(engine, "Hi") if not piece.finish] == ["Oats ", "Oats alone."]
 
 
 def test_a_reply_of_thoughts_alone_is_an_error(met: Met) -> None:

@@ -19,8 +19,9 @@ from assistant.errors import ModelError
 from assistant.llm.engines.server import Server
 from assistant.protocols import LLM, Parts
 from assistant.settings import LLMSettings
-from assistant.types import Choices, Turn
+from assistant.types import Choices, Options, Turn
 from tests.servers import KEY, Running, vllm_server
+from tests.templates import OPENED, folder_with
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 pytestmark = [
@@ -55,6 +56,23 @@ def test_it_is_known_with_all_that_it_can_do(at_real: Server) -> None:
     can = at_real.abilities
     assert (at_real.kind, at_real.name) == ("vLLM", "smollm2-135m")
     assert (can.choose, can.score, can.stream, can.cancel, can.context) == ("exact", True, True, True, 1024)
+
+
+def test_that_its_template_opens_no_thought_is_known(at_real: Server) -> None:
+    assert at_real.abilities.unopened is False
+
+
+def test_of_one_whose_template_opens_thoughts_nothing_is_shown_before_they_end(
+    smollm_folder: Path, tmp_path: Path
+) -> None:
+    with vllm_server(Path(PYTHON), folder_with(OPENED, smollm_folder, tmp_path / "opened")) as running:
+        engine = Server(LLMSettings(backend="server", server=running.address, api_key=KEY))
+        assert engine.abilities.unopened
+        shown = list[str]()
+        with pytest.raises(ModelError, match="thought for as long as its reply may be"):
+            shown.extend(piece.text for piece in engine.stream(ask("Hi"), Options(8), Event()))
+        assert set(shown) <= {""}
+        engine.close()
 
 
 def test_it_takes_the_salt_of_a_user(at_real: Server) -> None:

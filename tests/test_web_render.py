@@ -126,6 +126,7 @@ def models_and_offer() -> list[str]:
         running=Made(name=EVIL, known=known, speed=Made(replies=0)),
         engine=EVIL,
         notice=EVIL,
+        judges=EVIL,
         change=Made(is_going_on=False, known=known, error=EVIL),
         fetching=Made(under_way=True, name=EVIL, fraction=None),
         cards=[Made(known=known, entry=entry, is_here=False, rating=None)],

@@ -14,6 +14,7 @@ from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
 from assistant.commands.servers import app as servers_app
 from assistant.errors import ModelError
+from assistant.judges.adapted import BASE
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.known import KnownModels
 from assistant.llm.load import AUTO, model_of
@@ -36,6 +37,8 @@ def rate(context: typer.Context, settings_file: SettingsFile = None, data_dir: D
     if context.invoked_subcommand is None:
         settings = settings_of(settings_file, data_dir)
         out.print(_answering(settings), soft_wrap=True, highlight=False, markup=False)
+        if told := _judging(settings):
+            out.print(told, soft_wrap=True, highlight=False, markup=False)
         _show_ratings(settings)
     elif settings_file or data_dir:
         raise typer.BadParameter(f"put the options behind `{context.invoked_subcommand}`")
@@ -116,6 +119,17 @@ def _answering(settings: Settings) -> str:
     known = Catalogue.load().entry(model_of(settings)) if starting.id == AUTO else None
     title, about = (known.name, known.about) if known else (starting.title, starting.about)
     return f"The page answers with {title} ({about})."
+
+
+def _judging(settings: Settings) -> str:
+    """That the larger judges are not here, and what that means; "" where they are, or none is set."""
+    larger = (settings.relevance.estimator, settings.turn.support, settings.facts.suitability)
+    if "large" not in larger or Catalogue.load().is_here(BASE, settings):
+        return ""
+    return (
+        f"The encoder of the larger judges ({BASE}, {_size(Catalogue.load().entry(BASE))}) is not here: the next start"
+        " fetches it and, where it can't be had, smaller judges stand in for them."
+    )
 
 
 def _show_ratings(settings: Settings, running: str = "") -> None:

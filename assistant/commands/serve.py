@@ -99,7 +99,7 @@ def _tell(loader: Loader) -> None:
     """Bars on the terminal while things are being loaded; a failure is told there and on the page."""
     try:
         watch(loader)
-        talk.print(" ".join(("Ready.", loader.notice)).strip(), markup=False)
+        talk.print(" ".join(filter(None, ("Ready.", loader.notice, loader.judges))), markup=False)
         loader.models.measure()
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)

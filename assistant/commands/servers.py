@@ -69,6 +69,8 @@ def try_(known: KnownModels, server: AddedServer) -> None:
     out.print(f"Context: {can.context:,} tokens a request. Streams: {'yes' if can.stream else 'no'}.", highlight=False)
     out.print(f"Yes or no by probability: {can.choose}.", highlight=False)
     out.print(f"Tells how likely a text is: {'yes' if can.score else 'no'}.", highlight=False)
+    if can.unopened:
+        out.print("Thinks before it replies: yes, which is left out.", highlight=False)
     out.print(f"A stop ends its work: {'yes' if can.cancel else 'not known'}.", highlight=False)
 
 

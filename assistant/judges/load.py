@@ -1,7 +1,7 @@
 """Loads the judges that the settings mean.
 
 A judge that can't be loaded doesn't end the program: it fails when a turn asks it, which goes on without it and says
-why.
+why. Where a smaller one stands in for it, `instead` is told.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from assistant.errors import ModelError, SequiturError
+from assistant.judges.stand_ins import Instead, logged
 from assistant.protocols import Embedder, EstimatorOf, Progress, SuitabilityJudge, SupportJudgeOf, silent
 from assistant.settings import Settings
 
@@ -28,31 +29,37 @@ class Unusable:
     clashes = __call__
 
 
-def relevance(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:
+def relevance(
+    settings: Settings, progress: Progress, embedder: Embedder | None = None, instead: Instead = logged
+) -> EstimatorOf | None:
     """The relevance estimator that the settings name, None for none; it may use this embedder."""
     from assistant.judges.relevance.load import chosen  # noqa: PLC0415
 
     try:
-        return chosen(settings, progress, embedder)
+        return chosen(settings, progress, embedder, instead)
     except SequiturError as error:
         return Unusable(error)
 
 
-def support(settings: Settings, embedder: Embedder | None = None, progress: Progress = silent) -> SupportJudgeOf:
+def support(
+    settings: Settings, embedder: Embedder | None = None, progress: Progress = silent, instead: Instead = logged
+) -> SupportJudgeOf:
     """The judge of support that the settings name, fetched if need be; it may use this embedder."""
     from assistant.judges.support import named  # noqa: PLC0415
 
     try:
-        return named(settings.turn.support).judge(settings, embedder, progress)
+        return named(settings.turn.support).judge(settings, embedder, progress, instead)
     except SequiturError as error:
         return Unusable(error)
 
 
-def suitability(settings: Settings, embedder: Embedder, progress: Progress = silent) -> SuitabilityJudge:
+def suitability(
+    settings: Settings, embedder: Embedder, progress: Progress = silent, instead: Instead = logged
+) -> SuitabilityJudge:
     """The judge of what suits a person, by this embedder and the reader that is set, which is fetched if need be."""
     from assistant.judges.suitability.judge import shipped  # noqa: PLC0415
 
     try:
-        return shipped(settings, embedder, progress)
+        return shipped(settings, embedder, progress, instead)
     except SequiturError as error:
         return Unusable(error)

@@ -66,13 +66,13 @@ class Servers:
 
 
 class ModelMenu(SwitchPiece):
-    """The panel and its handlers."""
+    """The panel and its handlers; `judges` tells, in a sentence, of smaller ones that stand in for others."""
 
     name, title = "model", "Model"
 
-    def __init__(self, view: View, switcher: Switcher, settings: Settings) -> None:
+    def __init__(self, view: View, switcher: Switcher, settings: Settings, judges: Callable[[], str] = str) -> None:
         super().__init__("models", view, switcher, "take", "test", "connect", "remove")
-        self._settings, self._known = settings, switcher.models.known
+        self._settings, self._known, self._judges = settings, switcher.models.known, judges
 
     async def take(self, tab: Tab) -> AsyncIterator[Updates]:
         """Let a model of a server that was found answer: it is added, and switched to."""
@@ -118,6 +118,7 @@ class ModelMenu(SwitchPiece):
             running=running,
             engine=backends.named(running.engine.backend).TITLE if running else "",
             notice=self._models.notice,
+            judges=self._judges(),
             change=self._models.change,
             fetching=self._models.fetching.state,
             cards=self._cards(around.ratings),

@@ -58,6 +58,11 @@ class Loading(completions.Loading, Protocol):
         ...
 
     @property
+    def judges(self) -> str:
+        """That smaller judges stand in for larger ones, and why, or ""."""
+        ...
+
+    @property
     def embedder(self) -> Embedder | None:
         """Sentence-BERT, as soon as it is there."""
         ...
@@ -122,7 +127,7 @@ def build(house: House) -> gr.Blocks:
         Library(view, house.documents, house.chat.arrivals, house.followed),
         WholeWork(view, talk, house.documents, house.models, house.settings),
         Collected(view, house.documents, house.settings),
-        ModelMenu(view, switcher, house.settings),
+        ModelMenu(view, switcher, house.settings, lambda: house.loading.judges),
         ChoicePanel(view, choices, house.loading.prepare),
         TokenPanel(view, house.tokens),
         UsagePanel(view, house.usage, house.may_switch),

@@ -59,7 +59,7 @@ class Site:
         """Forget all users' things, and be ready and quick again."""
         self.script.pause, self.script.broken, self.script.wait = PAUSE, "", None
         self.script.go.set()
-        self.loading.ready, self.loading.error, self.loading.notice = True, "", ""
+        self.loading.ready, self.loading.error, self.loading.notice, self.loading.judges = True, "", "", ""
         self.loading.embeds = None
         for user in ("me", "ann", "bob"):
             for one in self.house.conversations.list(user):

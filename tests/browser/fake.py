@@ -432,6 +432,7 @@ class Loaded:
     ready: bool = True
     error: str = ""
     notice: str = ""
+    judges: str = ""
     embeds: Embedder | None = None
     models: Models | None = None
     settings: Settings = field(default_factory=Settings)

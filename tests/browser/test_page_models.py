@@ -183,6 +183,17 @@ def test_a_server_that_goes_away_is_told_and_the_model_before_goes_on(page: Page
     expect(answered_by(page)).to_have_text(site.house.models.running.name)
 
 
+def test_that_smaller_judges_stand_in_is_told_where_it_is_told_what_runs(page: Page, site: Site) -> None:
+    tab(page, "Model")
+    running = page.locator("#models .engine").first
+    expect(running.locator(".pace")).to_be_visible()
+    expect(running).not_to_contain_text("judges")
+    site.loading.judges = "Smaller judges stand in for the larger ones."
+    tab(page, "Sources")
+    tab(page, "Model")
+    expect(running).to_contain_text("Smaller judges stand in for the larger ones.")
+
+
 def test_a_running_server_that_went_away_is_seen_when_the_menu_is_opened(page: Page, site: Site) -> None:
     with StandIn(lm_studio(lambda _: "Oat drink.")) as there:
         known = site.house.models.known.add(AddedServer(address=there.address, model="small"))

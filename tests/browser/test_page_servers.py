@@ -15,7 +15,19 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.app import App, started
 from tests.browser.conftest import tab
 from tests.fixtures_models import fetched, sharing_libraries, sharing_models
-from tests.servers import KEY, Running, StandIn, llama_server, lm_studio, ollama, plain, vllm
+from tests.servers import (
+    KEY,
+    Answer,
+    Reply,
+    Request,
+    Running,
+    StandIn,
+    llama_server,
+    lm_studio,
+    ollama,
+    plain,
+    vllm,
+)
 
 pytestmark = [pytest.mark.model, pytest.mark.lucene, pytest.mark.timeout(600)]
 
@@ -156,8 +168,20 @@ def test_another_model_answers_the_failed_message_again(page: Page) -> None:
     expect(page.locator("#transcript article").last.locator(".versions")).to_have_text("2/2")
 
 
+def breaking_off(answer: Answer) -> Answer:
+    """The same answer, of which what is streamed breaks off half-way."""
+
+    def cut(request: Request) -> Reply:
+        reply = answer(request)
+        return Reply(parts=[*reply.parts[: len(reply.parts) // 2], None]) if reply.parts else reply
+
+    return cut
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_server_of_each_kind_answers_in_this_page_and_its_citation_opens_the_passage(page: Page, kind: str) -> None:
+def test_a_server_of_each_kind_answers_in_this_page_and_is_cited_and_again_once_it_broke_off(
+    page: Page, kind: str
+) -> None:
     with StandIn(KINDS[kind]()) as there:
         tab(page, "Model")
         page.locator("#add-server summary").click()
@@ -173,6 +197,18 @@ def test_a_server_of_each_kind_answers_in_this_page_and_its_citation_opens_the_p
         written_by(page, "small")
         turn.locator(".reply .chip").first.click()
         expect(page.locator("#sources .card.current mark.current")).to_contain_text("Romansh")
+        well = dict(there.answers)
+        there.answers.update({path: breaking_off(answer) for path, answer in well.items() if "chat" in path})
+        kept = page.locator("#transcript article").count()
+        ask(page)
+        expect(turn.get_by_role("alert")).to_contain_text(f"The server at {there.address} broke off its reply")
+        expect(page.locator("#transcript article")).to_have_count(kept + 1)
+        there.answers.update(well)
+        turn.get_by_role("button", name="Answer again", exact=True).click()
+        expect(turn.locator(".versions")).to_have_text("2/2", timeout=SLOW)
+        expect(turn.get_by_role("alert")).to_have_count(0)
+        written_by(page, "small")
+        expect(turn.locator(".reply .chip").first).to_be_visible()
         tab(page, "Model")
         page.once("dialog", lambda dialog: dialog.accept())
         added.get_by_role("button", name="Remove").click()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from assistant.judges.adapted import CONFIG, encoder
 from assistant.judges.relevance import estimators
 from assistant.judges.relevance.calibration import Calibrated, Calibration
 from assistant.judges.relevance.kept import Kept
+from assistant.judges.stand_ins import Instead, logged
 from assistant.llm.folders import name_of
 from assistant.protocols import LLM, Embedder, Estimator, EstimatorOf, Progress, silent
 from assistant.settings import Settings
@@ -21,7 +21,6 @@ from assistant.types import Passage
 BY_LLM, BY_COSINE, LARGE = "llm", "cosine", "large"
 SHIPPED = Path(__file__).parent / "shipped"
 CALIBRATION = "calibration.json"
-_LOG = logging.getLogger(__name__)
 
 
 def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progress) -> Estimator:
@@ -58,10 +57,13 @@ def load_calibrated(
     return _calibrated(estimator, calibration or (None if alone else _beside(_named(name, settings, progress))))
 
 
-def chosen(settings: Settings, progress: Progress, embedder: Embedder | None = None) -> EstimatorOf | None:
+def chosen(
+    settings: Settings, progress: Progress, embedder: Embedder | None = None, instead: Instead = logged
+) -> EstimatorOf | None:
     """The estimator that the settings name, calibrated where there is a calibration; None for none.
 
-    Where it is blended with an embedder, `embedder` serves if it is that one; else that one is loaded, too.
+    Where it is blended with an embedder, `embedder` serves if it is that one; else that one is loaded, too. Where a
+    smaller one stands in for it, `instead` is told.
 
     Raises:
         SequiturError: it can't be had; the message says what to do.
@@ -73,12 +75,16 @@ def chosen(settings: Settings, progress: Progress, embedder: Embedder | None = N
     if isinstance(module, estimators.Asking):
         asking, curve = module.asking, Path(knobs.calibration) if knobs.calibration else None
         return lambda llm: _calibrated(asking(llm), curve)
-    ready = Kept(_ready(module, settings, progress, embedder))
+    ready = Kept(_ready(module, settings, progress, embedder, instead))
     return lambda _: ready
 
 
 def _ready(
-    module: estimators.Trained | estimators.Added, settings: Settings, progress: Progress, embedder: Embedder | None
+    module: estimators.Trained | estimators.Added,
+    settings: Settings,
+    progress: Progress,
+    embedder: Embedder | None,
+    instead: Instead,
 ) -> Estimator:
     """The trained estimator that is set; the one that comes with Sequitur where the larger can't be had."""
     knobs, folder = settings.relevance, module.SHIPPED
@@ -93,7 +99,7 @@ def _ready(
     except ModelError as error:
         if knobs.model or not isinstance(module, estimators.Added):
             raise
-        _LOG.warning("The smaller relevance estimator is used: %s", error)
+        instead("relevance", error)
         folder, judge = SHIPPED, _of_folder(SHIPPED, embedder, settings, progress)
     return _calibrated(judge, Path(knobs.calibration) if knobs.calibration else _beside(folder))
 

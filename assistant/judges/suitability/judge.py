@@ -9,7 +9,6 @@ trained, how each is weighed, and where they fail.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
@@ -20,13 +19,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
 from assistant.judges.adapted import encoder
+from assistant.judges.stand_ins import Instead, logged
 from assistant.judges.suitability.knowledge import SHIPPED, Knowledge
 from assistant.judges.suitability.reader import Reader
 from assistant.judges.suitability.tags import ByTags
 from assistant.protocols import Embedder, Progress, SuitabilityJudge
 from assistant.settings import Settings
 
-_LOG = logging.getLogger(__name__)
 READER, READER_LARGE, BLEND = "reader", "reader-large", "blend.json"
 # Facts that the reader is asked about, those first that most surely rule something out; few people tell more.
 FACTS = 24
@@ -149,8 +148,10 @@ def judge_of(folder: Path, embedder: Embedder, base: Path | None = None) -> Suit
     return Both(tags, Reader(reader, base), Blend.load(reader))
 
 
-def shipped(settings: Settings, embedder: Embedder, progress: Progress) -> SuitabilityJudge:
+def shipped(settings: Settings, embedder: Embedder, progress: Progress, instead: Instead = logged) -> SuitabilityJudge:
     """The judge that comes with Sequitur, with the reader that is set; the small one where the larger can't be had.
+
+    `instead` is told of that.
 
     Raises:
         ModelError: as `judge_of` does.
@@ -160,7 +161,7 @@ def shipped(settings: Settings, embedder: Embedder, progress: Progress) -> Suita
     try:
         return judge_of(SHIPPED, embedder, encoder(settings, progress))
     except ModelError as error:
-        _LOG.warning("The smaller reader of the suitability judge is used: %s", error)
+        instead("what suits a person", error)
         return judge_of(SHIPPED, embedder)
 
 

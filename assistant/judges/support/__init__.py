@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, cast
 
+from assistant.judges.stand_ins import Instead, logged
 from assistant.protocols import Embedder, Progress, SupportJudgeOf
 from assistant.registry import variants
 from assistant.settings import Settings
@@ -12,8 +13,12 @@ from assistant.settings import Settings
 class Module(Protocol):
     """What a module in this folder looks like."""
 
-    def judge(self, settings: Settings, embedder: Embedder | None, progress: Progress) -> SupportJudgeOf:
+    def judge(
+        self, settings: Settings, embedder: Embedder | None, progress: Progress, instead: Instead = logged
+    ) -> SupportJudgeOf:
         """The judge for all turns, fetched if need be; it may use this embedder.
+
+        `instead` is told where a smaller one stands in for it.
 
         Raises:
             ModelError: it can't be loaded.

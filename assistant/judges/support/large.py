@@ -6,20 +6,21 @@ more: docs/results/support.md. Where it can't be had, that one judges.
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 from assistant.errors import ModelError
 from assistant.judges.adapted import CONFIG, encoder
+from assistant.judges.stand_ins import Instead, logged
 from assistant.judges.support import trained
 from assistant.protocols import Embedder, Progress, SupportJudgeOf
 from assistant.settings import Settings
 
 SHIPPED = trained.SHIPPED.with_name("support-large")
-_LOG = logging.getLogger(__name__)
 
 
-def judge(settings: Settings, embedder: Embedder | None, progress: Progress) -> SupportJudgeOf:
+def judge(
+    settings: Settings, embedder: Embedder | None, progress: Progress, instead: Instead = logged
+) -> SupportJudgeOf:
     """The larger judge, fetched if need be, loaded once for all turns; where that fails, the smaller one.
 
     Raises:
@@ -28,7 +29,7 @@ def judge(settings: Settings, embedder: Embedder | None, progress: Progress) -> 
     try:
         support = opened(SHIPPED, settings, progress)
     except ModelError as error:
-        _LOG.warning("The smaller judge of support is used: %s", error)
+        instead("support", error)
         return trained.judge(settings, embedder, progress)
     return lambda _: support
 

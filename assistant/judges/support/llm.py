@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event
 
+from assistant.judges.stand_ins import Instead, logged
 from assistant.judges.support.trained import lacking
 from assistant.prompting.render import render
 from assistant.protocols import LLM, Embedder, Progress, SupportJudgeOf
@@ -25,7 +26,12 @@ QUOTED = 12
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
-def judge(settings: Settings, embedder: Embedder | None, progress: Progress) -> SupportJudgeOf:  # noqa: ARG001 - it is loaded for itself
+def judge(
+    settings: Settings,
+    embedder: Embedder | None,
+    progress: Progress,  # noqa: ARG001 - it is loaded for itself
+    instead: Instead = logged,  # noqa: ARG001 - it is loaded for itself
+) -> SupportJudgeOf:
     """The language model of the turn, shown what is nearest by this embedder."""
     return lambda llm: ByLLM(llm, settings.turn.support_threshold, embedder)
 

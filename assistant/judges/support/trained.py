@@ -14,6 +14,7 @@ from threading import Event
 
 from assistant.errors import ModelError
 from assistant.judges.pair_model import PairModel
+from assistant.judges.stand_ins import Instead, logged
 from assistant.protocols import Embedder, Progress, SupportJudgeOf
 from assistant.settings import Settings
 from assistant.text.overlap import contradiction
@@ -27,7 +28,12 @@ LENGTH = 384
 WINDOW, TOGETHER = 80, 2
 
 
-def judge(settings: Settings, embedder: Embedder | None, progress: Progress) -> SupportJudgeOf:  # noqa: ARG001 - the same for all settings
+def judge(
+    settings: Settings,  # noqa: ARG001 - the same for all settings
+    embedder: Embedder | None,  # noqa: ARG001 - the same for all settings
+    progress: Progress,  # noqa: ARG001 - the same for all settings
+    instead: Instead = logged,  # noqa: ARG001 - the same for all settings
+) -> SupportJudgeOf:
     """The judge that comes with Sequitur, loaded once for all turns.
 
     Raises:

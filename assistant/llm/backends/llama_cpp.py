@@ -28,6 +28,7 @@ from assistant.llm.control import defuse
 from assistant.llm.queue import FairQueue
 from assistant.llm.room import fitting
 from assistant.llm.servers import forced
+from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
 from assistant.llm.words import first_tokens
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
@@ -92,7 +93,8 @@ class LlamaCpp:
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The completion as it grows; see `assistant.types.LLM`."""
         job = self._start(self._fitting(messages), _body(options), stop, object())
-        yield from _completions(job)
+        for completion in _completions(job):
+            yield spoken(completion, options)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt, side by side in the engine's slots, in the prompts' order."""
@@ -102,7 +104,7 @@ class LlamaCpp:
         try:
             for tokens in prompts:
                 jobs.append(self._start(tokens, _body(options), stop, owner))  # noqa: PERF401 - kept for `finally`
-            return [_last(job) for job in jobs]
+            return [spoken(_last(job), options) for job in jobs]
         finally:
             for job in jobs:
                 job.leave()
@@ -148,7 +150,8 @@ class LlamaCpp:
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
-        return self._tokenize(self._ask("/apply-template", {"messages": said})["prompt"])
+        asked = {"messages": said, "chat_template_kwargs": SWITCHED_OFF}
+        return self._tokenize(closed(self._ask("/apply-template", asked)["prompt"]))
 
     def _tokenize(self, text: str) -> list[int]:
         tokens: list[int] = self._ask("/tokenize", {"content": text, "parse_special": True})["tokens"]

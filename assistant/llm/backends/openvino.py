@@ -29,6 +29,7 @@ from assistant.llm.pages import let_go
 from assistant.llm.processor import has_avx2, has_matrix_units, has_wide_vectors
 from assistant.llm.reply import Reply, growing, written
 from assistant.llm.room import fitting
+from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
 from assistant.llm.words import first_tokens, normalised
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
@@ -102,7 +103,8 @@ class OpenVino:
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The completion as it grows; see `assistant.types.LLM`."""
         job, reply = self._started(self._fitting(messages), options, stop, object())
-        yield from growing(written(reply, job))
+        for completion in growing(written(reply, job)):
+            yield spoken(completion, options)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt, side by side, in the prompts' order."""
@@ -111,7 +113,7 @@ class OpenVino:
         try:
             for tokens in prompts:
                 started.append(self._started(tokens, options, stop, owner))  # noqa: PERF401 - kept for `finally`
-            return [_last(reply, job) for job, reply in started]
+            return [spoken(_last(reply, job), options) for job, reply in started]
         finally:
             for job, _ in started:
                 job.left.set()
@@ -150,7 +152,8 @@ class OpenVino:
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
         try:
-            return self._plain(self._tokenizer.apply_chat_template(said, add_generation_prompt=True))
+            prompt = self._tokenizer.apply_chat_template(said, add_generation_prompt=True, extra_context=SWITCHED_OFF)
+            return self._plain(closed(prompt))
         except RuntimeError as error:
             raise ModelError(f"The chat template of {self.name} can't take these messages.") from error
 

@@ -23,7 +23,8 @@ from assistant.llm.room import check
 from assistant.llm.servers.meet import ANY, meet
 from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible
 from assistant.llm.servers.wire import Wire
-from assistant.llm.servers.written import Thoughts, completions, paced
+from assistant.llm.servers.written import completions, paced
+from assistant.llm.thoughts import Thoughts
 from assistant.settings import Backend, LLMSettings
 from assistant.types import Choice, Completion, Messages, Options
 
@@ -78,6 +79,7 @@ class Server:
                 typed = chosen.context if "context" in chosen.model_fields_set else None
                 met = self._done(meet(self._wire, chosen.model, typed, chosen.context))
                 self.name, self.context, self.can_score = met.name, met.abilities.context, met.abilities.score
+                self._thoughts.unopened = met.abilities.unopened
                 self._met = met
             return self._met
 

@@ -26,6 +26,7 @@ from assistant.llm.pretrained import ends, load_model, load_tokenizer
 from assistant.llm.queue import FairQueue
 from assistant.llm.reply import Reply, growing, written
 from assistant.llm.room import fitting
+from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
 from assistant.llm.words import first_tokens, normalised
 from assistant.settings import Backend, LLMSettings, Quantisation
 from assistant.types import Choice, Completion, Messages, Options
@@ -79,14 +80,16 @@ class Transformers:
         tokens, owner = self._fitting(messages), object()
         if self._together and not options.temperature:
             reply = self._reply(tokens, options)
-            yield from growing(written(reply, self._together.tokens(tokens, reply.room, stop)))
+            for completion in growing(written(reply, self._together.tokens(tokens, reply.room, stop))):
+                yield spoken(completion, options)
             return
         if not self._queue.enter(owner, stop):
             yield Completion("", finish="cancelled")
             return
         try:
             with self._fitting_memory(tokens):
-                yield from growing(self._generate([tokens], options, stop))
+                for completion in growing(self._generate([tokens], options, stop)):
+                    yield spoken(completion, options)
         finally:
             self._queue.leave(owner)
 
@@ -105,7 +108,7 @@ class Transformers:
             else:
                 replies = [Completion("", finish="cancelled")] * len(chunk)
             done.update(zip(chunk, replies, strict=True))
-        return [done[index] for index in range(len(prompts))]
+        return [spoken(done[index], options) for index in range(len(prompts))]
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
         """How likely each word is to begin the reply, normalised over the words; see `words.first_tokens`.
@@ -150,10 +153,10 @@ class Transformers:
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
         try:
-            text = self._tokenizer.apply_chat_template(said, add_generation_prompt=True, tokenize=False)
+            text = self._tokenizer.apply_chat_template(said, add_generation_prompt=True, tokenize=False, **SWITCHED_OFF)
         except TemplateError as error:
             raise ModelError(f"The chat template of {self.name} can't take these messages: {error}.") from error
-        return self._plain(text)
+        return self._plain(closed(text))
 
     def _plain(self, text: str) -> list[int]:
         tokens: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]

@@ -10,6 +10,7 @@ from assistant.llm.servers import forced
 from assistant.llm.servers.openai_compatible import TRIED, UNTHOUGHT, Tokenizing, first, said
 from assistant.llm.servers.wire import Json, Wire
 from assistant.llm.servers.written import Piece
+from assistant.llm.thoughts import opens
 from assistant.types import Choice, Messages
 
 
@@ -59,9 +60,15 @@ class LlamaServer(Tokenizing):
         return "exact"
 
     async def _prompt(self, messages: Messages) -> list[int]:
+        return await self._tokens(await self._rendered(messages), add_special=True)
+
+    async def _rendered(self, messages: Messages) -> str:
         asked = {"messages": said(messages), **UNTHOUGHT}
-        rendered = await self.wire.quickly("/apply-template", asked)
-        return await self._tokens(rendered["prompt"], add_special=True)
+        prompt: str = (await self.wire.quickly("/apply-template", asked))["prompt"]
+        return prompt
+
+    async def _opens_thoughts(self, text: str) -> bool:  # noqa: ARG002 - the prompt itself is told
+        return opens(await self._rendered(TRIED))
 
     async def _tokens(self, text: str, *, add_special: bool = False) -> list[int]:
         asked = {"content": text, "add_special": add_special, "parse_special": True}

@@ -11,8 +11,9 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 from pathlib import PurePath
+from time import monotonic
 from typing import Any, ClassVar, Literal, Self
 
 from assistant.errors import ChoiceError, ModelError
@@ -20,6 +21,7 @@ from assistant.llm.control import defuse
 from assistant.llm.servers.surface import check, chosen
 from assistant.llm.servers.wire import Json, RefusedError, Wire
 from assistant.llm.servers.written import Finish, Piece
+from assistant.llm.thoughts import SWITCHED_OFF, began_within
 from assistant.llm.words import first_tokens, forms
 from assistant.settings import MIN_CONTEXT
 from assistant.types import Choice, Message, Messages, Options
@@ -33,8 +35,10 @@ TRIED = (Message("user", "Is water wet? Answer yes or no."),)
 # Where servers list the context of a model: vLLM and SGLang, OpenRouter, Groq.
 _CONTEXTS = ("max_model_len", "context_length", "context_window")
 # What servers with templates of their own are told, so that no reply is spent on thinking.
-UNTHOUGHT: Json = {"chat_template_kwargs": {"enable_thinking": False}}
-_COUNTED = (Message("user", "Count from one to nine."),)
+UNTHOUGHT: Json = {"chat_template_kwargs": SWITCHED_OFF}
+_COUNTED = (Message("user", "Count from one to three."),)
+# Seconds that a first reply may be written, which is over at once unless the model thinks.
+PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class Abilities:
     """What a server can do, as it was found when it was met.
 
     `choose` says how it tells the probabilities of words: of any ("exact"), of the 20 likeliest tokens, or not at all.
-    `cancel` says whether it is known to stop writing when a request is closed.
+    `cancel` says whether it is known to stop writing when a request is closed, `unopened` whether replies begin within
+    a thought that its template has opened; None where that isn't known.
     """
 
     choose: Literal["exact", "top 20", "none"] = "none"
@@ -50,6 +55,7 @@ class Abilities:
     stream: bool = True
     cancel: bool = False
     context: int = 0
+    unopened: bool | None = None
 
 
 def called(model: str) -> str:
@@ -72,6 +78,8 @@ class OpenAICompatible:
     PORT: ClassVar[int] = 0
     CANCELS: ClassVar[bool] = False
     COUNTS: ClassVar[bool] = False
+    # Tokens of a first reply: so many that a thought comes to its end, where nothing else tells of it.
+    TRIAL: ClassVar[int] = 300
 
     def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, usual: int) -> None:
         self.wire, self.model, self.listed = wire, model, listed
@@ -102,7 +110,9 @@ class OpenAICompatible:
         """
         self.abilities = Abilities(cancel=self.CANCELS, context=await self._context())
         self.abilities = replace(self.abilities, choose=await self._chooses())
-        self.abilities = replace(self.abilities, score=await self._scores(), stream=await self._streams())
+        stream, text = await self._tried()
+        self.abilities = replace(self.abilities, score=await self._scores(), stream=stream)
+        self.abilities = replace(self.abilities, unopened=await self._opens_thoughts(text))
 
     async def longest(self) -> int | None:
         """Tokens that the server gives a request, prompt and reply together; None where it doesn't tell."""
@@ -256,22 +266,32 @@ class OpenAICompatible:
     async def _scores(self) -> bool:
         return False
 
-    async def _streams(self) -> bool:
-        """Whether a reply comes in pieces. A server that refuses this and a whole reply, too, can't be used."""
-        options, pieces = Options(max_tokens=12), 0
+    async def _tried(self) -> tuple[bool, str]:
+        """Whether a reply comes in pieces, and what was written of it until that and where a thought ends is known.
+
+        A server that refuses this and a whole reply, too, can't be used.
+        """
+        options, texts, until = Options(max_tokens=self.TRIAL), list[str](), inf
         try:
-            async for piece in self._streamed(_COUNTED, options):
-                pieces += bool(piece.text or piece.thought)
+            async with aclosing(self._streamed(_COUNTED, options)) as pieces:  # type: ignore[type-var]
+                async for piece in pieces:
+                    texts += [piece.text] if piece.text or piece.thought else []
+                    until = min(until, monotonic() + PATIENCE)
+                    if len(texts) > 1 and (began_within("".join(texts)) or monotonic() > until):
+                        break
         except RefusedError:
-            async for _ in self._whole(_COUNTED, options):
-                pass
-        return pieces > 1
+            return False, "".join([piece.text async for piece in self._whole(_COUNTED, options)])
+        return len(texts) > 1, "".join(texts)
+
+    async def _opens_thoughts(self, text: str) -> bool | None:
+        """Whether the template opens a thought; that it does is told by this reply, that it doesn't by none."""
+        return began_within(text) or None
 
 
 class Tokenizing(OpenAICompatible):
     """A kind of server that tells the tokens of a prompt and of a text, and refuses prompts that are too long."""
 
-    COUNTS = True
+    COUNTS, TRIAL = True, 12
 
     def __init__(self, wire: Wire, model: str, listed: Json, context: int | None, usual: int) -> None:
         super().__init__(wire, model, listed, context, usual)

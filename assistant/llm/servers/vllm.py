@@ -12,10 +12,13 @@ from assistant.errors import ModelError
 from assistant.llm.servers.openai_compatible import TOP, TRIED, UNTHOUGHT, Tokenizing, first, said
 from assistant.llm.servers.surface import weighed
 from assistant.llm.servers.wire import Json, RefusedError, Wire
+from assistant.llm.thoughts import opens
 from assistant.llm.words import normalised
 from assistant.types import Choice, Messages, Options
 
 _TOKEN = "token_id:"  # noqa: S105 - how vLLM writes a token's number
+# Tokens that "<think>" and what follows it in a prompt have at most.
+_LAST = 16
 _LIKELIEST: Json = {"top_logprobs": TOP}
 
 
@@ -119,6 +122,11 @@ class Vllm(Tokenizing):
 
     async def _prompt(self, messages: Messages) -> list[int]:
         return await self._tokenized({"messages": said(messages), "add_generation_prompt": True, **UNTHOUGHT})
+
+    async def _opens_thoughts(self, text: str) -> bool | None:  # noqa: ARG002 - the prompt itself is told
+        last = (await self._prompt(TRIED))[-_LAST:]
+        told = await self.wire.glance("/detokenize", {"model": self.model, "tokens": last})
+        return opens(str(told["prompt"])) if "prompt" in told else None
 
     async def _tokens(self, text: str) -> list[int]:
         return await self._tokenized({"prompt": text, "add_special_tokens": False})

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from assistant.errors import ModelError
+from assistant.llm.thoughts import Thoughts, all_thought
 from assistant.types import Completion
 
 Finish = Literal["", "stop", "length"]
-_OPEN, _CLOSE = "<think>", "</think>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +54,6 @@ async def paced(pieces: AsyncIterator[Piece], first: float, between: float, root
             yield piece
 
 
-class Thoughts:
-    """Leaves out of replies what their model only thought, which ends with "</think>".
-
-    Some templates open a thought themselves, so that a reply begins in the middle of one and nothing says so. That is
-    learned from the first such reply that gets to its end; what comes later is held back until its thought is over.
-    """
-
-    def __init__(self) -> None:
-        self.unopened = False
-
-    def without(self, text: str, finish: Finish) -> str:
-        """What is known of the reply proper, of which this much is written."""
-        thought, close, reply = text.partition(_CLOSE)
-        start = thought.lstrip()
-        if close:
-            self.unopened = self.unopened or not start.startswith(_OPEN)
-            return reply.lstrip()
-        if start.startswith(_OPEN) or (start and _OPEN.startswith(start)):
-            return ""
-        return "" if self.unopened and finish != "stop" else text
-
-
 async def completions(
     pieces: AsyncIterator[Piece], thoughts: Thoughts, broken_off: ModelError
 ) -> AsyncIterator[Completion]:
@@ -92,16 +70,13 @@ async def completions(
                 yield Completion("", piece.prompt_tokens, read=piece.read)
                 continue
             whole, finish, thought = whole + piece.text, piece.finish or finish, thought or piece.thought
-            before, now = now, _grown(now, piece, thoughts.without(whole, finish))
+            before, now = now, _grown(now, piece, thoughts.without(whole, over=finish == "stop", apart=thought))
             if now.text != before.text:
                 yield now
     if not finish:
         raise broken_off
     if not now.text and (thought or whole.strip()):
-        raise ModelError(
-            "The model thought for as long as its reply may be; switch thinking off where it runs, or choose a model"
-            " that doesn't think."
-        )
+        raise all_thought()
     yield replace(now, finish=finish)
 
 
