@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 from typer.main import get_group
@@ -120,7 +119,9 @@ def main() -> None:
     try:
         app()
     except SequiturError as error:
-        Console(stderr=True).print(Text.assemble(("Error:", "red"), f" {error}"), soft_wrap=True)
+        from assistant.commands.common import talk  # noqa: PLC0415 - the help needs none of what it imports
+
+        talk.print(Text.assemble(("Error:", "red"), f" {error}"), soft_wrap=True)
         sys.exit(MENDABLE)
 
 

@@ -170,3 +170,24 @@ end_with(main)
     assert any(one.startswith('File "') and ", line " in one for one in told)
     assert "ValueError" in told
     assert SECRET not in said.stdout + said.stderr
+
+
+def test_why_the_page_does_not_start_is_a_line_of_the_log(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SEQUITUR_")}
+    command = [
+        sys.executable,
+        "-m",
+        "assistant",
+        "serve",
+        "--host",
+        "0.0.0.0",
+        "--port",
+        "0",
+        "--data-dir",
+        str(tmp_path),
+    ]
+    environment["SEQUITUR_LOG"] = "json"
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    told = [json.loads(line)["message"] for line in done.stderr.splitlines()]
+    assert any(one.startswith("Error: ") and "users add NAME" in one for one in told)

@@ -100,3 +100,15 @@ class TestContainers:
         assert all((ROOT / name).exists() and f"!{name}" in sent for name in copied)
         assert re.search(r"^USER (?!root)\w+$", docker, re.MULTILINE)
         assert "/healthz" in docker
+
+    def test_the_image_leaves_out_only_what_neither_the_requirements_name_nor_the_code_imports(self) -> None:
+        excluded = re.search(r"printf '%s\\n' (.+) > excluded\.txt", (ROOT / "Dockerfile").read_text())
+        assert excluded
+        needed = (ROOT / "requirements.txt").read_text().split("# What the tests and checks need")[0]
+        needed += "".join((ROOT / f"requirements-{extra}.txt").read_text() for extra in ("opensearch", "postgres"))
+        code = "".join(file.read_text() for room in ("assistant", "ptkb") for file in (ROOT / room).rglob("*.py"))
+        named = {name.lower() for name in re.findall(r"^[\w.-]+", needed, re.MULTILINE)}
+        imported = {
+            name.lower().replace("_", "-") for name in re.findall(r"^ *(?:from|import) (\w+)", code, re.MULTILINE)
+        }
+        assert not set(excluded[1].split()) & (named | imported)
