@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from assistant.library.remote import RemoteShelves
     from assistant.library.vectors import DenseShelves
     from assistant.llm.embedder import SentenceEmbedder
-    from assistant.llm.known import KnownModel
+    from assistant.llm.known_models import KnownModel
     from assistant.retrieve.dense import Encoder
 
 _LOG = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from assistant.errors import SequiturError, UtteranceError
 from assistant.flow.stage import Flow, Stage, step_named
 from assistant.flow.timing import timed
 from assistant.llm.meter import Meter
-from assistant.llm.rounds import Straight
+from assistant.llm.repetition import RepetitionCutter
 from assistant.protocols import Parts
 from assistant.steps import (
     admit,
@@ -88,7 +88,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     turn = accept(turn, parts)
     check(turn.choices)
-    parts = replace(parts, llm=Meter(Straight(parts.llm)))
+    parts = replace(parts, llm=Meter(RepetitionCutter(parts.llm)))
     try:
         if not turn.work:
             for turn in _through(BEFORE, turn, parts, stop):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from assistant.experiment.datasets import Question
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.folders import name_of
+from assistant.llm.model_folders import name_of
 from assistant.parts import load_encoder
 from assistant.protocols import Progress, silent
 from assistant.retrieve.dense import TRAINED_ON, Encoder, Store, inverted, key_of

@@ -74,7 +74,7 @@ def test_no_two_questions_are_alike() -> None:
 
 GIVING_BACK = """
 import threading, psutil
-from assistant.llm.memory import give_back
+from assistant.llm.memory_trim import give_back
 held = lambda: psutil.Process().memory_info().rss
 before = held()
 def work():

@@ -18,7 +18,7 @@ from assistant.judges.relevance.blend import AGAIN, NAME, Again, Blend, fit
 from assistant.judges.relevance.calibration import Calibration
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
-from assistant.llm.folders import name_of
+from assistant.llm.model_folders import name_of
 from assistant.parts import load_estimator
 from assistant.protocols import silent
 from assistant.settings import EmbedderSettings, RelevanceSettings, Settings

@@ -15,11 +15,11 @@ from assistant.commands.common import Backend, DataDir, Model, SettingsFile, loa
 from assistant.commands.servers import app as servers_app
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue, Entry
-from assistant.llm.known import KnownModels
+from assistant.llm.known_models import KnownModels
 from assistant.llm.load import AUTO, model_of
-from assistant.llm.measured import Speed, speeds
-from assistant.llm.measured import measured as measure_engine
 from assistant.llm.rating import Rating, rated
+from assistant.llm.speed_test import MeasuredSpeed, speeds
+from assistant.llm.speed_test import measure_speed as measure_engine
 from assistant.settings import Settings
 
 app = typer.Typer()
@@ -143,7 +143,7 @@ def _advice(ratings: list[Rating], settings: Settings) -> str:
     )
 
 
-def _told(speed: Speed) -> str:
+def _told(speed: MeasuredSpeed) -> str:
     return (
         f"{speed.model} read {speed.read:.0f} and wrote {speed.written:.1f} tokens a second on {speed.backend}"
         f" ({speed.processor})."
@@ -151,7 +151,7 @@ def _told(speed: Speed) -> str:
 
 
 def _list_servers() -> None:
-    from assistant.llm.servers.meet import on_this_computer  # noqa: PLC0415 - takes a second to import
+    from assistant.llm.servers.discovery import on_this_computer  # noqa: PLC0415 - takes a second to import
 
     found = asyncio.run(on_this_computer())
     table = Table("server", "address", "models", box=None)

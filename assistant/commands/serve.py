@@ -13,7 +13,7 @@ from assistant.commands.common import Backend, DataDir, Model, SettingsFile, set
 from assistant.commands.ending import MENDABLE, at_end
 from assistant.commands.logs import write_logs
 from assistant.errors import SequiturError
-from assistant.llm.known import KnownModels
+from assistant.llm.known_models import KnownModels
 from assistant.parts import Loader
 from assistant.settings import Settings
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
 from assistant.errors import ModelError
-from assistant.llm.known import AddedServer, KnownModels
+from assistant.llm.known_models import AddedServer, KnownModels
 from assistant.llm.load import AUTO
 from assistant.settings import MIN_CONTEXT
 

@@ -46,7 +46,7 @@ from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
 from assistant.flow.timing import charged, timed
 from assistant.judges.uncertainty import UNKNOWN, WORD
 from assistant.llm.meter import Meter
-from assistant.llm.rounds import Straight
+from assistant.llm.repetition import RepetitionCutter
 from assistant.protocols import Parts, Progress
 from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.strategy import Strategy, in_full, strategy_named
@@ -299,7 +299,7 @@ class Answers(Task[Ask, Parts]):
         loop, strategy = asked.loop, asked.strategy
         turn = Turn(text, question=text)
         kept, shown = given.llm, self.material.demonstrations[: setting.shots]
-        given = replace(asked.with_settings(given), llm=Meter(Straight(demonstrating(given.llm, shown))))
+        given = replace(asked.with_settings(given), llm=Meter(RepetitionCutter(demonstrating(given.llm, shown))))
         found = _strategy(strategy)
         step = in_full(sampled(found, setting.samples, self._experiment.seed) if setting.samples > 1 else found)
         try:

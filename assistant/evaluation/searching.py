@@ -21,7 +21,7 @@ from assistant.experiment.conditions import always_drafting
 from assistant.flow.stage import step_named
 from assistant.flow.timing import charged, timed
 from assistant.llm.meter import Meter
-from assistant.llm.rounds import Straight
+from assistant.llm.repetition import RepetitionCutter
 from assistant.protocols import Parts, Retriever, Step
 from assistant.retrieve.fusion import fuse
 from assistant.retrieve.search import look
@@ -96,7 +96,7 @@ class Finder:
     def _ran(self, name: str, question: str, k: int) -> Turn:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
         llm = self._parts().llm
-        parts = replace(self._parts(), settings=self._settings, llm=Meter(Straight(llm)))
+        parts = replace(self._parts(), settings=self._settings, llm=Meter(RepetitionCutter(llm)))
         before = saved_by(llm)
         *_, turn = timed("passages", _step(name), turn, parts, self._stop)
         return charged(turn, "passages", saved_by(llm) - before)

@@ -32,7 +32,7 @@ from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.judges.relevance.estimate import reranked, set_confidence
 from assistant.judges.uncertainty import WORD
-from assistant.llm.rounds import Straight
+from assistant.llm.repetition import RepetitionCutter
 from assistant.protocols import Estimator, Parts, Progress, Step
 from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import Choices, Confidence, Passage, Relevance, Turn
@@ -100,7 +100,7 @@ class Weighing(Task[Question, Parts]):
 
     def fill(self, run: Run[Any], given: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
         """Make the rows that are missing; the model's replies are kept beside them."""
-        llm = Straight(Memo(given.llm, run.folder / REPLIES, self.made_with))
+        llm = RepetitionCutter(Memo(given.llm, run.folder / REPLIES, self.made_with))
         super().fill(run, replace(given, llm=llm), progress, jobs, stop)
 
     def row(self, item: Question, given: Parts) -> Row:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.folders import name_of
 from assistant.llm.load import model_of as model_meant
+from assistant.llm.model_folders import name_of
 from assistant.settings import Settings
 
 _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")

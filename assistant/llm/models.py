@@ -13,14 +13,14 @@ from typing import Protocol, runtime_checkable
 
 from assistant.errors import ModelError
 from assistant.llm import load as loading
+from assistant.llm.background_download import BackgroundDownload
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.fetching import Fetching
-from assistant.llm.gauge import Gauge
-from assistant.llm.known import KnownModel, KnownModels
-from assistant.llm.line import InLine, Line
+from assistant.llm.idle_speed_test import IdleSpeedTest
+from assistant.llm.known_models import KnownModel, KnownModels
 from assistant.llm.rating import Rating, offered, rated
+from assistant.llm.reply_speed import ReplySpeed, TimedLLM
 from assistant.llm.sources import hub_trouble
-from assistant.llm.speed import Clocked, Speed
+from assistant.llm.turn_queue import QueuedLLM, TurnQueue
 from assistant.protocols import LLM, Engine, Progress
 from assistant.settings import Settings
 from assistant.types import Wait
@@ -62,7 +62,7 @@ class Running:
 
     known: KnownModel
     engine: Engine
-    speed: Speed = field(default_factory=Speed)
+    speed: ReplySpeed = field(default_factory=ReplySpeed)
     turns: int = 0
     replaced: bool = False
 
@@ -82,8 +82,8 @@ class Models:
     def __init__(self, settings: Settings, load: Load | None = None) -> None:
         """`load` makes engines, by default as `load_by_any_engine` does."""
         self.known = KnownModels(settings)
-        self.fetching = Fetching(settings)
-        self.line = Line(settings.llm.slots)
+        self.fetching = BackgroundDownload(settings)
+        self.line = TurnQueue(settings.llm.slots)
         self._settings, self._load = settings, load or loading.load_by_any_engine
         self._running: Running | None = None
         self._chosen = self.known.chosen()
@@ -93,7 +93,7 @@ class Models:
         self._awaited = ""
         self._fetcher: Thread | None = None
         self._secret = secrets.token_bytes(16)
-        self._gauge = Gauge(settings, self._is_idle)
+        self._gauge = IdleSpeedTest(settings, self._is_idle)
         self._notice = ""
         self._offer: Rating | None = None
 
@@ -255,7 +255,7 @@ class Models:
             engine: LLM = running.engine
             if isinstance(engine, _Salting):
                 engine = engine.salted(self._salt(user))
-            with closing(InLine(Clocked(engine, running.speed), self.line, user)) as seated:
+            with closing(QueuedLLM(TimedLLM(engine, running.speed), self.line, user)) as seated:
                 yield seated
         finally:
             self._returned(running)

@@ -10,7 +10,7 @@ import psutil
 
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.load import SERVER, backend_of
-from assistant.llm.measured import Speed, place_of, speeds
+from assistant.llm.speed_test import MeasuredSpeed, place_of, speeds
 from assistant.settings import Settings
 
 # Tokens of a turn that are read (without what engines find in their caches) and written, and the seconds that the small
@@ -99,5 +99,5 @@ def _engine(entry: Entry, settings: Settings) -> str:
     return backend_of(settings.llm.model_copy(update={"backend": backend, "model": entry.name}))
 
 
-def _far(entry: Entry, speed: Speed) -> float:
+def _far(entry: Entry, speed: MeasuredSpeed) -> float:
     return max(entry.size, speed.size) / min(entry.size, speed.size)

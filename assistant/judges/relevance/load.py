@@ -13,7 +13,7 @@ from assistant.judges.adapted import CONFIG, encoder
 from assistant.judges.relevance import estimators
 from assistant.judges.relevance.calibration import Calibrated, Calibration
 from assistant.judges.relevance.kept import Kept
-from assistant.llm.folders import name_of
+from assistant.llm.model_folders import name_of
 from assistant.protocols import LLM, Embedder, Estimator, EstimatorOf, Progress, silent
 from assistant.settings import Settings
 from assistant.types import Passage

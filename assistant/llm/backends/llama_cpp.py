@@ -22,13 +22,13 @@ import psutil
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
-from assistant.llm.apart import Apart
 from assistant.llm.backends import Wanted
-from assistant.llm.control import defuse
-from assistant.llm.queue import FairQueue
-from assistant.llm.room import fitting
-from assistant.llm.servers import forced
-from assistant.llm.words import first_tokens
+from assistant.llm.context_limit import within_context
+from assistant.llm.control_tokens import defuse
+from assistant.llm.fair_queue import FairQueue
+from assistant.llm.servers import logit_bias
+from assistant.llm.subprocess_engine import SubprocessEngine
+from assistant.llm.word_choice import first_tokens
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
@@ -61,7 +61,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
     Raises:
         ModelError: see `LlamaCpp`.
     """
-    return Apart(LlamaCpp, path, settings.llm, name)
+    return SubprocessEngine(LlamaCpp, path, settings.llm, name)
 
 
 class LlamaCpp:
@@ -135,8 +135,8 @@ class LlamaCpp:
         self._server = None
 
     def _choice(self, prompt: list[int], words: dict[str, list[int]], stop: Event, owner: object) -> Choice:
-        chunks = self._start(prompt, forced.request(words), stop, owner)
-        return forced.choice([piece for chunk in chunks for piece in _pieces(chunk)], words, len(prompt))
+        chunks = self._start(prompt, logit_bias.request(words), stop, owner)
+        return logit_bias.choice([piece for chunk in chunks for piece in _pieces(chunk)], words, len(prompt))
 
     def _first_tokens(self, words: tuple[str, ...]) -> dict[str, list[int]]:
         if words not in self._words:
@@ -144,7 +144,7 @@ class LlamaCpp:
         return self._words[words]
 
     def _fitting(self, messages: Messages) -> list[int]:
-        return fitting(self._tokens(messages), self)
+        return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]

@@ -19,17 +19,17 @@ import numpy as np
 import psutil
 
 from assistant.errors import ModelError
-from assistant.llm.apart import Apart
 from assistant.llm.backends import Wanted
-from assistant.llm.control import defuse
+from assistant.llm.context_limit import within_context
+from assistant.llm.control_tokens import defuse
 from assistant.llm.engines.openvino_logits import Logits
 from assistant.llm.engines.openvino_loop import PIECE, Job, Loop
 from assistant.llm.engines.openvino_model import MODEL, converted, read
-from assistant.llm.pages import let_go
+from assistant.llm.mapped_pages import drop_mapped_pages
 from assistant.llm.processor import has_avx2, has_matrix_units, has_wide_vectors
 from assistant.llm.reply import Reply, growing, written
-from assistant.llm.room import fitting
-from assistant.llm.words import first_tokens, normalised
+from assistant.llm.subprocess_engine import SubprocessEngine
+from assistant.llm.word_choice import first_tokens, normalised
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
@@ -60,7 +60,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
     if not has_avx2():
         raise ModelError("OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp.")
     folder = converted(path, settings, progress)
-    return Apart(partial(OpenVino, precise=not has_matrix_units()), folder, settings.llm, name)
+    return SubprocessEngine(partial(OpenVino, precise=not has_matrix_units()), folder, settings.llm, name)
 
 
 class OpenVino:
@@ -145,7 +145,7 @@ class OpenVino:
     # --- from messages to tokens ---------------------------------------------------------------------------------
 
     def _fitting(self, messages: Messages) -> list[int]:
-        return fitting(self._tokens(messages), self)
+        return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
@@ -277,7 +277,7 @@ class OpenVino:
         job, reply = self._started(self._plain("a"), Options(1), Event(), object())
         for _ in written(reply, job):
             pass
-        let_go(self._folder / MODEL.replace(".xml", ".bin"))
+        drop_mapped_pages(self._folder / MODEL.replace(".xml", ".bin"))
 
 
 def _last(reply: Reply, job: Job) -> Completion:

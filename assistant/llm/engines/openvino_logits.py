@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from assistant.llm.engines.openvino_model import MODEL
-from assistant.llm.words import overlap
+from assistant.llm.word_choice import common_length
 
 _PIECE = 256
 _KEPT = "kept"
@@ -42,7 +42,7 @@ class Logits:
         tokens, wanted = [*prompt, *text[:-1]], max(len(text), 1)
         with self._lock:
             # the last tokens are read again, since their logits are not kept
-            have = min(overlap(self._tokens, tokens), len(tokens) - wanted)
+            have = min(common_length(self._tokens, tokens), len(tokens) - wanted)
             self._cut(have)
             rows: list[NDArray[np.float32]] = []
             for start in range(have, len(tokens), _PIECE):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from assistant.errors import ModelError
-from assistant.llm.queue import FairQueue
+from assistant.llm.fair_queue import FairQueue
 
 # Tokens of prompts that one step reads: about half a second of a 1.5B model on two cores. More at once may be read
 # somewhat faster, but would make a stop wait longer.

@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
-from assistant.llm.converted import made_once
+from assistant.llm.gguf_conversion import converted_once
 from assistant.protocols import Progress
 from assistant.settings import Settings
 
@@ -66,7 +66,7 @@ def converted(path: Path, settings: Settings, progress: Progress) -> Path:
     kind = f"openvino-{_installed()}"
     try:
         for _ in range(2):
-            folder = made_once(path, kind, settings, lambda new: _make(path, new, progress))
+            folder = converted_once(path, kind, settings, lambda new: _make(path, new, progress))
             if _is_whole(folder):
                 return folder
             shutil.rmtree(folder)

@@ -17,13 +17,13 @@ from threading import Event, Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from assistant.errors import ModelError
-from assistant.llm.control import defuse
-from assistant.llm.queue import FairQueue
-from assistant.llm.room import check
-from assistant.llm.servers.meet import ANY, meet
+from assistant.llm.context_limit import check_context
+from assistant.llm.control_tokens import defuse
+from assistant.llm.fair_queue import FairQueue
+from assistant.llm.servers.discovery import ANY, meet
 from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible
+from assistant.llm.servers.reply_stream import Thoughts, completions, paced
 from assistant.llm.servers.wire import Wire
-from assistant.llm.servers.written import Thoughts, completions, paced
 from assistant.settings import Backend, LLMSettings
 from assistant.types import Choice, Completion, Messages, Options
 
@@ -150,7 +150,7 @@ class Server:
     def _check(self, *batch: Messages) -> None:
         """Refuse prompts that leave no room for a reply."""
         for messages in batch:
-            check(self.count(messages), self)
+            check_context(self.count(messages), self)
 
     def _begin(self, messages: Messages, options: Options, stop: Event, owner: object) -> _Job[Completion]:
         server, chosen = self._own(), self._settings

@@ -19,14 +19,14 @@ from jinja2 import TemplateError
 from torch import Tensor
 
 from assistant.errors import ModelError
-from assistant.llm.continuous import SideBySide
-from assistant.llm.control import defuse
-from assistant.llm.prefixes import Kept, Prefixes, State, common
+from assistant.llm.context_limit import within_context
+from assistant.llm.continuous_batching import ContinuousBatcher
+from assistant.llm.control_tokens import defuse
+from assistant.llm.fair_queue import FairQueue
+from assistant.llm.prefix_cache import CachedPrompt, PrefixCache, State, common_prefix
 from assistant.llm.pretrained import ends, load_model, load_tokenizer
-from assistant.llm.queue import FairQueue
 from assistant.llm.reply import Reply, growing, written
-from assistant.llm.room import fitting
-from assistant.llm.words import first_tokens, normalised
+from assistant.llm.word_choice import first_tokens, normalised
 from assistant.settings import Backend, LLMSettings, Quantisation
 from assistant.types import Choice, Completion, Messages, Options
 
@@ -57,7 +57,7 @@ class Transformers:
         self.context, self.can_score = settings.context, True
         self._slots = settings.slots
         self._queue = FairQueue(1)
-        self._kept = Prefixes()
+        self._kept = PrefixCache()
         if settings.threads:
             torch.set_num_threads(settings.threads)
         self._tokenizer = load_tokenizer(folder, self.name)
@@ -145,7 +145,7 @@ class Transformers:
     # --- from messages to tokens ---------------------------------------------------------------------------------
 
     def _fitting(self, messages: Messages) -> list[int]:
-        return fitting(self._tokens(messages), self)
+        return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
@@ -163,7 +163,7 @@ class Transformers:
 
     def _read(self, prompts: list[list[int]], stop: Event) -> State | None:
         """Read prompts up to their ends: (cache, mask, last logits), or None if `stop` came first."""
-        shared = common(prompts)
+        shared = common_prefix(prompts)
         kept = self._prefix(shared, stop)
         if kept is None:
             return None
@@ -180,7 +180,7 @@ class Transformers:
         state = State(cache, mask)
         return state if self._feed(state, ids, stop) else None
 
-    def _prefix(self, shared: list[int], stop: Event) -> Kept | None:
+    def _prefix(self, shared: list[int], stop: Event) -> CachedPrompt | None:
         kept, missing = self._kept.nearest(shared)
         if not missing:
             return kept
@@ -214,7 +214,7 @@ class Transformers:
 
         Those of a chunk are filled up to the longest, so that it costs least when they are about as long.
         """
-        shared, chunk = len(common(prompts)) if prompts else 0, list[int]()
+        shared, chunk = len(common_prefix(prompts)) if prompts else 0, list[int]()
         for index in sorted(range(len(prompts)), key=lambda index: len(prompts[index])):
             filled = (len(chunk) + 1) * (len(prompts[index]) - shared)
             if chunk and (len(chunk) == self._slots or filled > tokens):
@@ -350,8 +350,8 @@ class Transformers:
         state.mask = torch.cat([state.mask, torch.ones_like(ids)], dim=1)
         self._feed(state, ids, Event())
 
-    def _side_by_side(self, wanted: bool) -> SideBySide | None:
+    def _side_by_side(self, wanted: bool) -> ContinuousBatcher | None:
         # its pages lie on one device, so a model that is spread over several is shared by the queue alone
         if not wanted or len(set(getattr(self._model, "hf_device_map", {}).values())) > 1:
             return None
-        return SideBySide(self._model, self._ends, self.context, self._slots, self._piece)
+        return ContinuousBatcher(self._model, self._ends, self.context, self._slots, self._piece)

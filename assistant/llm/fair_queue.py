@@ -1,4 +1,4 @@
-"""Who is next at a model that several users share."""
+"""A fair queue for the seats of a model that several users share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POLL = 0.05
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """Somebody who waits until `stop` is set; whoever has the smaller `since` has waited longer."""
+    """A place in the queue, held until `stop` is set; the smaller `since` is, the longer it has waited."""
 
     owner: Hashable
     stop: Event

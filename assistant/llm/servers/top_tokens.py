@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import exp
 
 from assistant.errors import ChoiceError
-from assistant.llm.words import normalised
+from assistant.llm.word_choice import normalised
 from assistant.types import Choice
 
 # The share of all probability that the words have to hold together.

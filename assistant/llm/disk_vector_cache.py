@@ -1,4 +1,4 @@
-"""Vectors of texts that stay the same, kept on disk: hundreds of examples needn't be encoded at every start."""
+"""Embeddings cached on disk, so that the same hundreds of examples needn't be encoded at every start."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LOG = logging.getLogger(__name__)
 Vectors = NDArray[np.float32]
 
 
-class KeptVectors:
-    """A file for each list of texts. It is found again as long as the texts and the files of the model are the same.
+class DiskVectorCache:
+    """One file for each list of texts, valid as long as the texts and the files of the model stay the same.
 
     Args:
         folder: where the vectors are kept; made where it is missing.
@@ -32,9 +32,9 @@ class KeptVectors:
         self._used: set[Path] = set()
 
     def of(self, texts: Sequence[str], encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
-        """The vectors of the texts, shape (len(texts), dimension); encoded where they are not kept yet.
+        """The vectors of the texts, shape (len(texts), dimension), encoded only if they are not cached yet.
 
-        A disk that takes no files costs the time alone.
+        If the folder can't be written, the vectors are encoded each time.
         """
         name = sha256(json.dumps([self._model, list(texts)]).encode()).hexdigest()
         file = self._folder / f"{name[:32]}.npy"
@@ -51,7 +51,7 @@ class KeptVectors:
         return vectors
 
     def tidy(self) -> None:
-        """Let go of what was asked for in earlier versions alone."""
+        """Delete the files that this process has not asked for: those of earlier versions."""
         with suppress(OSError):
             for file in set(self._folder.glob("*.npy")) - self._used:
                 file.unlink()

@@ -14,7 +14,7 @@ from assistant.settings import Settings
 _END = 1 << 20
 
 
-def made_once(path: Path, kind: str, settings: Settings, make: Callable[[Path], None]) -> Path:
+def converted_once(path: Path, kind: str, settings: Settings, make: Callable[[Path], None]) -> Path:
     """The folder of kind `kind` that `make` fills from the GGUF file `path`, filled now if it is not there yet.
 
     `make` creates the folder that it is given, which becomes the result in one step: a folder that is there is whole.

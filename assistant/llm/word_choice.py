@@ -1,4 +1,4 @@
-"""Which tokens begin a reply that is one of a few given words."""
+"""Maps a choice between a few words to the tokens that a reply may begin with."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def first_tokens(words: tuple[str, ...], tokenize: Callable[[str], list[int]]) -
 
 
 def forms(word: str) -> list[str]:
-    """How a reply may begin with the word."""
+    """The spellings with which a reply may begin with the word."""
     return [space + form for space in ("", " ") for form in (word, word.lower(), word.capitalize())]
 
 
-def overlap(one: Sequence[int], other: Sequence[int]) -> int:
-    """With how many tokens both begin."""
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens both sequences have in common at their beginning."""
     size = min(len(one), len(other))
     return next((index for index in range(size) if one[index] != other[index]), size)
 
 
 def normalised(masses: Mapping[str, float], prompt_tokens: int) -> Choice:
-    """A choice with these masses, scaled to sum to 1; even odds if there are none."""
+    """The choice with these probability masses scaled to sum to 1; equal odds if all of them are 0."""
     total = sum(masses.values())
     if not total:
         return Choice({word: 1 / len(masses) for word in masses}, prompt_tokens)

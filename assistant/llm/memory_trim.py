@@ -1,4 +1,4 @@
-"""Memory that was freed and that the C library keeps for later, given back to the system.
+"""Returns freed memory, which the C library would keep for later, to the operating system.
 
 glibc gives each thread that allocates an arena of its own, several for each core, and an arena keeps what was freed in
 it. A turn frees hundreds of megabytes (activations of the small models, prompts that llama.cpp had saved) in whichever
@@ -12,8 +12,8 @@ from ctypes import CDLL
 from functools import cache
 
 
-def give_back() -> None:
-    """Give back what was freed; it takes some milliseconds. Does nothing where the C library isn't glibc."""
+def trim_memory() -> None:
+    """Return freed memory to the system, which takes some milliseconds. Does nothing unless the C library is glibc."""
     trim = _trim()
     if trim is not None:
         trim(0)

@@ -12,7 +12,7 @@ import pytest
 
 from assistant.library.corpus import load_corpus
 from assistant.llm.backends.llama_cpp import LlamaCpp
-from assistant.llm.rounds import Straight, first_round
+from assistant.llm.repetition import RepetitionCutter, without_repetition
 from assistant.types import Completion, Message, Messages, Options
 from tests.scripted import ScriptedLLM
 
@@ -42,13 +42,13 @@ def numbered(items: Sequence[str], times: int) -> str:
     ],
 )
 def test_a_text_that_goes_round_ends_after_its_first_round(text: str, kept: str) -> None:
-    assert first_round(text) == kept
+    assert without_repetition(text) == kept
 
 
 def test_what_comes_again_and_again_between_other_things_ends_the_text() -> None:
     refrain = "They also ate a great variety of fish, and a great variety of vegetables, too. "
     text = "".join(f"{refrain}Thing {n} is new. " for n in range(9))
-    assert first_round(text) == text[: text.index("Thing 2 is new.") + len("Thing 2 is new.")]
+    assert without_repetition(text) == text[: text.index("Thing 2 is new.") + len("Thing 2 is new.")]
 
 
 REFRAIN = "Oh, the rain comes down, comes down on the town,\nand I'll sing till the sun comes round.\n"
@@ -71,7 +71,7 @@ LEGITIMATE = {
 
 @pytest.mark.parametrize("text", LEGITIMATE.values(), ids=LEGITIMATE)
 def test_what_repeats_for_a_reason_is_left_alone(text: str) -> None:
-    assert first_round(text) == text
+    assert without_repetition(text) == text
 
 
 @pytest.mark.parametrize("corpus", ["squad", "nq", "hotpotqa", "2wikimultihopqa"])
@@ -80,7 +80,7 @@ def test_texts_of_people_are_practically_never_cut(corpus: str) -> None:
     if not file.exists():
         pytest.skip(f"needs {file}")
     texts = [passage.text for passage in load_corpus(file)]
-    assert sum(first_round(text) != text for text in texts) <= len(texts) / 1000
+    assert sum(without_repetition(text) != text for text in texts) <= len(texts) / 1000
 
 
 @dataclass
@@ -104,22 +104,22 @@ class Endless(ScriptedLLM):
 
 def test_a_stream_is_left_as_soon_as_it_goes_round() -> None:
     llm = Endless()
-    *_, last = Straight(llm).stream(ASKED, Options(max_tokens=400), Event())
+    *_, last = RepetitionCutter(llm).stream(ASKED, Options(max_tokens=400), Event())
     assert (last.text, last.finish) == (COUNTRIES, "repeated")
     assert llm.left == [last.completion_tokens]
     assert llm.written < 20
 
 
 def test_a_batch_is_cut_alike() -> None:
-    [reply] = Straight(Endless()).complete([ASKED], Options(max_tokens=400), Event())
+    [reply] = RepetitionCutter(Endless()).complete([ASKED], Options(max_tokens=400), Event())
     assert (reply.text, reply.finish) == (COUNTRIES, "repeated")
 
 
 def test_what_does_not_go_round_passes_as_it_is() -> None:
     llm = ScriptedLLM(["Lentils are rich in protein."] * 2)
-    *_, last = Straight(llm).stream(ASKED, Options(), Event())
+    *_, last = RepetitionCutter(llm).stream(ASKED, Options(), Event())
     assert (last.text, last.finish) == ("Lentils are rich in protein.", "stop")
-    assert Straight(llm).complete([ASKED], Options(), Event()) == [last]
+    assert RepetitionCutter(llm).complete([ASKED], Options(), Event()) == [last]
 
 
 POEM = (Message("system", "You are a helpful assistant."), Message("user", "Write a poem about the sea."))
@@ -128,12 +128,12 @@ POEM = (Message("system", "You are a helpful assistant."), Message("user", "Writ
 def test_a_real_model_that_goes_round_is_ended(smollm: LlamaCpp) -> None:
     options = Options(max_tokens=300)
     [raw] = smollm.complete([POEM], options, Event())
-    assert first_round(raw.text) != raw.text, "this model no longer goes round here; ask it for something else"
-    *_, streamed = Straight(smollm).stream(POEM, options, Event())
-    [completed] = Straight(smollm).complete([POEM], options, Event())
+    assert without_repetition(raw.text) != raw.text, "this model no longer goes round here; ask it for something else"
+    *_, streamed = RepetitionCutter(smollm).stream(POEM, options, Event())
+    [completed] = RepetitionCutter(smollm).complete([POEM], options, Event())
     assert streamed.finish == completed.finish == "repeated"
     # what the engine has read before may change a word from one reply to the next
     for reply in (streamed, completed):
-        assert reply.text == first_round(reply.text)
+        assert reply.text == without_repetition(reply.text)
         assert len(reply.text) < len(raw.text)
     assert streamed.completion_tokens < raw.completion_tokens

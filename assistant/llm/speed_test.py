@@ -1,6 +1,7 @@
-"""How fast a model reads and writes on this machine: measured in some seconds, and kept in the data folder.
+"""Measures in a few seconds how fast a model reads and writes on this machine, and stores the result.
 
-`speeds.json` is a list of what `Speed` holds, one for each model, engine and processor; the newest counts.
+`speeds.json` in the data folder is a list of `MeasuredSpeed` records, one for each model, engine and processor; where
+several match, the newest counts.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Message, Messages, Options
 
 _WORDS = "Bread is made of flour, water, salt and time, and a baker knows which of them to hurry. "
-# Times that they are read to warm up, and to be measured: some 60 and 400 tokens.
+# How often the sentence is repeated in the prompt to warm up and in the measured one: some 60 and 400 tokens.
 _SHORT, _LONG = 3, 20
 _WRITTEN = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class MeasuredSpeed:
     """Tokens a second that a model reads and writes. `size` is that of its weights in bytes, 0 where it isn't known.
 
     `processor` is what the engine computes with here, or the address of a server.
@@ -44,8 +45,8 @@ class Speed:
     written: float
 
 
-def measured(engine: Engine, settings: Settings, stop: Event) -> Speed | None:
-    """Measure the loaded engine, which was made with these settings, and keep what it comes to; None if stopped.
+def measure_speed(engine: Engine, settings: Settings, stop: Event) -> MeasuredSpeed | None:
+    """Measure the engine, which was loaded with these settings, and store the result; None if stopped.
 
     Raises:
         ModelError: the model wrote too little, or failed; or the data folder can't be written.
@@ -56,37 +57,37 @@ def measured(engine: Engine, settings: Settings, stop: Event) -> Speed | None:
     entry = Catalogue.load().known(engine.name)
     local = Path(settings.llm.model).expanduser()
     size = entry.size if entry else local.stat().st_size if local.is_file() else 0
-    speed = Speed(*_whose(engine, settings), size, *timed)
+    speed = MeasuredSpeed(*_engine_key(engine, settings), size, *timed)
     _keep(speed, settings)
     return speed
 
 
 def is_measured(engine: Engine, settings: Settings) -> bool:
-    """Whether the speed of this engine, which was made with these settings, is kept."""
+    """Whether a speed is stored for this engine, which was loaded with these settings."""
     return speed_of(engine, settings) is not None
 
 
-def speed_of(engine: Engine, settings: Settings) -> Speed | None:
-    """The speed of this engine, which was made with these settings, as it is kept; None where it never was measured."""
-    key = _whose(engine, settings)
+def speed_of(engine: Engine, settings: Settings) -> MeasuredSpeed | None:
+    """The stored speed of this engine, which was loaded with these settings; None if it was never measured."""
+    key = _engine_key(engine, settings)
     return next((one for one in reversed(speeds(settings)) if _key(one) == key), None)
 
 
 def place_of(backend: str, chosen: LLMSettings) -> str:
-    """Where that backend computes: a `Speed`'s `processor`."""
+    """Where that backend computes: a `MeasuredSpeed`'s `processor`."""
     return chosen.server if backend == SERVER else description(backend)
 
 
-def speeds(settings: Settings) -> tuple[Speed, ...]:
-    """What was measured so far, here and elsewhere; nothing where the file can't be read, since it can be made anew."""
+def speeds(settings: Settings) -> tuple[MeasuredSpeed, ...]:
+    """All stored speeds, also those of other machines; none if the file can't be read, since it can be made again."""
     try:
-        return tuple(Speed(**one) for one in json.loads(_file(settings).read_text(encoding="utf-8")))
+        return tuple(MeasuredSpeed(**one) for one in json.loads(_file(settings).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return ()
 
 
 def _timed(engine: Engine, stop: Event) -> tuple[float, float] | None:
-    """Tokens read and written a second, after a first prompt, for which engines make ready; None if stopped."""
+    """Tokens read and written a second, after a first prompt to warm the engine up; None if stopped."""
     list(engine.stream(_prompt(_SHORT), Options(1), stop))
     prompt = _prompt(_LONG)
     tokens, since = engine.count(prompt), perf_counter()
@@ -109,7 +110,7 @@ def _prompt(times: int) -> Messages:
     return (Message("user", f"Text {uuid4().hex[:8]}. " + _WORDS * times + "Tell a long story about it."),)
 
 
-def _keep(speed: Speed, settings: Settings) -> None:
+def _keep(speed: MeasuredSpeed, settings: Settings) -> None:
     file = _file(settings)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -122,13 +123,13 @@ def _keep(speed: Speed, settings: Settings) -> None:
         raise ModelError(f"{file} can't be written ({error.strerror}); free space or set data_dir.") from error
 
 
-def _whose(engine: Engine, settings: Settings) -> tuple[str, str, str]:
-    """The model, what runs it, which may have taken the place of what was to, and where: a `Speed`'s key."""
+def _engine_key(engine: Engine, settings: Settings) -> tuple[str, str, str]:
+    """The key of a `MeasuredSpeed`: the model, the backend that really runs it, and the processor."""
     entry = Catalogue.load().known(engine.name)
     return entry.name if entry else engine.name, engine.backend, place_of(engine.backend, settings.llm)
 
 
-def _key(speed: Speed) -> tuple[str, str, str]:
+def _key(speed: MeasuredSpeed) -> tuple[str, str, str]:
     return speed.model, speed.backend, speed.processor
 
 

@@ -12,8 +12,8 @@ from threading import Event, Thread
 
 import pytest
 
-from assistant.llm.line import InLine, Line
 from assistant.llm.models import Models
+from assistant.llm.turn_queue import QueuedLLM, TurnQueue
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Message, Messages, Options, Turn, Wait
 from assistant.web.runs import Runs
@@ -27,7 +27,7 @@ PROMPT = (Message("user", "Hi"),)
 class Asker:
     """A turn of a person in a thread of its own, which notes its name once it has a seat."""
 
-    def __init__(self, line: Line, person: str, name: str, order: list[str]) -> None:
+    def __init__(self, line: TurnQueue, person: str, name: str, order: list[str]) -> None:
         self.stop, self.line, self.person = Event(), line, person
         self.thread = Thread(target=self._ask, args=(name, order))
         self.thread.start()
@@ -54,7 +54,7 @@ def ended(*askers: Asker) -> None:
 
 
 def test_people_take_turns_however_much_one_of_them_asks() -> None:
-    line, order = Line(1), list[str]()
+    line, order = TurnQueue(1), list[str]()
     assert line.enter("zoe", Event())
     askers = [Asker(line, person, person + n, order) for person in "ab" for n in "123"]
     askers.append(Asker(line, "c", "c1", order))
@@ -66,7 +66,7 @@ def test_people_take_turns_however_much_one_of_them_asks() -> None:
 
 
 def test_who_holds_a_seat_gives_way_to_who_holds_none() -> None:
-    line, order = Line(2), list[str]()
+    line, order = TurnQueue(2), list[str]()
     assert line.enter("ann", Event())
     assert line.enter("zoe", Event())
     second, bob = Asker(line, "ann", "ann again", order), Asker(line, "bob", "bob", order)
@@ -77,7 +77,7 @@ def test_who_holds_a_seat_gives_way_to_who_holds_none() -> None:
 
 
 def test_who_stops_leaves_the_line_and_takes_no_seat() -> None:
-    line, order = Line(1), list[str]()
+    line, order = TurnQueue(1), list[str]()
     assert line.enter("zoe", Event())
     ann, bob = Asker(line, "ann", "ann", order), Asker(line, "bob", "bob", order)
     ann.stop.set()
@@ -90,8 +90,8 @@ def test_who_stops_leaves_the_line_and_takes_no_seat() -> None:
 
 
 def test_a_turn_keeps_its_seat_for_all_its_requests_and_gives_it_back_once() -> None:
-    line = Line(1)
-    seats = [InLine(ScriptedLLM(["one", "two"]), line, "ann"), InLine(ScriptedLLM(["three"]), line, "bob")]
+    line = TurnQueue(1)
+    seats = [QueuedLLM(ScriptedLLM(["one", "two"]), line, "ann"), QueuedLLM(ScriptedLLM(["three"]), line, "bob")]
     for _ in range(2):
         seats[0].complete([PROMPT], Options(), Event())
     stopped = Event()

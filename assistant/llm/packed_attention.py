@@ -16,7 +16,7 @@ from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 
-def one_by_one(
+def packed_attention_forward(
     module: torch.nn.Module,
     query: Tensor,
     key: Tensor,
@@ -55,7 +55,7 @@ def one_by_one(
 
 def install() -> None:
     """Make this the "sdpa" of every model of the process."""
-    AttentionInterface.register("sdpa", one_by_one)
+    AttentionInterface.register("sdpa", packed_attention_forward)
 
 
 def _spans(ends: Tensor) -> list[slice]:

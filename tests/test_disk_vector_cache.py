@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assistant.llm.disk_vector_cache import DiskVectorCache, Vectors
 from assistant.llm.embedder import SentenceEmbedder
-from assistant.llm.kept_vectors import KeptVectors, Vectors
 
 
 class Counter:
@@ -37,43 +37,43 @@ def encode() -> Counter:
 
 
 def test_the_same_texts_are_encoded_once(tmp_path: Path, model: Path, encode: Counter) -> None:
-    first = KeptVectors(tmp_path / "kept", model).of(["a", "bc"], encode)
-    again = KeptVectors(tmp_path / "kept", model).of(["a", "bc"], encode)
+    first = DiskVectorCache(tmp_path / "kept", model).of(["a", "bc"], encode)
+    again = DiskVectorCache(tmp_path / "kept", model).of(["a", "bc"], encode)
     assert encode.asked == 1
     assert again.tolist() == first.tolist() == [[1, 1], [2, 1]]
     assert again.dtype == np.float32
 
 
 def test_other_texts_and_another_model_are_encoded_anew(tmp_path: Path, model: Path, encode: Counter) -> None:
-    KeptVectors(tmp_path / "kept", model).of(["a", "bc"], encode)
-    assert KeptVectors(tmp_path / "kept", model).of(["bc", "a"], encode).tolist() == [[2, 1], [1, 1]]
+    DiskVectorCache(tmp_path / "kept", model).of(["a", "bc"], encode)
+    assert DiskVectorCache(tmp_path / "kept", model).of(["bc", "a"], encode).tolist() == [[2, 1], [1, 1]]
     (model / "weights").write_text("12")
-    KeptVectors(tmp_path / "kept", model).of(["a", "bc"], encode)
+    DiskVectorCache(tmp_path / "kept", model).of(["a", "bc"], encode)
     assert encode.asked == 3
 
 
 @pytest.mark.parametrize("left", [0, 10, -4])
 def test_a_file_that_was_cut_short_is_made_again(tmp_path: Path, model: Path, encode: Counter, left: int) -> None:
-    KeptVectors(tmp_path / "kept", model).of(["a", "bc"], encode)
+    DiskVectorCache(tmp_path / "kept", model).of(["a", "bc"], encode)
     [file] = (tmp_path / "kept").iterdir()
     file.write_bytes(file.read_bytes()[:left])
     for _ in range(2):
-        assert KeptVectors(tmp_path / "kept", model).of(["a", "bc"], encode).tolist() == [[1, 1], [2, 1]]
+        assert DiskVectorCache(tmp_path / "kept", model).of(["a", "bc"], encode).tolist() == [[1, 1], [2, 1]]
     assert encode.asked == 2
 
 
 def test_a_disk_that_takes_no_files_costs_the_time_alone(tmp_path: Path, model: Path, encode: Counter) -> None:
     (tmp_path / "kept").write_text("a file where the folder should be")
-    assert KeptVectors(tmp_path / "kept", model).of(["a"], encode).tolist() == [[1, 1]]
+    assert DiskVectorCache(tmp_path / "kept", model).of(["a"], encode).tolist() == [[1, 1]]
 
 
 def test_what_only_earlier_versions_asked_for_goes(tmp_path: Path, model: Path, encode: Counter) -> None:
-    KeptVectors(tmp_path / "kept", model).of(["old"], encode)
-    now = KeptVectors(tmp_path / "kept", model)
+    DiskVectorCache(tmp_path / "kept", model).of(["old"], encode)
+    now = DiskVectorCache(tmp_path / "kept", model)
     now.of(["new"], encode)
     now.tidy()
     assert len(list((tmp_path / "kept").iterdir())) == 1
-    KeptVectors(tmp_path / "kept", model).of(["new"], encode)
+    DiskVectorCache(tmp_path / "kept", model).of(["new"], encode)
     assert encode.asked == 2
 
 

@@ -18,13 +18,13 @@ from typing import Any
 from transformers import ContinuousBatchingConfig, GenerationConfig
 
 from assistant.errors import ModelError
-from assistant.llm import attention
+from assistant.llm import packed_attention
 
 _PAGE = 32
 _POLL = 0.05
 
 
-class SideBySide:
+class ContinuousBatcher:
     """Greedy replies of one model, at most `slots` of them at a time; those behind wait in the order they came.
 
     Args:
@@ -36,7 +36,7 @@ class SideBySide:
     """
 
     def __init__(self, model: Any, ends: set[int], context: int, slots: int, piece: int) -> None:
-        attention.install()
+        packed_attention.install()
         # what it has to say of a failure comes with the replies that fail
         logging.getLogger("ContinuousBatchingLogger").setLevel(logging.CRITICAL)
         self._ends = sorted(ends)
@@ -115,7 +115,7 @@ class SideBySide:
                 box.put(output)
 
 
-def _end_with_the_process(replies: weakref.ref[SideBySide]) -> None:
+def _end_with_the_process(replies: weakref.ref[ContinuousBatcher]) -> None:
     # the loop's thread would keep a process alive whose main thread has ended without closing the model
     threading.main_thread().join()
     left = replies()

@@ -1,4 +1,4 @@
-"""Keys and values of what a model has read: kept from prompt to prompt, and shared where prompts begin alike."""
+"""The KV caches of recent prompts, reused by prompts that begin with the same tokens."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from assistant.llm.words import overlap
+from assistant.llm.word_choice import common_length
 
 _KEPT = 4
 _WORTH_KEEPING = 16
 
 
 @dataclass
-class Kept:
-    """A cache of one sequence and the tokens it was made from; the cache may hold more than these."""
+class CachedPrompt:
+    """The KV cache of one prompt, and the tokens it was made from; the cache may also hold later ones."""
 
     cache: Any = field(default_factory=DynamicCache)
     tokens: list[int] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Kept:
 
 @dataclass
 class State:
-    """What the model has read: its cache, which columns count (batch, length), and logits of what comes next."""
+    """A batch in generation: its KV cache, the attention mask (batch, length), and the next token's logits."""
 
     cache: Any
     mask: Tensor
@@ -55,21 +55,21 @@ class State:
         self.mask = self.mask[index]
 
 
-class Prefixes:
-    """The caches of the last few prompts, the one used last at the end."""
+class PrefixCache:
+    """The caches of the last few prompts, the most recently used at the end."""
 
     def __init__(self) -> None:
-        self._kept: list[Kept] = []
+        self._kept: list[CachedPrompt] = []
 
-    def nearest(self, tokens: list[int]) -> tuple[Kept, list[int]]:
-        """The cache to go on with, cut to what it has in common with the tokens, and those that it lacks."""
-        kept = max(self._kept, key=lambda one: overlap(one.tokens, tokens), default=None)
-        if kept is None or overlap(kept.tokens, tokens) < _WORTH_KEEPING:
-            kept = Kept()
+    def nearest(self, tokens: list[int]) -> tuple[CachedPrompt, list[int]]:
+        """The cache with the longest common prefix, cut to that, and the tokens that are still to be read."""
+        kept = max(self._kept, key=lambda one: common_length(one.tokens, tokens), default=None)
+        if kept is None or common_length(kept.tokens, tokens) < _WORTH_KEEPING:
+            kept = CachedPrompt()
             self._kept = [*self._kept[-_KEPT + 1 :], kept]
         else:
             self._kept = [*(one for one in self._kept if one is not kept), kept]
-        have = min(overlap(kept.tokens, tokens), kept.cache.get_seq_length())
+        have = min(common_length(kept.tokens, tokens), kept.cache.get_seq_length())
         kept.cut(have)
         kept.tokens = tokens
         return kept, tokens[have:]
@@ -79,7 +79,7 @@ class Prefixes:
         self._kept.clear()
 
 
-def common(prompts: Sequence[list[int]]) -> list[int]:
-    """What all prompts begin with, short of the last token of the shortest, which is needed for its logits."""
+def common_prefix(prompts: Sequence[list[int]]) -> list[int]:
+    """The common prefix of all prompts, without the last token of the shortest: its logits are still needed."""
     first = prompts[0][: min(map(len, prompts)) - 1]
-    return first[: min(overlap(first, prompt) for prompt in prompts)]
+    return first[: min(common_length(first, prompt) for prompt in prompts)]

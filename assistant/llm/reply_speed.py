@@ -1,4 +1,4 @@
-"""How fast an engine writes: an LLM around an LLM that times its replies."""
+"""How fast an engine writes: an LLM wrapped around an LLM that times its replies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REPLIES = 20
 _TOKENS = 8
 
 
-class Speed:
+class ReplySpeed:
     """The last replies of an engine. Safe to use from several threads."""
 
     def __init__(self) -> None:
@@ -42,10 +42,10 @@ class Speed:
             return sum(tokens for tokens, _ in self._replies) / seconds if seconds else 0.0
 
 
-class Clocked(Wrapper):
-    """Passes everything on to `llm`, and notes in `speed` how fast its streamed replies are written."""
+class TimedLLM(Wrapper):
+    """Passes everything on to `llm`, and records in `speed` how fast its streamed replies are written."""
 
-    def __init__(self, llm: LLM, speed: Speed) -> None:
+    def __init__(self, llm: LLM, speed: ReplySpeed) -> None:
         super().__init__(llm)
         self._speed = speed
 

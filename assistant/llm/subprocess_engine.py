@@ -1,8 +1,8 @@
-"""An engine in a process of its own.
+"""Runs an engine in a process of its own.
 
-xllamacpp holds the interpreter while it loads a model, and openvino-genai during every step: for the 5 to 10 seconds
-that the default model takes, and then half a second at a time, nothing else in the process runs, and the page answers
-nobody. The other process ends with this one, however that ends: then its input does.
+xllamacpp holds the interpreter lock while it loads a model, and openvino-genai during every step. For the 5 to 10
+seconds that the default model takes to load, and then for half a second at a time, nothing else in the process would
+run, and the page would answer nobody. The other process ends when its input does, so it never outlives this one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from threading import Event, Lock, Thread
 from typing import Any, BinaryIO, Literal
 
 from assistant.errors import ModelError, SequiturError
-from assistant.llm.memory import give_back
+from assistant.llm.memory_trim import trim_memory
 from assistant.protocols import Engine
 from assistant.settings import Backend
 from assistant.types import Choice, Completion, Messages, Options
@@ -31,24 +31,24 @@ _LOG = logging.getLogger(__name__)
 _POLL = 0.02
 _SECONDS_TO_END = 5.0
 
-# What comes back for a call: pieces of a stream, then what the call gave, or why it failed.
+# An answer to a call: pieces of a stream, then its result, or the error that it raised.
 Reply = tuple[Literal["piece", "result", "error"], Any]
 
 
-class Apart:
-    """The engine that `make(*given)` makes in another process.
+class SubprocessEngine:
+    """The engine `make(*arguments)`, created in another process.
 
     Args:
         make: the engine's class.
-        given: what it is made with.
+        arguments: its arguments; they are pickled.
 
     Raises:
-        ModelError: what making it raises, or the process ended meanwhile.
+        ModelError: creating the engine failed, or the process ended meanwhile.
     """
 
     backend: Backend
 
-    def __init__(self, make: Callable[..., Engine], *given: Any) -> None:
+    def __init__(self, make: Callable[..., Engine], *arguments: Any) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-c", f"from {__name__} import serve; serve()"],
             stdin=subprocess.PIPE,
@@ -60,11 +60,11 @@ class Apart:
         self._lock = Lock()
         self._open = True
         self.name, self.context, self.can_score = "The model", 0, False
-        made = self._call(make, given)
+        creation = self._call(make, arguments)
         self._listener = Thread(target=self._listen, name="engine", daemon=True)
         self._listener.start()
         try:
-            self.name, self.backend, self.context, self.can_score = self._result(made, Event())
+            self.name, self.backend, self.context, self.can_score = self._result(creation, Event())
         except BaseException:
             self.close()
             raise
@@ -74,7 +74,7 @@ class Apart:
         return int(self._result(self._call("count", (messages,)), Event()))
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """As the engine does it; once `stop` is set, what it is doing is not waited for."""
+        """As the engine does it; returns as soon as `stop` is set, without waiting for the engine."""
         call, completion = self._call("stream", (messages, options)), Completion("")
         try:
             for piece in self._pieces(call, stop):
@@ -112,11 +112,11 @@ class Apart:
             self._process.kill()
             self._process.wait()
 
-    def _call(self, what: str | Callable[..., Engine], given: tuple[Any, ...]) -> int:
+    def _call(self, method: str | Callable[..., Engine], arguments: tuple[Any, ...]) -> int:
         call = next(self._calls)
         self._replies[call] = SimpleQueue()
         try:
-            self._send((call, what, given))
+            self._send((call, method, arguments))
         except (OSError, ValueError):
             del self._replies[call]
             raise self._gone() from None
@@ -155,11 +155,11 @@ class Apart:
                 yield value
 
     def _result(self, call: int, stop: Event) -> Any:
-        told = False
+        stop_sent = False
         try:
             while True:
-                if stop.is_set() and not told:
-                    told = True
+                if stop.is_set() and not stop_sent:
+                    stop_sent = True
                     self._stop(call)
                 for kind, value in self._next(call):
                     if kind == "error":
@@ -186,13 +186,13 @@ class Apart:
 
 
 def serve() -> None:
-    """Make the engine that the first message asks for, and do what the others do, until there are no more."""
+    """In the other process: create the engine that the first message names, then answer calls until input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both processes; the first one ends this one
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no message
     with suppress(EOFError):
         _Server(out).run(sys.stdin.buffer)
-    os._exit(0)  # nobody waits for what is being written
+    os._exit(0)  # nobody waits for calls that are still running
 
 
 class _Server:
@@ -201,33 +201,33 @@ class _Server:
         self._stops: dict[int, Event] = {}
 
     def run(self, messages: BinaryIO) -> None:
-        call, make, given = pickle.load(messages)  # noqa: S301 - the process that began this one wrote it
-        self._done(call, lambda: self._made(make, given))
+        call, make, arguments = pickle.load(messages)  # noqa: S301 - the process that began this one wrote it
+        self._done(call, lambda: self._made(make, arguments))
         while True:
-            call, what, given = pickle.load(messages)  # noqa: S301
-            if what == "stop":
+            call, method, arguments = pickle.load(messages)  # noqa: S301
+            if method == "stop":
                 if stop := self._stops.get(call):
                     stop.set()
                 continue
             self._stops[call] = Event()
-            Thread(target=self._work, args=(call, what, given), daemon=True).start()
+            Thread(target=self._work, args=(call, method, arguments), daemon=True).start()
 
-    def _made(self, make: Callable[..., Engine], given: tuple[Any, ...]) -> tuple[str, Backend, int, bool]:
-        self._llm = make(*given)
+    def _made(self, make: Callable[..., Engine], arguments: tuple[Any, ...]) -> tuple[str, Backend, int, bool]:
+        self._llm = make(*arguments)
         return self._llm.name, self._llm.backend, self._llm.context, self._llm.can_score
 
-    def _work(self, call: int, what: str, given: tuple[Any, ...]) -> None:
+    def _work(self, call: int, method: str, arguments: tuple[Any, ...]) -> None:
         stop = self._stops[call]
-        if what == "stream":
-            self._done(call, lambda: self._streamed(call, given, stop))
+        if method == "stream":
+            self._done(call, lambda: self._streamed(call, arguments, stop))
         else:
-            ways = given if what == "count" else (*given, stop)
-            self._done(call, lambda: getattr(self._llm, what)(*ways))
+            call_arguments = arguments if method == "count" else (*arguments, stop)
+            self._done(call, lambda: getattr(self._llm, method)(*call_arguments))
         del self._stops[call]
-        give_back()
+        trim_memory()
 
-    def _streamed(self, call: int, given: tuple[Any, ...], stop: Event) -> None:
-        messages, options = given
+    def _streamed(self, call: int, arguments: tuple[Any, ...], stop: Event) -> None:
+        messages, options = arguments
         for piece in self._llm.stream(messages, options, stop):
             self._reply(call, "piece", piece)
 

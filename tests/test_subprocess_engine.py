@@ -15,10 +15,10 @@ import pytest
 from llm_contract import LLMContract, ask
 
 from assistant.errors import ChoiceError, ModelError
-from assistant.llm.apart import Apart
 from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.backends.openvino import OpenVino
 from assistant.llm.engines.openvino_model import converted
+from assistant.llm.subprocess_engine import SubprocessEngine
 from assistant.protocols import LLM, silent
 from assistant.settings import LLMSettings, load
 from assistant.types import Choice, Messages, Options
@@ -42,19 +42,19 @@ def refusing(reason: str) -> LLM:
 
 
 @pytest.fixture
-def scripted() -> Iterator[Apart]:
-    apart = Apart(Breaking, ["one two three"])
+def scripted() -> Iterator[SubprocessEngine]:
+    apart = SubprocessEngine(Breaking, ["one two three"])
     yield apart
     apart.close()
 
 
-def test_it_answers_as_the_engine_does(scripted: Apart) -> None:
+def test_it_answers_as_the_engine_does(scripted: SubprocessEngine) -> None:
     assert (scripted.name, scripted.context, scripted.count(ask("a b"))) == ("scripted", 4096, 7)
     assert [piece.text for piece in scripted.stream(ask("Hi"), Options(), Event())][-2:] == ["one two three"] * 2
     assert not scripted.can_score
 
 
-def test_errors_come_as_they_were_and_end_nothing(scripted: Apart) -> None:
+def test_errors_come_as_they_were_and_end_nothing(scripted: SubprocessEngine) -> None:
     with pytest.raises(ChoiceError, match="begin alike"):
         scripted.choose([ask("Hi")], ("a", "b"), Event())
     with pytest.raises(ModelError, match="nothing to choose from"):
@@ -64,10 +64,10 @@ def test_errors_come_as_they_were_and_end_nothing(scripted: Apart) -> None:
 
 def test_an_engine_that_can_not_be_made_says_why() -> None:
     with pytest.raises(ModelError, match=r"^too little memory$"):
-        Apart(refusing, "too little memory")
+        SubprocessEngine(refusing, "too little memory")
 
 
-def test_one_that_was_closed_says_so(scripted: Apart) -> None:
+def test_one_that_was_closed_says_so(scripted: SubprocessEngine) -> None:
     scripted.close()
     with pytest.raises(ModelError, match="scripted was unloaded"):
         scripted.count(ask("Hi"))
@@ -85,8 +85,8 @@ def test_one_that_died_says_so(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def llama_apart(smollm_path: Path) -> Iterator[Apart]:
-    apart = Apart(LlamaCpp, smollm_path, LLMSettings(context=1024), "smollm2-135m")
+def llama_apart(smollm_path: Path) -> Iterator[SubprocessEngine]:
+    apart = SubprocessEngine(LlamaCpp, smollm_path, LLMSettings(context=1024), "smollm2-135m")
     yield apart
     apart.close()
 
@@ -94,7 +94,7 @@ def llama_apart(smollm_path: Path) -> Iterator[Apart]:
 @pytest.mark.model
 class TestContract(LLMContract):
     @pytest.fixture
-    def llm(self, llama_apart: Apart) -> LLM:
+    def llm(self, llama_apart: SubprocessEngine) -> LLM:
         return llama_apart
 
 
@@ -112,14 +112,14 @@ def test_how_far_openvino_reads_is_told(smollm_path: Path) -> None:
     engine.close()
 
 
-def llama(path: Path) -> Callable[[], Apart]:
-    return lambda: Apart(LlamaCpp, path, LLMSettings(context=2048))
+def llama(path: Path) -> Callable[[], SubprocessEngine]:
+    return lambda: SubprocessEngine(LlamaCpp, path, LLMSettings(context=2048))
 
 
-def openvino(path: Path) -> Callable[[], Apart]:
+def openvino(path: Path) -> Callable[[], SubprocessEngine]:
     pytest.importorskip("openvino_genai")
     folder = converted(path, load(), silent)
-    return lambda: Apart(OpenVino, folder, LLMSettings(context=2048))
+    return lambda: SubprocessEngine(OpenVino, folder, LLMSettings(context=2048))
 
 
 @pytest.mark.model
@@ -147,9 +147,10 @@ def test_loading_leaves_the_interpreter_to_others(engine: Callable[..., object],
 def test_it_ends_with_a_process_that_is_killed(smollm_path: Path) -> None:
     code = (
         "import time; from pathlib import Path\n"
-        "from assistant.llm.apart import Apart; from assistant.llm.backends.llama_cpp import LlamaCpp\n"
+        "from assistant.llm.backends.llama_cpp import LlamaCpp\n"
+        "from assistant.llm.subprocess_engine import SubprocessEngine\n"
         "from assistant.settings import LLMSettings\n"
-        f"llm = Apart(LlamaCpp, Path({str(smollm_path)!r}), LLMSettings(context=512, slots=1))\n"
+        f"llm = SubprocessEngine(LlamaCpp, Path({str(smollm_path)!r}), LLMSettings(context=512, slots=1))\n"
         "print('ready', flush=True); time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

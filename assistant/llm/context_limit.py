@@ -1,4 +1,4 @@
-"""Whether a prompt leaves room for a reply."""
+"""Refuses prompts that leave no room for a reply in the model's context."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from assistant.errors import ModelError
 from assistant.protocols import LLM
 
 
-def fitting(tokens: list[int], llm: LLM) -> list[int]:
-    """The tokens of a prompt, which have to be fewer than one request of the model may use.
+def within_context(tokens: list[int], llm: LLM) -> list[int]:
+    """The tokens of a prompt, unchanged, if they leave room for a reply.
 
     Raises:
-        ModelError: they are not; the message says how many they are.
+        ModelError: the prompt fills the model's context; the message says how many tokens it has.
     """
-    check(len(tokens), llm)
+    check_context(len(tokens), llm)
     return tokens
 
 
-def check(tokens: int, llm: LLM) -> None:
+def check_context(tokens: int, llm: LLM) -> None:
     """Refuse a prompt of so many tokens if it leaves no room for a reply.
 
     Raises:
-        ModelError: it leaves none.
+        ModelError: the prompt fills the model's context.
     """
     if tokens >= llm.context:
         raise ModelError(

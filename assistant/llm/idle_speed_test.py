@@ -1,4 +1,4 @@
-"""Measures the engine in use in the background, once, while nobody is being answered."""
+"""Measures the speed of the running engine in the background, once, while nobody is being answered."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Callable
 from threading import Event, Thread
 
 from assistant.errors import ModelError
-from assistant.llm.measured import is_measured, measured
+from assistant.llm.speed_test import is_measured, measure_speed
 from assistant.protocols import Engine
 from assistant.settings import Settings
 
 _LOG = logging.getLogger(__name__)
-# Seconds without a turn, after which a measurement disturbs nobody, and between looks at whether there is one.
+# Seconds without a turn after which a measurement disturbs nobody, and seconds between checks for one.
 _QUIET = 5.0
 
 
-class Gauge:
-    """Measures engines; `idle` says whether one has no turn in hand, and None where it is not in use any more."""
+class IdleSpeedTest:
+    """Measures engines while they are idle. `idle` tells whether an engine has no turn; None once it was replaced."""
 
     def __init__(self, settings: Settings, idle: Callable[[Engine], bool | None], quiet: float = _QUIET) -> None:
         self._settings, self._idle, self._quiet = settings, idle, quiet
         self._stop = Event()
 
     def start(self, engine: Engine, settings: Settings, then: Callable[[], None]) -> None:
-        """Measure this engine, which was made with these settings, as soon as it is idle; then call `then`.
+        """Measure this engine, which was loaded with these settings, as soon as it is idle; then call `then`.
 
-        One whose speed is kept already is not measured anew. All is done in the background.
+        An engine whose speed is stored already is not measured again. Everything happens in the background.
         """
         Thread(target=self._run, args=(engine, settings, then), name="gauge", daemon=True).start()
 
     def stop(self) -> None:
-        """Let a turn go first: what is being measured is begun anew after it."""
+        """Interrupt a measurement for a turn; it starts over afterwards."""
         self._stop.set()
 
     def _run(self, engine: Engine, settings: Settings, then: Callable[[], None]) -> None:
@@ -44,11 +44,11 @@ class Gauge:
             _LOG.exception("measuring %s failed", engine.name)
 
     def _measure(self, engine: Engine, settings: Settings) -> bool:
-        """Whether it was measured before another one took its place."""
+        """Whether the engine could be measured before another one replaced it."""
         wait = Event()
         while (idle := self._idle(engine)) is not None:
             self._stop = stop = Event()
             wait.wait(self._quiet)
-            if idle and self._idle(engine) and not stop.is_set() and measured(engine, settings, stop):
+            if idle and self._idle(engine) and not stop.is_set() and measure_speed(engine, settings, stop):
                 return True
         return False

@@ -13,9 +13,9 @@ from llm_contract import ask
 from torch import Tensor
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from assistant.llm import attention
-from assistant.llm.attention import one_by_one
+from assistant.llm import packed_attention
 from assistant.llm.engines.transformers import Transformers
+from assistant.llm.packed_attention import packed_attention_forward
 from assistant.settings import LLMSettings
 from assistant.types import Options
 
@@ -54,7 +54,7 @@ def test_packed_requests_get_what_they_get_behind_a_mask(groups: int) -> None:
     layer = SimpleNamespace(layer_idx=0, num_key_value_groups=groups)
     mask = only_their_own()
     together, _ = sdpa_attention_forward(layer, query, key, value, mask, scaling=0.5)  # type: ignore[arg-type]
-    apart, _ = one_by_one(
+    apart, _ = packed_attention_forward(
         layer, query, key[..., :0, :], value[..., :0, :], mask,  # type: ignore[arg-type]
         cache=Pages(key, value), scaling=0.5,
         cu_seq_lens_q=ends(ASKED), cu_seq_lens_k={"full_attention": ends(HELD)},
@@ -67,7 +67,7 @@ def test_without_pages_it_is_what_it_was() -> None:
     query, key, value = torch.randn(3, 1, 2, 4, 8)
     layer = SimpleNamespace(is_causal=True)
     plain, _ = sdpa_attention_forward(layer, query, key, value, None)  # type: ignore[arg-type]
-    torch.testing.assert_close(one_by_one(layer, query, key, value, None)[0], plain)  # type: ignore[arg-type]
+    torch.testing.assert_close(packed_attention_forward(layer, query, key, value, None)[0], plain)  # type: ignore[arg-type]
 
 
 @pytest.mark.model
@@ -79,7 +79,7 @@ def test_no_request_looks_at_the_tokens_of_another(smollm_folder: Path, monkeypa
         longest.append(key.shape[2])
         return sdpa_attention_forward(module, query, key, *rest, **more)
 
-    monkeypatch.setattr(attention, "sdpa_attention_forward", watched)
+    monkeypatch.setattr(packed_attention, "sdpa_attention_forward", watched)
     prompts = [ask(f"Tell a story of {n} ships. " + "They sailed for days. " * 10) for n in range(3)]
     people = [Thread(target=lambda p=prompt: list(llm.stream(p, Options(8), Event()))) for prompt in prompts]  # type: ignore[misc]
     for one in people:

@@ -1,4 +1,4 @@
-"""Memory of mapped files that is held for nothing."""
+"""Drops pages of memory-mapped files that are no longer needed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 _MADV_DONTNEED = 4
 
 
-def let_go(file: Path) -> None:
-    """Drop this process's pages of a file that it has mapped to read; whoever reads them again gets them from disk.
+def drop_mapped_pages(file: Path) -> None:
+    """Drop this process's pages of a file that it has mapped read-only; reading them again loads them from disk.
 
-    A hint for Linux, which counts them as the process's own; elsewhere nothing happens.
+    Linux counts such pages as the process's own memory, and this is a hint to it; elsewhere nothing happens.
     """
     if not sys.platform.startswith("linux"):
         return

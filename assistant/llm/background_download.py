@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class DownloadState:
     """How far a download is: bytes that are `done` of a `total`, 0 where that isn't known.
 
     Without a `name` there is none, or it was stopped. It is over once it is `finished`, which means that the model is
@@ -40,18 +40,18 @@ class State:
         return self.done / self.total if self.total else None
 
 
-class Fetching:
+class BackgroundDownload:
     """Fetches models of the catalogue, one at a time. Safe to call from several threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock = Lock()
-        self._state = State()
+        self._state = DownloadState()
         self._stop = Event()
         self._thread: Thread | None = None
 
     @property
-    def state(self) -> State:
+    def state(self) -> DownloadState:
         """How far it is, as of now."""
         with self._lock:
             return self._state
@@ -68,7 +68,7 @@ class Fetching:
                 raise ModelError(f"{self._state.name} is being fetched; wait for it, or stop it first.")
             if self._state.under_way:
                 return
-            self._state, self._stop = State(entry.name, total=entry.size), Event()
+            self._state, self._stop = DownloadState(entry.name, total=entry.size), Event()
             given = (entry.name, self._stop)
             self._thread = Thread(target=self._fetch, args=given, name="fetching", daemon=True)
             self._thread.start()
@@ -78,7 +78,7 @@ class Fetching:
         with self._lock:
             self._stop.set()
             if self._state.under_way:
-                self._state = State()
+                self._state = DownloadState()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether nothing is under way any more, within so many seconds."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assistant.llm.words import normalised
+from assistant.llm.word_choice import normalised
 from assistant.types import Choice
 
 _EVEN_OUT = 100.0

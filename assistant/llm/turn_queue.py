@@ -1,7 +1,7 @@
-"""Whose turn is next at a model that several people share: people take turns, whoever of them asks the most.
+"""The queue of turns at a model that several people share: round robin over people, however much each of them asks.
 
-`queue.py` orders the requests of turns that are under way. Here a turn waits before its first request, and keeps its
-seat to its end, so that what is begun is finished before more is begun.
+A turn waits here before its first request to the model and keeps its seat until it ends, so that answers that were
+begun are finished before others begin. `fair_queue.py` orders the requests of the turns that are under way.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from threading import Event
 
-from assistant.llm.queue import FairQueue, Ticket
+from assistant.llm.fair_queue import FairQueue, Ticket
 from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM
 from assistant.types import Choice, Completion, Messages, Options
 
 
-class Line(FairQueue):
+class TurnQueue(FairQueue):
     """Hands out seats round robin over people.
 
-    Next is whoever holds the fewest seats and, of equals, whoever has waited longest; a person's second turn has waited
-    since their first was given its seat.
+    The next seat goes to the person who holds the fewest and, among equals, has waited longest. A person's second turn
+    counts as waiting since their first one got its seat.
     """
 
     def ahead(self, stop: Event) -> int | None:
-        """How many other people are before the turn that `stop` ends; None where it doesn't wait."""
+        """How many other people come before the turn that owns `stop`; None if that turn is not waiting."""
         with self._changed:
             before = set[Hashable]()
             for ticket in self._order() if self._waiting else ():
@@ -42,18 +42,18 @@ class Line(FairQueue):
                 other.since = next(self._moments)
 
     def _order(self) -> list[Ticket]:
-        """Those who wait, next first."""
+        """The waiting turns in the order in which they will be seated."""
         held, keys = self._held.copy(), dict[Ticket, tuple[int, int]]()
-        for ticket in self._waiting:  # a person's own stand as they came
+        for ticket in self._waiting:  # turns of one person keep the order in which they came
             keys[ticket] = held[ticket.owner], ticket.since
             held[ticket.owner] += 1
         return sorted(keys, key=keys.__getitem__)
 
 
-class InLine(Wrapper):
-    """Passes everything on to `llm` once there is a seat for this person's turn, which `close` gives back."""
+class QueuedLLM(Wrapper):
+    """An LLM that waits for this person's seat in the queue before the first request; `close` gives the seat back."""
 
-    def __init__(self, llm: LLM, line: Line, person: str) -> None:
+    def __init__(self, llm: LLM, line: TurnQueue, person: str) -> None:
         super().__init__(llm)
         self._line, self._person = line, person
         self._seated = False
