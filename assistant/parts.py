@@ -293,8 +293,8 @@ class Loader:
         from assistant.library.collections import chosen  # noqa: PLC0415 - starts the JVM
         from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
-        from assistant.retrieve.own import Own  # noqa: PLC0415
-        from assistant.retrieve.within import Within  # noqa: PLC0415
+        from assistant.retrieve.document_filter import DocumentFilter  # noqa: PLC0415
+        from assistant.retrieve.own_documents import OwnDocumentMarker  # noqa: PLC0415
 
         own, documents = own_library(user), chosen(choices.library, user, self.settings)
         library = own if documents else choices.library
@@ -302,8 +302,8 @@ class Loader:
         shelves = _Shelves(self.settings, library, user, self._dense_shelves, remote, patience)
         retriever = retrievers.named(choices.retriever).opened(shelves)
         if own in shelf_names(library, user, self.settings):
-            retriever = Own(retriever, open_library(own, self.settings))
-        return Within(retriever, documents, document_of) if documents else retriever
+            retriever = OwnDocumentMarker(retriever, open_library(own, self.settings))
+        return DocumentFilter(retriever, documents, document_of) if documents else retriever
 
     def _dense_shelves(self) -> DenseShelves:
         from assistant.library.vectors import DenseShelves  # noqa: PLC0415

@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 
 from assistant.chat import BROKEN
 from assistant.commands.common import talk
-from assistant.commands.spread import spread
+from assistant.commands.option_groups import spread
 from assistant.errors import LibraryError, SequiturError
 from assistant.library import apart
 from assistant.library.readers import read, suffixes

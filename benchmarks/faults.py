@@ -21,7 +21,7 @@ import httpx
 import typer
 
 from assistant.commands.common import talk
-from assistant.commands.spread import spread
+from assistant.commands.option_groups import spread
 from assistant.errors import SequiturError
 from assistant.settings import Settings
 from assistant.store.database import is_postgres

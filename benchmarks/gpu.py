@@ -13,9 +13,9 @@ from typing import Annotated, get_args
 
 import typer
 
-from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import results_folder, talk, writing
-from assistant.commands.spread import Settled, spread
+from assistant.commands.option_groups import Settled, spread
+from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import GPU_DEFAULT, NO_CUDA

@@ -24,7 +24,7 @@ import typer
 
 from assistant.chat import Chat, Source
 from assistant.commands.common import ready, talk
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import Modelled, Way, spread
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.index import add_documents
 from assistant.library.shelves import remove_library

@@ -18,9 +18,9 @@ from typing import Annotated, Any, get_args
 import typer
 
 from assistant.commands.common import out, results_folder, talk, writing
-from assistant.commands.ending import at_end
+from assistant.commands.exit_status import at_end
 from assistant.commands.experiment import show
-from assistant.commands.spread import Settled, spread
+from assistant.commands.option_groups import Settled, spread
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import load

@@ -29,7 +29,7 @@ import psutil
 import typer
 
 from assistant.commands.common import talk
-from assistant.commands.spread import spread
+from assistant.commands.option_groups import spread
 from assistant.errors import ModelError
 from assistant.settings import PREFIX
 from assistant.store.database import connect

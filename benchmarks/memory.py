@@ -15,7 +15,7 @@ import typer
 from assistant.chat import Chat
 from assistant.commands.common import Model, ready, talk
 from assistant.commands.experiment import Usual, show
-from assistant.commands.spread import Way, spread
+from assistant.commands.option_groups import Way, spread
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.store.conversations import Conversations

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.bars import bar
 from assistant.commands.common import load_llm
 from assistant.commands.experiment import Usual, show
-from assistant.commands.spread import spread
+from assistant.commands.option_groups import spread
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_questions, sample
 from assistant.experiment.options import Corpus, Questions

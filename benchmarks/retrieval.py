@@ -25,9 +25,9 @@ import numpy as np
 import psutil
 import typer
 
-from assistant.commands.bars import bar
 from assistant.commands.experiment import Basic, command_line, show, tell_folder
-from assistant.commands.spread import spread
+from assistant.commands.option_groups import spread
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
 from assistant.experiment.options import Corpus, Out, Questions, Seed
@@ -38,7 +38,7 @@ from assistant.protocols import Progress, Retriever, silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Bm25, searchable
 from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense, read_manifest
-from assistant.retrieve.pieces import cut, pieces_of
+from assistant.retrieve.encoder_pieces import cut, pieces_of
 from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import Settings
 from assistant.types import Passage

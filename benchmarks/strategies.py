@@ -17,7 +17,7 @@ from pandas import DataFrame
 
 from assistant.commands.common import by_words_only, talk
 from assistant.commands.experiment import indexed, with_models
-from assistant.commands.spread import Modelled, spread
+from assistant.commands.option_groups import Modelled, spread
 from assistant.evaluation.answers import Experiment, Material, Passages, prepare
 from assistant.evaluation.scores import Setting
 from assistant.experiment.options import Corpus, Questions, Seed

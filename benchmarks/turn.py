@@ -18,7 +18,7 @@ import typer
 from assistant import turn as flow
 from assistant.commands.common import ready, talk
 from assistant.commands.experiment import show
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import Modelled, Way, spread
 from assistant.errors import ModelError, SequiturError, SettingsError
 from assistant.experiment.task import Summary
 from assistant.llm.meter import Meter

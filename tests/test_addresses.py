@@ -13,7 +13,7 @@ from assistant.errors import ModelError
 from assistant.judges.addresses import ANY, Addresses, nearest
 from assistant.protocols import Parts
 from assistant.steps import cite
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.types import Answer, Choice, Choices, Claim, Messages, Passage, Turn, TurnEvent, Verdict
 from assistant.wording.replies import FIXED
 from tests.scripted import ScriptedLLM, WordEmbedder

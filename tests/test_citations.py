@@ -13,8 +13,8 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.grounding.align import gather
 from assistant.grounding.claims import is_claim
+from assistant.grounding.evidence import nearest_evidence
 from assistant.judges.addresses import evidence
 from assistant.judges.packed import WEIGHTS
 from assistant.judges.support import trained
@@ -224,9 +224,9 @@ def test_of_two_near_passages_the_one_with_the_sentences_words_is_asked_first(pa
     texts = ["Calcium comes from fortified drinks, tofu, sardines and kale."]
     diet = Passage("diet", "Vegan diet", "Vegans get calcium from fortified drinks. Vegans get calcium from tofu.")
     sources = Passage("sources", "Without dairy", "Fortified drinks, tofu. Other sources: canned sardines and kale.")
-    [[first, second]] = gather(texts, (diet, sources), [frozenset()], parts.embedder)
+    [[first, second]] = nearest_evidence(texts, (diet, sources), [frozenset()], parts.embedder)
     assert (first.passage.id, second.passage.id) == ("sources", "diet")
-    [[hinted, _]] = gather(texts, (diet, sources), [frozenset({"diet"})], parts.embedder)
+    [[hinted, _]] = nearest_evidence(texts, (diet, sources), [frozenset({"diet"})], parts.embedder)
     assert hinted.passage.id == "diet"
 
 

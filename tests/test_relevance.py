@@ -9,7 +9,6 @@ from threading import Event
 import pytest
 
 from assistant.errors import DataError, ModelError, UtteranceError
-from assistant.judges.relevance.by_cosine import CosineEstimator
 from assistant.judges.relevance.calibration import (
     METHODS,
     Calibrated,
@@ -18,6 +17,7 @@ from assistant.judges.relevance.calibration import (
     fit,
     reliability,
 )
+from assistant.judges.relevance.cosine import CosineEstimator
 from assistant.judges.relevance.estimate import READ_CLOSELY, estimates, reranked, set_confidence
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.estimators.llm import LlmEstimator

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from assistant.commands.experiment import Running
-from assistant.commands.spread import spread
+from assistant.commands.option_groups import spread
 from assistant.errors import DataError
 from assistant.experiment.options import Limit, Sample
 from assistant.experiment.runs import Row, Run

@@ -9,10 +9,10 @@ from threading import Event
 import pytest
 
 from assistant.errors import ModelError
-from assistant.evaluation.shots import Demonstrator
-from assistant.experiment.cache import Memo
+from assistant.evaluation.few_shot import Demonstrator
+from assistant.experiment.batching import BatchingLLM
+from assistant.experiment.cache import CachedLLM
 from assistant.experiment.datasets import Question
-from assistant.experiment.gather import Gatherer
 from assistant.llm.meter import Meter
 from assistant.llm.repetition import RepetitionCutter
 from assistant.llm.wrapper import Wrapper
@@ -29,8 +29,8 @@ WRAPPERS: dict[str, Callable[[LLM, Path], Wrapper]] = {
     "straight": lambda llm, _: RepetitionCutter(llm),
     "sampler": lambda llm, _: Sampler(llm, seed=1),
     "demonstrator": lambda llm, _: Demonstrator(llm, SHOWN),
-    "memo": lambda llm, folder: Memo(llm, folder / "replies.jsonl", "m"),
-    "gatherer": lambda llm, _: Gatherer(llm),
+    "memo": lambda llm, folder: CachedLLM(llm, folder / "replies.jsonl", "m"),
+    "gatherer": lambda llm, _: BatchingLLM(llm),
 }
 
 

@@ -19,7 +19,7 @@ from typer import Argument, Option
 from assistant import turn as flow
 from assistant.chat import addressed, exchanges, within
 from assistant.commands.common import Searched, out, ready, talk
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import Modelled, Way, spread
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.collections import library_of
 from assistant.parts import Loader

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from assistant import parts
-from assistant.commands.ending import at_end
+from assistant.commands.exit_status import at_end
 from assistant.errors import DataError, SettingsError
 from assistant.library import starter
 from assistant.library.shelves import check_is_built

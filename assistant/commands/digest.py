@@ -13,7 +13,7 @@ from rich.markdown import Markdown
 from assistant import turn as flow
 from assistant.commands.ask import show_sources, stopping
 from assistant.commands.common import out, ready, talk
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import Modelled, Way, spread
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.settings import Settings

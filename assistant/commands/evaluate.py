@@ -14,7 +14,6 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
-from assistant.commands.bars import bar
 from assistant.commands.common import Searched, by_words_only, load_llm, ready, talk
 from assistant.commands.experiment import (
     Judged,
@@ -26,7 +25,8 @@ from assistant.commands.experiment import (
     show,
     with_models,
 )
-from assistant.commands.spread import Way, spread
+from assistant.commands.option_groups import Way, spread
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.evaluation import (
     answers,
@@ -49,9 +49,9 @@ from assistant.evaluation import (
     weighing,
 )
 from assistant.evaluation.searching import Finder
+from assistant.experiment.batching import batched
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Gold, read_corpus, read_qrels, read_queries
-from assistant.experiment.gather import side_by_side
 from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, Shown, Split
 from assistant.experiment.runs import rows_of
 from assistant.ikat.topics import read_topics
@@ -171,7 +171,7 @@ def evaluate_ranking(
     def finder() -> Finder:
         found = _retriever(knobs, experiment.corpus)
         found = ranking.WithoutStopWords(found) if stop_words else found
-        loaded = cache(lambda: side_by_side(with_models(knobs, found), jobs))
+        loaded = cache(lambda: batched(with_models(knobs, found), jobs))
         return Finder(knobs, found, loaded, experiment.rounds, experiment.iterations)
 
     usual.perform(task, finder, jobs)
@@ -200,7 +200,7 @@ def evaluate_rewriting(
     missing = sum(not one.human for one in every)
     task = rewriting.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
     given = partial(with_models, knobs, retriever or Nothing())
-    usual.perform(task, lambda: side_by_side(given(), jobs), jobs)
+    usual.perform(task, lambda: batched(given(), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from assistant.commands.bars import bar
 from assistant.commands.common import load_llm, out, talk, writing
-from assistant.commands.spread import Modelled, Settled
+from assistant.commands.option_groups import Modelled, Settled
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import remarked
 from assistant.experiment.datasets import Question

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 import typer
 from rich.markup import escape
 
-from assistant.commands.bars import bar
 from assistant.commands.common import by_words_only, out
 from assistant.commands.experiment import indexed, with_models
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import Modelled, Way, spread
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError, LibraryError
 from assistant.experiment.conditions import always_drafting, model_of
 from assistant.ikat.topics import Topics, read_topics

@@ -10,8 +10,8 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
-from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
 from assistant.library.scans import BY_OCR

@@ -9,8 +9,8 @@ import typer
 from assistant.api.answers import Answers
 from assistant.api.mcp import server
 from assistant.chat import Chat
-from assistant.commands.ending import at_end
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.exit_status import at_end
+from assistant.commands.option_groups import Modelled, Way, spread
 from assistant.parts import Loader
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect

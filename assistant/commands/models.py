@@ -10,8 +10,8 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
+from assistant.commands.progress_bars import bar_of_bytes
 from assistant.commands.servers import app as servers_app
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue, Entry

@@ -18,7 +18,7 @@ from typer import Argument, Exit, Option
 from assistant.commands.common import DataDir, out, settings_of, talk
 from assistant.errors import DataError
 from assistant.evaluation import looked_at, tables
-from assistant.evaluation.moved import moved
+from assistant.evaluation.table_changes import field_changes
 from assistant.evaluation.tables import Made, Registry, Table
 from assistant.experiment.datasets import fingerprint, records
 from assistant.experiment.runs import ASKED, ROWS, Row
@@ -103,7 +103,7 @@ def _gate(maker: Maker, chosen: dict[str, Table]) -> None:
     beyond = False
     for name, table in chosen.items():
         made, rows = maker.make(name, table)
-        found = moved(before[name], [tables.without_texts(row) for row in rows], made.seed)
+        found = field_changes(before[name], [tables.without_texts(row) for row in rows], made.seed)
         beyond |= any(one.beyond_chance for one in found)
         told = [f"{one}{' (beyond chance)' if one.beyond_chance else ''}" for one in found]
         for says in told or ["as before"]:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import BadParameter, Option, Typer
 
-from assistant.commands.bars import bar
 from assistant.commands.common import by_words_only, load_llm, talk, writing
 from assistant.commands.experiment import Basic, Usual, answered, embedder_of, indexed, show
-from assistant.commands.spread import spread
+from assistant.commands.option_groups import spread
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question, fingerprint, read_corpus

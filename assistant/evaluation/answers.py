@@ -8,9 +8,9 @@ All strategies get the same questions and the same passages. One row, as it is w
      "unanswerable": false, "shots": 0, "iterations": [], "error": ""}
 
 A strategy may name its own loop: "itrg_refresh/document" answers from what that loop found and wrote, and its own way
-to doubt an answer (see `evaluation.methods`). Tokens and
-seconds include the loop's; of a reply that was kept (see `Memo`) they are what it took when it was given. `iterations`
-holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
+to doubt an answer (see `evaluation.answer_methods`). Tokens and seconds include the loop's; those of a cached reply
+(see `CachedLLM`) are what it took when the model wrote it. `iterations` holds `{"query", "passages": [ids], "document",
+"recall"}` for each of them.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from typer import Option
 
 from assistant.errors import DataError, SettingsError, UtteranceError
 from assistant.evaluation import plots, scores
+from assistant.evaluation.answer_methods import method
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
-from assistant.evaluation.methods import method
+from assistant.evaluation.few_shot import demonstrating, draw
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.evaluation.shots import demonstrating, draw
-from assistant.experiment.cache import REPLIES, Memo, saved_by
+from assistant.experiment.batching import batched
+from assistant.experiment.cache import REPLIES, CachedLLM, saved_by
 from assistant.experiment.conditions import llm_of, model_of
 from assistant.experiment.datasets import Corpus, Gold, Question, place_gold, read_corpus, read_questions, usable
-from assistant.experiment.gather import side_by_side
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.experiment.options import Corpus as CorpusFile
 from assistant.experiment.options import Iterations, OneLoop, Questions, Rounds, Sample
@@ -268,11 +268,11 @@ class Answers(Task[Ask, Parts]):
 
     def fill(self, run: Run[Key], given: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
         """Ask what the run's rows lack, `jobs` at a time: sooner done, but each takes longer in `seconds`."""
-        given = side_by_side(given, jobs)
+        given = batched(given, jobs)
         # Runs with other settings of a turn may share replies; those in a run's own folder are told as the run is.
         shared = self._experiment.replies
         model = (llm_of if shared else model_of)(given.settings)
-        given = replace(given, llm=Memo(given.llm, shared or run.folder / REPLIES, model))
+        given = replace(given, llm=CachedLLM(given.llm, shared or run.folder / REPLIES, model))
         self._passages = Passages(self._experiment, self.material.corpus, given, self._stop)
         if self._experiment.filter_known:
             self._leave_known_out(run, given, progress)

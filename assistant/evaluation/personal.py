@@ -18,7 +18,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assistant.evaluation.marks import Pattern, by_kind, has
+from assistant.evaluation.reply_marks import Pattern, by_kind, has
 from assistant.experiment.datasets import of_split, read_models
 from assistant.experiment.report import grid
 from assistant.experiment.runs import Row, Run

@@ -25,7 +25,7 @@ from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.protocols import Parts, Retriever
-from assistant.retrieve.search import sought
+from assistant.retrieve.search import search_text
 from assistant.steps import rewrite
 from assistant.text.sentences import words
 from assistant.types import Exchange, Turn
@@ -169,7 +169,7 @@ def _likeness(rows: Sequence[Row], variant: str, seed: int) -> Summary:
 def _text(row: Row, variant: str) -> str:
     if variant != "searched":
         return str(row[variant])
-    return sought(Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]))
+    return search_text(Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]))
 
 
 def _found(query: str, retriever: Retriever) -> list[str]:

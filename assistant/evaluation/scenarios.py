@@ -31,7 +31,7 @@ from pydantic import AfterValidator, Field
 from assistant import turn as flow
 from assistant.chat import Source
 from assistant.errors import DataError, FactError, SequiturError
-from assistant.evaluation.marks import Pattern, by_kind, has
+from assistant.evaluation.reply_marks import Pattern, by_kind, has
 from assistant.experiment.datasets import Strict, read_some
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by

@@ -15,16 +15,16 @@ from threading import Condition, Event
 
 from cachetools import cached
 
+from assistant import loops
 from assistant.evaluation.baselines import generate
 from assistant.experiment.cache import saved_by
 from assistant.experiment.conditions import always_drafting
-from assistant.flow.stage import step_named
 from assistant.flow.timing import charged, timed
 from assistant.llm.meter import Meter
 from assistant.llm.repetition import RepetitionCutter
 from assistant.protocols import Parts, Retriever, Step
 from assistant.retrieve.fusion import fuse
-from assistant.retrieve.search import look
+from assistant.retrieve.search import search_and_fuse
 from assistant.settings import Settings
 from assistant.steps import relevance
 from assistant.types import Choices, Passage, Query, Turn
@@ -115,7 +115,7 @@ def check_loops(names: Sequence[str]) -> None:
 
 def _ranked(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """A search for the question alone, of which the relevance estimator chooses as in a turn."""
-    yield from relevance.run(look(turn, parts, Query("question", turn.question)), parts, stop)
+    yield from relevance.run(search_and_fuse(turn, parts, Query("question", turn.question)), parts, stop)
 
 
 # Those whose passages are as a turn leaves them, and not to be searched for again.
@@ -125,4 +125,4 @@ CHOSEN: Mapping[str, Step] = {"ranked": _ranked}
 def _step(name: str) -> Step:
     if name == "generate":
         return generate
-    return CHOSEN[name] if name in CHOSEN else step_named("loops", name)
+    return CHOSEN[name] if name in CHOSEN else loops.named(name)

@@ -20,7 +20,7 @@ from assistant.experiment.datasets import Question
 from assistant.experiment.measures import Floats, auc, exact_match
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task
-from assistant.judges.relevance.ranked import estimated
+from assistant.judges.relevance.rerank import with_relevance
 from assistant.judges.uncertainty import WAYS, Asked, confidences
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
@@ -111,7 +111,7 @@ def _estimated(question: Question, passages: Sequence[Passage], parts: Parts) ->
     """The passages with the relevance estimator's confidence, where there is one."""
     choices = Choices(k=max(len(passages), 1))
     turn = Turn(question.text, question=question.text, passages=tuple(passages), choices=choices)
-    return estimated(turn, passages, parts, Event()).passages if parts.estimator else turn.passages
+    return with_relevance(turn, passages, parts, Event()).passages if parts.estimator else turn.passages
 
 
 def _way(confidence: Floats, right: Flags, seed: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from typer import Option
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.baselines import closed_book
 from assistant.evaluation.thresholds import THRESHOLDS, check_odds, told_by_halves
-from assistant.experiment.cache import REPLIES, Memo
+from assistant.experiment.cache import REPLIES, CachedLLM
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.options import Corpus, Questions, Sample, Thresholds
@@ -100,7 +100,7 @@ class Weighing(Task[Question, Parts]):
 
     def fill(self, run: Run[Any], given: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
         """Make the rows that are missing; the model's replies are kept beside them."""
-        llm = RepetitionCutter(Memo(given.llm, run.folder / REPLIES, self.made_with))
+        llm = RepetitionCutter(CachedLLM(given.llm, run.folder / REPLIES, self.made_with))
         super().fill(run, replace(given, llm=llm), progress, jobs, stop)
 
     def row(self, item: Question, given: Parts) -> Row:

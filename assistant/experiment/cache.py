@@ -29,7 +29,7 @@ REPLIES = "replies.sqlite"
 _MODEL = "model"
 
 
-class Memo(Wrapper):
+class CachedLLM(Wrapper):
     """Asks `llm` what the file lacks. A reply that was cut off by `stop` is not kept.
 
     `saved` adds up the seconds that the replies out of the file took when they were given, so that whoever measures
@@ -126,7 +126,7 @@ class Memo(Wrapper):
 
 def saved_by(llm: LLM) -> float:
     """The seconds that this thread did not have to wait, so far; none where the model's replies aren't kept."""
-    return llm.saved if isinstance(llm, Memo) else 0.0
+    return llm.saved if isinstance(llm, CachedLLM) else 0.0
 
 
 def _completion(reply: dict[str, Any]) -> Completion:

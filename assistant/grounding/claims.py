@@ -15,7 +15,7 @@ _PHRASE = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
-def stretches(text: str) -> list[Span]:
+def segments(text: str) -> list[Span]:
     """The sentences of a reply; a block of code counts as one, since a marker inside it would be a part of the code."""
     blocks = [Span(*match.span()) for match in BLOCK.finditer(text)]
     outside = (one for one in sentences(text) if not any(one.start < b.end and b.start < one.end for b in blocks))

@@ -14,7 +14,7 @@ from threading import Event
 from assistant.flow.timing import timed
 from assistant.loops.shared import draft
 from assistant.protocols import Parts
-from assistant.retrieve.search import look, sought
+from assistant.retrieve.search import search_and_fuse, search_text
 from assistant.steps import relevance
 from assistant.types import Query, Turn
 
@@ -26,7 +26,7 @@ DRAFTS = True
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""
-    turn = look(turn, parts, Query("question", sought(turn)))
+    turn = search_and_fuse(turn, parts, Query("question", search_text(turn)))
     yield turn
     if parts.estimator and parts.settings.turn.draft_threshold < 1:
         for turn in timed("relevance", relevance.run, turn, parts, stop):
@@ -35,6 +35,6 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             return
 
     def search(turn: Turn) -> Turn:
-        return look(turn, parts, Query("question", sought(turn)), Query("draft", turn.draft))
+        return search_and_fuse(turn, parts, Query("question", search_text(turn)), Query("draft", turn.draft))
 
     yield from draft.rounds(turn, parts, stop, search)

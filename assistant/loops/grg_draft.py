@@ -11,7 +11,7 @@ from threading import Event
 
 from assistant.loops.shared import draft
 from assistant.protocols import Parts
-from assistant.retrieve.search import look, sought
+from assistant.retrieve.search import search_and_fuse, search_text
 from assistant.types import Query, Turn
 
 TITLE = "With a draft of the answer alone"
@@ -25,7 +25,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
     def search(turn: Turn) -> Turn:
         # a model may have nothing to say, and nothing finds nothing
-        query = Query("draft", turn.draft) if turn.draft else Query("question", sought(turn))
-        return look(turn, parts, query)
+        query = Query("draft", turn.draft) if turn.draft else Query("question", search_text(turn))
+        return search_and_fuse(turn, parts, query)
 
     yield from draft.rounds(turn, parts, stop, search)

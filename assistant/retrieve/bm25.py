@@ -20,7 +20,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
-from assistant.retrieve.foreign import foreign_passage
+from assistant.retrieve.external_records import external_passage
 from assistant.types import Passage, full_title
 
 _LOG = logging.getLogger(__name__)
@@ -323,4 +323,4 @@ def _java_path(folder: Path) -> Any:
 
 def _passage(text: str | None, score: float = 0.0) -> Passage:
     record, _ = _decode(text or "")
-    return passage_of(record, score) if "source" in record else foreign_passage(record, score)
+    return passage_of(record, score) if "source" in record else external_passage(record, score)

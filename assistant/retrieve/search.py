@@ -12,7 +12,7 @@ from assistant.text.sentences import in_full
 from assistant.types import Query, Turn
 
 
-def sought(turn: Turn) -> str:
+def search_text(turn: Turn) -> str:
     """What is searched for: a follow-up as it was meant, and as it was said as well where the rewrite lost words.
 
     Words of both would count twice otherwise, and hide the one that was put in for "there". The pronoun "us", which is
@@ -23,7 +23,7 @@ def sought(turn: Turn) -> str:
     return " ".join(word for word in text.split(" ") if word.strip(punctuation) != "us")
 
 
-def look(turn: Turn, parts: Parts, *queries: Query) -> Turn:
+def search_and_fuse(turn: Turn, parts: Parts, *queries: Query) -> Turn:
     """The turn with these `queries`, and the `passages` that they found together, the best first."""
     knobs = parts.settings.retrieve
     rankings = {query.name: parts.retriever.search(query.text, knobs.fusion_depth) for query in queries}

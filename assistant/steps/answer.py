@@ -12,7 +12,7 @@ from threading import Event
 
 from assistant.protocols import Parts
 from assistant.settings import IfUnanswerable
-from assistant.steps import own
+from assistant.steps import closed_book
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.types import Answer, Turn
 from assistant.wording.replies import fixed
@@ -47,7 +47,7 @@ def _none_relevant(turn: Turn) -> Turn:
 
 def _instead(below: IfUnanswerable, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if below == "own":
-        yield from own.run(turn, parts, stop)
+        yield from closed_book.run(turn, parts, stop)
     elif below == "ask" and turn.choices.form == "chat":
         yield replace(turn, answer=fixed("ask", "model"))
     else:

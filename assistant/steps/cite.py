@@ -14,10 +14,10 @@ from threading import Event
 
 from assistant.errors import ModelError, SequiturError
 from assistant.flow.timing import timed
-from assistant.grounding.align import gather, hinted
-from assistant.grounding.claims import claims, stretches
-from assistant.grounding.judged import Finding, judged
-from assistant.grounding.written import written
+from assistant.grounding.citations import with_citations
+from assistant.grounding.claims import claims, segments
+from assistant.grounding.evidence import hinted, nearest_evidence
+from assistant.grounding.support import Finding, judge_sentences
 from assistant.judges.addresses import addressed
 from assistant.protocols import Parts
 from assistant.strategies.shared.strategy import strategy_named
@@ -40,8 +40,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all steps are
     """Whether the answer claims to know from passages: only such a chat answer is cited."""
     answer = turn.answer
-    written = answer is not None and answer.outcome == "written" and answer.origin != "model" and not answer.unknown
-    return written and turn.choices.form == "chat"
+    if answer is None or turn.choices.form != "chat":
+        return False
+    return answer.outcome == "written" and answer.origin != "model" and not answer.unknown
 
 
 def is_looked_at_again(turn: Turn, parts: Parts) -> bool:
@@ -61,14 +62,14 @@ def citations(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     more = strategy_named(turn.choices.strategy).sources(turn)
     passages = (*turn.passages, *more)
     marked = read(turn.answer.text, most=len(passages))
-    spans = stretches(marked.text)
+    spans = segments(marked.text)
     try:
         found = _found(marked, spans, passages, turn, parts, stop)
     except Exception as error:  # noqa: BLE001 - a model may fail in any way, and the answer is there without it
-        yield written(turn.with_event("not_checked", _why(error)), marked.text, spans, [None] * len(spans))
+        yield with_citations(turn.with_event("not_checked", _why(error)), marked.text, spans, [None] * len(spans))
         return
     if not stop.is_set():
-        turn = written(turn, marked.text, spans, found)
+        turn = with_citations(turn, marked.text, spans, found)
         cited = {one.passage_id for one in turn.citations}
         turn = replace(
             turn,
@@ -104,8 +105,8 @@ def _found(
         return [None] * len(spans)
     if parts.support is None:
         raise ModelError("no judge is set.")
-    evidence = gather(texts, passages, [hinted(marked, span, passages) for span in spans], parts.embedder)
-    return judged(texts, evidence, turn, parts.support(parts.llm), stop)
+    evidence = nearest_evidence(texts, passages, [hinted(marked, span, passages) for span in spans], parts.embedder)
+    return judge_sentences(texts, evidence, turn, parts.support(parts.llm), stop)
 
 
 def _why(error: Exception) -> str:

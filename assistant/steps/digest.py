@@ -10,7 +10,7 @@ from threading import Event
 from assistant.errors import ModelError
 from assistant.prompting.budget import fit
 from assistant.prompting.render import render
-from assistant.prompting.sentences import best_sentences, likeliest_sentences
+from assistant.prompting.sentence_selection import best_sentences, likeliest_sentences
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.text.sentences import finished, sentences, whole_sentences

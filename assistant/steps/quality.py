@@ -14,7 +14,7 @@ from threading import Event
 from assistant.errors import ModelError
 from assistant.judges.quality import Classifier
 from assistant.protocols import Parts
-from assistant.retrieve.search import look
+from assistant.retrieve.search import search_and_fuse
 from assistant.types import Dropped, Passage, Turn
 
 
@@ -69,5 +69,5 @@ def _ranked(turn: Turn, parts: Parts) -> list[Passage]:
     """The turn's passages, its reserve, then what else its queries find."""
     deeper = replace(turn.choices, k=parts.settings.retrieve.fusion_depth)
     seen = {passage.id for passage in (*turn.passages, *turn.reserve)}
-    found = look(replace(turn, choices=deeper), parts, *turn.queries).passages
+    found = search_and_fuse(replace(turn, choices=deeper), parts, *turn.queries).passages
     return [*turn.passages, *turn.reserve, *(passage for passage in found if passage.id not in seen)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event
 
-from assistant.judges.relevance.ranked import estimated
+from assistant.judges.relevance.rerank import with_relevance
 from assistant.protocols import Parts
 from assistant.retrieve.fusion import fuse
 from assistant.types import Passage, Turn
@@ -32,7 +32,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn  # the loop has asked, and searched for nothing more
     else:
         candidates = _candidates(turn, parts) if parts.settings.relevance.rerank else turn.passages
-        yield estimated(turn, candidates, parts, stop)
+        yield with_relevance(turn, candidates, parts, stop)
 
 
 def _candidates(turn: Turn, parts: Parts) -> list[Passage]:

@@ -43,7 +43,7 @@ from sqlalchemy.exc import IntegrityError
 
 from assistant.errors import StoreError
 from assistant.store import export as markdown
-from assistant.store import older
+from assistant.store import older_turns
 from assistant.store.database import in_memory, put
 from assistant.store.shared import answered_by, process, time_of
 from assistant.text.sentences import clean
@@ -408,7 +408,7 @@ def _values(turn: Turn) -> dict[str, Any]:
 
 def _turn(row: Row[Any], alive: set[str]) -> Turn:
     try:
-        turn = older.read(row.turn)
+        turn = older_turns.read(row.turn)
     except ValidationError:
         answer = Answer(row.reply) if row.reply else None
         error = "The details of this turn can't be read; its text was kept."

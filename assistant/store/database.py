@@ -21,7 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from assistant.errors import SettingsError, StoreError
-from assistant.store.advice import DAMAGED, advice
+from assistant.store.error_advice import DAMAGED, advice
 from assistant.store.migrate import migrate
 
 BUSY_SECONDS = 10  # for which a database that another program writes to, or that is far away, is waited for

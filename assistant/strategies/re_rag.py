@@ -14,10 +14,10 @@ from dataclasses import replace
 from math import exp, inf
 from threading import Event
 
-from assistant.judges.relevance.ranked import estimated
+from assistant.judges.relevance.rerank import with_relevance
 from assistant.judges.relevance.weights import marginal, weights
 from assistant.judges.uncertainty import Asked
-from assistant.prompting.sentences import best_sentences
+from assistant.prompting.sentence_selection import best_sentences
 from assistant.protocols import Parts
 from assistant.strategies.post_fusion import replies
 from assistant.strategies.shared.pool import NO_ANSWER, following, vote
@@ -34,7 +34,7 @@ SPEAKERS = 2
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `pool`, with its weights, and `answer`; shows the likeliest answer so far meanwhile."""
     if turn.confidence is None:
-        turn = estimated(turn, turn.passages, parts, stop)
+        turn = with_relevance(turn, turn.passages, parts, stop)
     passages = _weighed(turn, parts)
     turn = replace(turn, digests=(*turn.digests, *_digests(turn, passages[len(turn.passages) :], parts)))
     if not passages:

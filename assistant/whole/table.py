@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
 
-from assistant.grounding.align import Evidence
-from assistant.grounding.judged import Finding
-from assistant.grounding.written import written
+from assistant.grounding.citations import with_citations
+from assistant.grounding.evidence import Evidence
+from assistant.grounding.support import Finding
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.overlap import coverage
@@ -90,4 +90,4 @@ def _laid_out(turn: Turn, columns: Sequence[str], rows: Sequence[Line]) -> Turn:
         spans.append(Span(len(text), len(text) + len(line.text)))
         found.append(line.finding)
         text += line.text
-    return written(replace(turn, answer=Answer(text)), text, spans, found) if rows else turn
+    return with_citations(replace(turn, answer=Answer(text)), text, spans, found) if rows else turn

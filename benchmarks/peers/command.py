@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.bars import bar
 from assistant.commands.experiment import Running, embedder_of
-from assistant.commands.spread import spread
+from assistant.commands.option_groups import spread
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import known
 from assistant.evaluation.scenarios import read_scenarios

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
-from assistant.judges.relevance.by_cosine import cosines
+from assistant.judges.relevance.cosine import cosines
 from assistant.llm.processor import has_bf16
 from assistant.protocols import Embedder, Estimator
 from assistant.types import Passage, Relevance

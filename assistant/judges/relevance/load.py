@@ -11,8 +11,8 @@ from threading import Event
 from assistant.errors import ModelError, SettingsError
 from assistant.judges.adapted import CONFIG, encoder
 from assistant.judges.relevance import estimators
+from assistant.judges.relevance.cached_estimator import CachedEstimator
 from assistant.judges.relevance.calibration import Calibrated, Calibration
-from assistant.judges.relevance.kept import Kept
 from assistant.llm.model_folders import name_of
 from assistant.protocols import LLM, Embedder, Estimator, EstimatorOf, Progress, silent
 from assistant.settings import Settings
@@ -38,7 +38,7 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
 
         return LlmEstimator(llm())
     if name == BY_COSINE:
-        from assistant.judges.relevance.by_cosine import CosineEstimator  # noqa: PLC0415
+        from assistant.judges.relevance.cosine import CosineEstimator  # noqa: PLC0415
         from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
         return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
@@ -73,7 +73,7 @@ def chosen(settings: Settings, progress: Progress, embedder: Embedder | None = N
     if isinstance(module, estimators.Asking):
         asking, curve = module.asking, Path(knobs.calibration) if knobs.calibration else None
         return lambda llm: _calibrated(asking(llm), curve)
-    ready = Kept(_ready(module, settings, progress, embedder))
+    ready = CachedEstimator(_ready(module, settings, progress, embedder))
     return lambda _: ready
 
 
@@ -126,7 +126,7 @@ def both(
     Raises:
         ModelError: one of them can't be loaded.
     """
-    from assistant.judges.relevance.by_cosine import cosines  # noqa: PLC0415
+    from assistant.judges.relevance.cosine import cosines  # noqa: PLC0415
     from assistant.judges.relevance.estimators import large  # noqa: PLC0415
     from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
 

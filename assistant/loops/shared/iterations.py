@@ -14,7 +14,7 @@ from typing import Any
 from assistant.flow.timing import timed
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts, Step
-from assistant.retrieve.search import look, sought
+from assistant.retrieve.search import search_and_fuse, search_text
 from assistant.text.sentences import whole_sentences
 from assistant.types import Iteration, Options, Passage, Query, Turn
 
@@ -62,9 +62,9 @@ def with_document(turn: Turn, document: str) -> Turn:
 def _searched(turn: Turn, parts: Parts) -> Turn:
     """The turn with one more iteration: searched, and the document of the one before kept until another is written."""
     again = turn.iterations and turn.document
-    query = Query("document", f"{turn.question} {turn.document}") if again else Query("question", sought(turn))
+    query = Query("document", f"{turn.question} {turn.document}") if again else Query("question", search_text(turn))
     earlier = turn.iterations[-1].passages if turn.iterations else ()
-    turn = look(turn, parts, query)
+    turn = search_and_fuse(turn, parts, query)
     passages = _found_again(turn.passages, earlier)
     iteration = Iteration(query.text, passages, turn.document)
     return replace(turn, passages=passages, iterations=(*turn.iterations, iteration))

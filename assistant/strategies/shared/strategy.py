@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Event
 
-from assistant.flow.stage import step_named
 from assistant.protocols import Parts, Step
 from assistant.registry import variants
 from assistant.types import Passage, Turn
@@ -35,9 +34,8 @@ def strategy_named(name: str) -> Strategy:
     Raises:
         SettingsError: there is no such strategy; the message lists those there are.
     """
-    run = step_named("strategies", name)
     module = variants.module("strategies", name)
-    return Strategy(run, getattr(module, "retry", None), getattr(module, "sources", _none))
+    return Strategy(module.run, getattr(module, "retry", None), getattr(module, "sources", _none))
 
 
 def is_unanswered(turn: Turn) -> bool:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 from assistant import turn as flow
-from assistant.commands.spread import Way
+from assistant.commands.option_groups import Way
 from assistant.errors import ModelError
 from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, remove_library

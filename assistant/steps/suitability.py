@@ -14,7 +14,7 @@ from threading import Event
 from assistant.errors import SequiturError
 from assistant.protocols import Parts, SuitabilityJudge
 from assistant.steps import cite
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.text.markers import read
 from assistant.text.sentences import quote, sentences
 from assistant.types import LeftOut, Turn

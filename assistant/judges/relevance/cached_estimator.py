@@ -14,7 +14,7 @@ from assistant.types import Passage, Relevance
 MOST = 1024
 
 
-class Kept:
+class CachedEstimator:
     """An `Estimator` that asks another about what it wasn't asked lately. Safe to call from several threads."""
 
     def __init__(self, estimator: Estimator) -> None:

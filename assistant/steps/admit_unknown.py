@@ -9,9 +9,9 @@ from threading import Event
 from assistant.flow.timing import timed
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
-from assistant.steps import own
+from assistant.steps import closed_book
 from assistant.steps.answer import if_unanswerable
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.text.overlap import echoes
 from assistant.text.sentences import ended, whole_sentences
 from assistant.types import Answer, Turn
@@ -52,7 +52,7 @@ def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]
     if ended(turn.draft) and not says_unknown(turn.draft):
         yield replace(turn, answer=unbacked(turn.draft))
         return
-    for turn in timed("own", own.run, turn, parts, stop):
+    for turn in timed("own", closed_book.run, turn, parts, stop):
         yield turn
     if turn.answer and turn.answer.unknown and not stop.is_set():
         yield _not_held(turn)

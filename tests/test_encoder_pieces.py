@@ -1,6 +1,6 @@
 import pytest
 
-from assistant.retrieve.pieces import cut, pieces_of
+from assistant.retrieve.encoder_pieces import cut, pieces_of
 from assistant.text.chunks import count_words
 from assistant.types import Passage
 

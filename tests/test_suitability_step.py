@@ -12,8 +12,8 @@ from assistant import turn as flow
 from assistant.errors import ModelError
 from assistant.judges.load import Unusable
 from assistant.protocols import Parts
-from assistant.steps import suit
-from assistant.steps.own import unbacked
+from assistant.steps import suitability
+from assistant.steps.closed_book import unbacked
 from assistant.store.conversations import Conversation
 from assistant.types import Answer, Choices, Digest, Fact, LeftOut, Passage, RankedFact, Turn, TurnEvent, now
 from assistant.web import render
@@ -44,7 +44,7 @@ def told(*facts: str) -> tuple[RankedFact, ...]:
 def read(parts: Parts, *texts: str, facts: Sequence[str] = ("I play chess.", ALLERGY)) -> Turn:
     passages = tuple(Passage(f"p{n}", "Breakfast", text) for n, text in enumerate(texts))
     digests = tuple(Digest(passage.id, passage.text) for passage in passages)
-    [turn] = suit.passages(
+    [turn] = suitability.passages(
         Turn("What?", facts=told(*facts), passages=passages, digests=digests),
         replace(parts, suitability=Named()),
         Event(),
@@ -105,7 +105,7 @@ class Together:
 )
 def test_of_a_list_that_clashes_as_a_whole_the_nearest_item_goes(parts: Parts, text: str, rest: str, out: str) -> None:
     turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", text),))
-    [turn] = suit.passages(turn, replace(parts, suitability=Together()), Event())
+    [turn] = suitability.passages(turn, replace(parts, suitability=Together()), Event())
     assert turn.digests[0].text == rest
     assert [one.text for one in turn.left_out] == [out]
 
@@ -119,13 +119,13 @@ def test_a_passage_of_which_nothing_is_left_is_not_read(parts: Parts) -> None:
 def test_without_facts_or_a_judge_nothing_is_asked(parts: Parts) -> None:
     assert read(parts, LIST, facts=()).left_out == ()
     turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", LIST),))
-    assert list(suit.passages(turn, parts, Event())) == [turn]
+    assert list(suitability.passages(turn, parts, Event())) == [turn]
 
 
 def test_a_judge_that_can_not_be_used_is_told_and_all_stays(parts: Parts) -> None:
     turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", LIST),), answer=Answer(LIST))
     broken = replace(parts, suitability=Unusable("It is broken; get it again."))
-    for step in (suit.passages, suit.reply):
+    for step in (suitability.passages, suitability.reply):
         [after] = step(turn, broken, Event())
         assert after.events == (TurnEvent("suitability_failed", "It is broken; get it again."),)
         assert after.digests == turn.digests
@@ -170,15 +170,15 @@ def test_where_nothing_is_left_that_is_said_and_nobody_writes(parts: Parts) -> N
 def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:
     own = replace(parts, suitability=Named())
     turn = Turn("What?", facts=told(ALLERGY), answer=unbacked("Eat apples. Eat peanuts."))
-    [after] = suit.reply(turn, own, Event())
+    [after] = suitability.reply(turn, own, Event())
     assert after.answer == unbacked("Eat apples.")
-    [nothing] = suit.reply(replace(turn, answer=Answer("Eat peanuts.", origin="model")), own, Event())
+    [nothing] = suitability.reply(replace(turn, answer=Answer("Eat peanuts.", origin="model")), own, Event())
     assert nothing.answer == fixed("unsuited")
 
 
 def test_what_no_source_says_any_more_is_the_models_own(parts: Parts) -> None:
     turn = Turn("What?", facts=told(ALLERGY), passages=(Passage("p", "Food", "Peanuts."),))
     turn = replace(turn, answer=Answer("Eat plums daily. Eat peanuts."))
-    *_, after = suit.reply(turn, replace(parts, suitability=Named()), Event())
+    *_, after = suitability.reply(turn, replace(parts, suitability=Named()), Event())
     assert after.answer == unbacked("Eat plums daily.")
     assert after.events == (TurnEvent("unsupported"),)

@@ -31,7 +31,7 @@ class Evidence:
     nearness: float
 
 
-def gather(
+def nearest_evidence(
     texts: Sequence[str], passages: Sequence[Passage], hinted: Sequence[frozenset[str]], embedder: Embedder
 ) -> list[list[Evidence]]:
     """For each text, the few passages most likely to support it, best first; none for an empty text.

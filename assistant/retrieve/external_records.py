@@ -19,7 +19,7 @@ _IDS = ("id", "_id", "pid", "docid")
 _TEXTS = ("contents", "text", "passage", "segment", "body")
 
 
-def foreign_passage(record: Mapping[str, Any], score: float = 0.0, source: str = "") -> Passage:
+def external_passage(record: Mapping[str, Any], score: float = 0.0, source: str = "") -> Passage:
     """The passage that a record is.
 
     Args:

@@ -12,7 +12,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Remembered(Generic[K, V]):
+class RecentResults(Generic[K, V]):
     """What was found for each key, the last `most` of them. Safe to call from several threads."""
 
     def __init__(self, most: int) -> None:

@@ -17,7 +17,7 @@ Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class FieldChange:
     """A field of a table's rows: by how much it is more than before, or how many of its words are others, of `n`.
 
     `of` says which rows: the run, and the strategy or loop where it has several.
@@ -42,7 +42,7 @@ class Moved:
         return f"{self.of}: {self.field} {one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}] of {self.n}"
 
 
-def moved(before: Sequence[Row], after: Sequence[Row], seed: int = 0) -> list[Moved]:
+def field_changes(before: Sequence[Row], after: Sequence[Row], seed: int = 0) -> list[FieldChange]:
     """All fields that are not the same, of rows that both have; numbers with the interval of their mean difference."""
     old = {_key(row): row for row in before}
     pairs: dict[str, list[tuple[Row, Row]]] = {}
@@ -60,7 +60,7 @@ def _of(row: Row) -> str:
     return ", ".join(str(row[name]) for name in KEY if name != "id" and row.get(name) is not None)
 
 
-def _fields(of: str, rows: Sequence[tuple[Row, Row]], seed: int) -> Iterator[Moved]:
+def _fields(of: str, rows: Sequence[tuple[Row, Row]], seed: int) -> Iterator[FieldChange]:
     flat = [(_flat(one), _flat(other)) for one, other in rows]
     common = [name for name in flat[0][1] if all(name in one and name in other for one, other in flat)]
     for name in common:
@@ -69,9 +69,9 @@ def _fields(of: str, rows: Sequence[tuple[Row, Row]], seed: int) -> Iterator[Mov
             continue
         if all(isinstance(value, (int, float)) for pair in values for value in pair):
             difference = paired_difference([new for _, new in values], [was for was, _ in values], seed)
-            yield Moved(of, name, len(values), difference)
+            yield FieldChange(of, name, len(values), difference)
         else:
-            yield Moved(of, name, len(values), changed=sum(one != other for one, other in values))
+            yield FieldChange(of, name, len(values), changed=sum(one != other for one, other in values))
 
 
 def _flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -9,7 +9,7 @@ from threading import Event
 from assistant.judges.load import Unusable
 from assistant.protocols import Parts
 from assistant.settings import FactSettings
-from assistant.steps import in_play
+from assistant.steps import constraints
 from assistant.types import Digest, RankedFact, Turn
 
 COELIAC, CHESS, TEA = "I have coeliac disease.", "I play chess.", "I like tea."
@@ -28,7 +28,7 @@ class Gluten:
 def used(parts: Parts, *digests: str, judge: object = Gluten(), stop: Event | None = None) -> tuple[str, ...]:
     facts = tuple(RankedFact(text, text, 0.1, used=text == TEA) for text in (TEA, CHESS, COELIAC))
     turn = Turn("What?", facts=facts, digests=tuple(Digest(str(n), text) for n, text in enumerate(digests)))
-    [turn] = in_play.run(turn, replace(parts, suitability=judge), stop or Event())  # type: ignore[arg-type]
+    [turn] = constraints.run(turn, replace(parts, suitability=judge), stop or Event())  # type: ignore[arg-type]
     return turn.used_facts
 
 

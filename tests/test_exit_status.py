@@ -1,4 +1,4 @@
-"""Every command with every engine ends with the status that it documents, however it ends (`commands/ending.py`)."""
+"""Every command with every engine ends with the status that it documents, however it ends ."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Event
 
-from assistant.judges.relevance import kept
-from assistant.judges.relevance.kept import Kept
+from assistant.judges.relevance import cached_estimator
+from assistant.judges.relevance.cached_estimator import CachedEstimator
 from assistant.types import Passage, Relevance
 
 LENTILS, MILK, OATS = (Passage(name, name, f"{name} hold iron.") for name in ("Lentils", "Milk", "Oats"))
@@ -25,7 +25,7 @@ class Length:
         return [Relevance.of_score(len(question) + len(passage.title)) for passage in passages]
 
 
-def scores(estimator: Kept, question: str, *passages: Passage, stop: bool = False) -> list[float]:
+def scores(estimator: CachedEstimator, question: str, *passages: Passage, stop: bool = False) -> list[float]:
     event = Event()
     if stop:
         event.set()
@@ -34,7 +34,7 @@ def scores(estimator: Kept, question: str, *passages: Passage, stop: bool = Fals
 
 def test_only_what_is_new_is_asked_about() -> None:
     behind = Length()
-    estimator = Kept(behind)
+    estimator = CachedEstimator(behind)
     assert (estimator.name, estimator.calibration) == ("length", "none")
     assert scores(estimator, "iron", LENTILS, MILK) == [11, 8]
     assert scores(estimator, "iron", OATS, MILK, OATS, LENTILS) == [8, 8, 8, 11]
@@ -46,16 +46,16 @@ def test_only_what_is_new_is_asked_about() -> None:
 
 def test_what_was_stopped_is_asked_again() -> None:
     behind = Length()
-    estimator = Kept(behind)
+    estimator = CachedEstimator(behind)
     scores(estimator, "iron", MILK, stop=True)
     scores(estimator, "iron", MILK)
     assert behind.asked == [["Milk"], ["Milk"]]
 
 
 def test_the_oldest_go_first(monkeypatch) -> None:
-    monkeypatch.setattr(kept, "MOST", 2)
+    monkeypatch.setattr(cached_estimator, "MOST", 2)
     behind = Length()
-    estimator = Kept(behind)
+    estimator = CachedEstimator(behind)
     for passage in (LENTILS, MILK, LENTILS, OATS, LENTILS, MILK):
         scores(estimator, "iron", passage)
     assert behind.asked == [["Lentils"], ["Milk"], ["Oats"], ["Milk"]]

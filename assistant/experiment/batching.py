@@ -19,9 +19,9 @@ from assistant.types import Completion, Messages, Options
 _PATIENCE = 0.2
 
 
-def side_by_side(parts: Parts, jobs: int) -> Parts:
+def batched(parts: Parts, jobs: int) -> Parts:
     """The parts for an experiment of which `jobs` rows are made at a time."""
-    return replace(parts, llm=Gatherer(parts.llm)) if jobs > 1 else parts
+    return replace(parts, llm=BatchingLLM(parts.llm)) if jobs > 1 else parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ class _Asked:
     replies: Future[list[Completion]] = field(default_factory=Future)
 
 
-class Gatherer(Wrapper):
+class BatchingLLM(Wrapper):
     """Asks `llm` at once what several threads ask with the same options while it is busy, or shortly after each other.
 
     A reply comes whole, also where it is streamed. All askers are taken to share one `stop`.

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assistant.grounding.claims import BLOCK
-from assistant.grounding.judged import Finding
+from assistant.grounding.support import Finding
 from assistant.text.sentences import quote
 from assistant.types import Answer, Citation, Sentence, Span, Turn
 
 _LAST_BAR = re.compile(r"\s*\|$")
 
 
-def written(turn: Turn, text: str, spans: Sequence[Span], found: Sequence[Finding | None]) -> Turn:
+def with_citations(turn: Turn, text: str, spans: Sequence[Span], found: Sequence[Finding | None]) -> Turn:
     """The turn with its answer written anew: markers behind the sentences that have support.
 
     Those of a table's row stand inside its last cell, since what follows the last bar is not shown, and those of a

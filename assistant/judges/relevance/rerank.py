@@ -17,7 +17,7 @@ from assistant.types import Confidence, Passage, Relevance, Turn
 _LOG = logging.getLogger(__name__)
 
 
-def estimated(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Event) -> Turn:
+def with_relevance(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Event) -> Turn:
     """The turn with k of the candidates as `passages`, each with its confidence, and the next ones as `reserve`.
 
     They are the best where reranking is set, and otherwise the first; fewer where a chat reply leaves some out.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from assistant.judges.remembered import Remembered
+from assistant.judges.recent_results import RecentResults
 
 
 class Lengths:
@@ -20,7 +20,7 @@ class Lengths:
 
 
 def test_what_is_known_is_not_looked_for_and_nothing_is_twice() -> None:
-    kept, look = Remembered[str, int](8), Lengths()
+    kept, look = RecentResults[str, int](8), Lengths()
     assert kept.of(["one", "three", "one"], look) == {"one": 3, "three": 5}
     assert kept.of(["three", "seven"], look) == {"three": 5, "seven": 5}
     assert kept.of(["one"], look) == {"one": 3}
@@ -28,7 +28,7 @@ def test_what_is_known_is_not_looked_for_and_nothing_is_twice() -> None:
 
 
 def test_what_was_not_found_is_looked_for_again() -> None:
-    kept, look = Remembered[str, int](8), Lengths()
+    kept, look = RecentResults[str, int](8), Lengths()
     assert kept.of(["hidden", "one"], look) == {"one": 3}
     look.hidden.clear()
     assert kept.of(["hidden", "one"], look) == {"hidden": 6, "one": 3}
@@ -36,7 +36,7 @@ def test_what_was_not_found_is_looked_for_again() -> None:
 
 
 def test_more_may_be_asked_at_once_than_is_kept() -> None:
-    kept, look = Remembered[str, int](2), Lengths()
+    kept, look = RecentResults[str, int](2), Lengths()
     words = ["a", "bb", "ccc", "dddd"]
     assert kept.of(words, look) == {word: len(word) for word in words}
     assert kept.of(words[2:], look) == {"ccc": 3, "dddd": 4}

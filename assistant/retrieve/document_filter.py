@@ -11,7 +11,7 @@ from assistant.types import Passage
 AHEAD = 4
 
 
-class Within:
+class DocumentFilter:
     """A `Retriever` that finds what another does, but for passages of other documents than these."""
 
     def __init__(self, retriever: Retriever, documents: Collection[str], document_of: Callable[[str], str]) -> None:

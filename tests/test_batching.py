@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from assistant.errors import ModelError
-from assistant.experiment.gather import Gatherer
+from assistant.experiment.batching import BatchingLLM
 from assistant.types import Completion, Message, Messages, Options
 from tests.scripted import ScriptedLLM
 
@@ -51,7 +51,7 @@ def side_by_side(asks: Sequence[object]) -> list[object]:
 
 def test_what_is_asked_at_the_same_time_is_one_batch_and_each_gets_its_own() -> None:
     llm = Echo()
-    gatherer = Gatherer(llm)
+    gatherer = BatchingLLM(llm)
     asks = [
         lambda n=n: [one.text for one in gatherer.complete([prompt(f"{n}a"), prompt(f"{n}b")], Options(8), NEVER)]
         for n in range(4)
@@ -63,7 +63,7 @@ def test_what_is_asked_at_the_same_time_is_one_batch_and_each_gets_its_own() -> 
 
 def test_other_options_are_another_batch() -> None:
     llm = Echo()
-    gatherer = Gatherer(llm)
+    gatherer = BatchingLLM(llm)
     asks = [lambda n=n: gatherer.complete([prompt("x")], Options(n), NEVER)[0].text for n in (8, 9)]
     assert side_by_side(asks) == ["x in 8", "x in 9"]
     assert llm.batches == [1, 1]
@@ -71,7 +71,7 @@ def test_other_options_are_another_batch() -> None:
 
 def test_a_streamed_reply_comes_whole_and_shares_the_batch() -> None:
     llm = Echo()
-    gatherer = Gatherer(llm)
+    gatherer = BatchingLLM(llm)
     asks = [lambda n=n: [one.text for one in gatherer.stream(prompt(str(n)), Options(8), NEVER)] for n in range(3)]
     assert side_by_side(asks) == [[f"{n} in 8"] for n in range(3)]
     assert len(llm.batches) < 3
@@ -79,7 +79,7 @@ def test_a_streamed_reply_comes_whole_and_shares_the_batch() -> None:
 
 def test_an_error_is_everyones_who_was_in_the_batch_and_the_next_ask_is_not_held_up() -> None:
     llm = Failing()
-    gatherer = Gatherer(llm)
+    gatherer = BatchingLLM(llm)
     asks = [lambda n=n: gatherer.complete([prompt(str(n))], Options(8), NEVER) for n in range(3)]
     assert side_by_side(asks) == ["The memory is too small."] * 3
     with pytest.raises(ModelError, match="too small"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
-from assistant.grounding.align import READ, Evidence
+from assistant.grounding.evidence import READ, Evidence
 from assistant.protocols import SupportJudge
 from assistant.text.overlap import repeats
 from assistant.text.sentences import around, quote
@@ -36,7 +36,7 @@ class Finding:
         return tuple(one.passage for found in (self, *self.further) for one in found.evidence)
 
 
-def judged(
+def judge_sentences(
     texts: Sequence[str], evidence: Sequence[Sequence[Evidence]], turn: Turn, judge: SupportJudge, stop: Event
 ) -> list[Finding | None]:
     """What the judge says of each sentence; None for one that claims nothing.

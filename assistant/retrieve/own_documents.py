@@ -9,7 +9,7 @@ from assistant.retrieve.bm25 import Bm25
 from assistant.types import Passage
 
 
-class Own:
+class OwnDocumentMarker:
     """A `Retriever` that finds what another does, and marks what stands in the person's own documents."""
 
     def __init__(self, retriever: Retriever, documents: Bm25) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from threading import Event
 
 from assistant.protocols import Parts
-from assistant.retrieve.search import look
+from assistant.retrieve.search import search_and_fuse
 from assistant.types import Query, Turn
 
 
@@ -19,5 +19,5 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG00
     """Adds provisional `passages`; an utterance that stands alone already is searched for by the loop at once."""
     if turn.history or turn.facts:
         before = f"{turn.history[-1].question} " if turn.history else ""
-        turn = look(turn, parts, Query("utterance", before + turn.said))
+        turn = search_and_fuse(turn, parts, Query("utterance", before + turn.said))
     yield turn
