@@ -1,4 +1,4 @@
-"""The reply written anew with its markers, and each marker's place in a passage."""
+"""Writes the citation markers into a reply, and records where in a passage each of them points."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from assistant.types import Answer, Citation, Sentence, Span, Turn
 _LAST_BAR = re.compile(r"\s*\|$")
 
 
-def with_citations(turn: Turn, text: str, spans: Sequence[Span], found: Sequence[Finding | None]) -> Turn:
-    """The turn with its answer written anew: markers behind the sentences that have support.
+def with_citations(turn: Turn, text: str, spans: Sequence[Span], findings: Sequence[Finding | None]) -> Turn:
+    """The turn with markers behind those sentences of its answer that have support.
 
-    Those of a table's row stand inside its last cell, since what follows the last bar is not shown, and those of a
-    block of code beneath it.
+    Markers of a table's row go into its last cell, since text behind the last bar is not shown; those of a block of
+    code go below it.
     """
     numbers: dict[str, int] = {}
-    cited: list[Citation] = []
+    citations: list[Citation] = []
     pieces: list[str] = []
     result: list[Sentence] = []
-    last = 0
-    for span, finding in zip(spans, found, strict=True):
+    end = 0
+    for span, finding in zip(spans, findings, strict=True):
         sentence = quote(text, span)
         here = _citations(finding, sentence, numbers) if finding else []
-        cited.extend(here)
+        citations.extend(here)
         result.append(_sentence(sentence, finding, here))
-        last, before = span.start + len(_LAST_BAR.sub("", sentence)), last
+        start, end = end, span.start + len(_LAST_BAR.sub("", sentence))
         markers = "".join(f" [{citation.n}]" for citation in here)
-        pieces.append(text[before:last] + (_beneath(markers) if BLOCK.match(sentence) else markers))
-    answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[last:])
-    return replace(turn, answer=answer, sentences=tuple(result), citations=tuple(cited))
+        pieces.append(text[start:end] + (_paragraph(markers) if BLOCK.match(sentence) else markers))
+    answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[end:])
+    return replace(turn, answer=answer, sentences=tuple(result), citations=tuple(citations))
 
 
 def _sentence(text: str, finding: Finding | None, cited: Sequence[Citation]) -> Sentence:
-    """The sentence as it was found; code that no passage says is no claim."""
+    """The sentence with its state; code without support counts as unchecked, since it claims nothing."""
     if finding is None or (BLOCK.match(text) and not cited):
         return Sentence(text, "unchecked", finding.verdict.probability if finding else None)
     verdict = finding.verdict
-    return Sentence(text, verdict.state, verdict.probability, tuple(one.n for one in cited))
+    return Sentence(text, verdict.state, verdict.probability, tuple(citation.n for citation in cited))
 
 
-def _beneath(markers: str) -> str:
+def _paragraph(markers: str) -> str:
     """The markers as a paragraph of their own."""
     return f"\n\n{markers.strip()}\n" if markers else ""
 
 
 def _citations(finding: Finding, sentence: str, numbers: dict[str, int]) -> list[Citation]:
-    """What a sentence is cited with; `numbers` grows by the passages that have none yet."""
+    """The citations of a sentence; passages that have no number yet get the next one in `numbers`."""
     if finding.verdict.state == "not":
         return []
     return [
@@ -64,8 +64,8 @@ def _citations(finding: Finding, sentence: str, numbers: dict[str, int]) -> list
             quote=quote(one.passage.text, one.span),
             support=found.verdict.probability,
             partly=found.verdict.state == "partly",
-            further=place > 0,
+            further=position > 0,
         )
-        for place, found in enumerate((finding, *finding.further))
+        for position, found in enumerate((finding, *finding.further))
         for one in found.evidence
     ]

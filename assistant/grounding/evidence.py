@@ -1,4 +1,4 @@
-"""Where in the passages a sentence may have its support: the places nearest to it, in meaning and in words."""
+"""Finds the passages that may support a sentence: those nearest to it, in meaning and in words."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from assistant.text.overlap import coverage
 from assistant.text.sentences import quote, sentences
 from assistant.types import Passage, Span
 
-# Passages that the judge reads beside one sentence, the nearest. Of a long reply it reads fewer beside each sentence,
-# one at least, and about so many in all.
-READ, _ALL = 3, 60
+# How many of the nearest passages the judge reads beside one sentence. For a long reply they are fewer, but at least
+# one each, so that the reply needs about `_MAX_PAIRS` in all.
+READ, _MAX_PAIRS = 3, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,18 @@ def nearest_evidence(
 ) -> list[list[Evidence]]:
     """For each text, the few passages most likely to support it, best first; none for an empty text.
 
-    A passage is as near as its nearest sentence is in meaning and the whole of it in words, since of two that speak of
-    the same matter the one with the sentence's own words was read. One that the model pointed at comes first.
+    Nearness is the similarity of the passage's nearest sentence plus the word overlap with the whole passage: of two
+    passages on the same matter, the one with the sentence's own words is the one that the model read. A passage that
+    the model's markers point at comes first.
     """
     places = [(passage, span) for passage in passages for span in sentences(passage.text)]
     if not places or not any(texts):
         return [[] for _ in texts]
     vectors = embedder.encode([*texts, *(f"{p.full_title}: {quote(p.text, span)}" for p, span in places)])
     similarity = vectors[: len(texts)] @ vectors[len(texts) :].T
-    most = max(1, min(READ, _ALL // sum(map(bool, texts))))
+    count = max(1, min(READ, _MAX_PAIRS // sum(map(bool, texts))))
     return [
-        _nearest(text, row, places, hints)[:most] if text else []
+        _nearest(text, row, places, hints)[:count] if text else []
         for text, row, hints in zip(texts, similarity, hinted, strict=True)
     ]
 
@@ -58,11 +59,11 @@ def _nearest(
     for score, (passage, span) in zip(row.tolist(), places, strict=True):
         if passage.id not in best or score > best[passage.id].nearness:
             best[passage.id] = Evidence(passage, span, score)
-    found = [replace(one, nearness=one.nearness + coverage(text, one.passage.titled)) for one in best.values()]
-    return sorted(found, key=lambda one: (one.passage.id not in hints, -one.nearness))
+    scored = [replace(e, nearness=e.nearness + coverage(text, e.passage.titled)) for e in best.values()]
+    return sorted(scored, key=lambda evidence: (evidence.passage.id not in hints, -evidence.nearness))
 
 
 def hinted(marked: Marked, span: Span, passages: Sequence[Passage]) -> frozenset[str]:
-    """The passages that the markers in or right behind a sentence point at; a number out of range points nowhere."""
-    numbers = [n for place, listed in marked.hints if span.start < place <= span.end + 1 for n in listed]
+    """The ids of the passages that markers in or right behind a sentence point at; numbers out of range are ignored."""
+    numbers = [n for offset, listed in marked.hints if span.start < offset <= span.end + 1 for n in listed]
     return frozenset(passages[n - 1].id for n in numbers if 1 <= n <= len(passages))

@@ -1,4 +1,4 @@
-"""Which sentences of a reply have support, as the judge says that reads each beside the passages nearest to it."""
+"""Judges each sentence of a reply beside the passages nearest to it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from assistant.text.overlap import repeats
 from assistant.text.sentences import around, quote
 from assistant.types import Claim, Passage, Turn, Verdict
 
-# Passages that the judge reads together, and words that it reads of each.
+# How many passages the judge reads together in the last round, and how many words of each passage.
 _TOGETHER, _WORDS = 2, 80
-# How much less near than the nearest a passage may be to be read beside a sentence that has support already.
+# How much less near than the nearest a passage may be and still be read in the first round.
 NEAR = 0.5
 _ORDER = ("not", "partly", "supported")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The passage or two that a sentence was read beside, and what the judge said.
+    """The one or two passages that a sentence was read beside, and the judge's verdict.
 
-    `further` are the findings of other passages that say the same, each by itself.
+    `further` are the findings of other passages that each support the sentence as well.
     """
 
     evidence: tuple[Evidence, ...]
@@ -32,80 +32,81 @@ class Finding:
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """All that it rests on."""
+        """All passages that support the sentence."""
         return tuple(one.passage for found in (self, *self.further) for one in found.evidence)
 
 
 def judge_sentences(
     texts: Sequence[str], evidence: Sequence[Sequence[Evidence]], turn: Turn, judge: SupportJudge, stop: Event
 ) -> list[Finding | None]:
-    """What the judge says of each sentence; None for one that claims nothing.
+    """The judge's finding for each sentence; None for one that claims nothing.
 
-    The nearest passages are read first and at once, the next only for sentences that are not supported yet, and two
-    together last.
+    The judge reads in rounds: the nearest passages first, each alone, then the other passages for those sentences that
+    are not supported yet, and in the last round the two nearest together.
     """
     given = " ".join(turn.told_facts)
-    beside = [_beside(found) for found in evidence]
-    found: list[list[Finding]] = [[] for _ in texts]
-    for place in range(READ + 1):
-        open_ = [n for n, rounds in enumerate(beside) if len(rounds) > place and not _supported(found[n])]
-        asked = [(n, some) for n in open_ for some in beside[n][place]]
-        if not asked or stop.is_set():
+    rounds = [_rounds(nearest) for nearest in evidence]
+    findings: list[list[Finding]] = [[] for _ in texts]
+    for number in range(READ + 1):
+        unsettled = [n for n, of_one in enumerate(rounds) if len(of_one) > number and not _supported(findings[n])]
+        pairs = [(n, passages) for n in unsettled for passages in rounds[n][number]]
+        if not pairs or stop.is_set():
             break
-        verdicts = judge.judge([_claim(texts[n], some, turn.question, given) for n, some in asked], stop)
-        for (n, some), verdict in zip(asked, verdicts, strict=True):
-            found[n].append(Finding(some, verdict))
-    return [_settled(one) if text else None for text, one in zip(texts, found, strict=True)]
+        verdicts = judge.judge([_claim(texts[n], passages, turn.question, given) for n, passages in pairs], stop)
+        for (n, passages), verdict in zip(pairs, verdicts, strict=True):
+            findings[n].append(Finding(passages, verdict))
+    return [_settled(of_one) if text else None for text, of_one in zip(texts, findings, strict=True)]
 
 
-def _supported(found: Sequence[Finding]) -> list[Finding]:
-    return [one for one in found if one.verdict.state == "supported"]
+def _supported(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.verdict.state == "supported"]
 
 
-def _claim(text: str, beside: Sequence[Evidence], question: str, given: str) -> Claim:
-    """The sentence with the stretch of each passage around what is nearest to it.
+def _claim(text: str, evidence: Sequence[Evidence], question: str, given: str) -> Claim:
+    """The claim with the text of each passage around the span that is nearest to the sentence.
 
-    The rest of the passage may name what the sentence names, as the title does, but it supports nothing.
+    The whole passages go into `given`: the sentence may use their names and numbers, but they support nothing.
     """
-    passages = [one.passage for one in beside]
-    near = [quote(one.passage.text, around(one.passage.text, one.span, _WORDS)) for one in beside]
-    shown = tuple(replace(passage, text=text) for passage, text in zip(passages, near, strict=True))
+    passages = [one.passage for one in evidence]
+    excerpts = [quote(one.passage.text, around(one.passage.text, one.span, _WORDS)) for one in evidence]
+    shown = tuple(replace(passage, text=excerpt) for passage, excerpt in zip(passages, excerpts, strict=True))
     return Claim(text, shown, question, " ".join([given, *(passage.text for passage in passages)]))
 
 
-def _beside(evidence: Sequence[Evidence]) -> list[list[tuple[Evidence, ...]]]:
-    """What a sentence is read beside, in rounds: each near passage alone, each other alone, the first two at once."""
+def _rounds(evidence: Sequence[Evidence]) -> list[list[tuple[Evidence, ...]]]:
+    """What a sentence is read beside, by round: each near passage alone, then each other one, then the first two."""
     if not evidence:
         return []
-    enough = max(one.nearness for one in evidence) - NEAR
-    near = [one for n, one in enumerate(evidence) if n == 0 or one.nearness >= enough]
+    threshold = max(one.nearness for one in evidence) - NEAR
+    near = [one for n, one in enumerate(evidence) if n == 0 or one.nearness >= threshold]
     rounds: list[list[tuple[Evidence, ...]]] = [[(one,) for one in near]]
     rounds += [[(one,)] for one in evidence if one not in near]
     return [*rounds, [tuple(evidence[:_TOGETHER])]] if len(evidence) >= _TOGETHER else rounds
 
 
-def _settled(found: Sequence[Finding]) -> Finding:
-    """The finding that says most for a sentence, with the further ones that support it.
+def _settled(findings: Sequence[Finding]) -> Finding:
+    """The best finding for a sentence, with the further ones that support it as well.
 
-    Of those that support it the first counts, which is the nearest; a passage that only repeats another is left out.
+    Of several that support it, the first one counts, whose passage is the nearest; a passage that only repeats another
+    one's text is left out.
     """
-    if not (supported := _supported(found)):
-        return _best(found)
+    if not (supported := _supported(findings)):
+        return _best(findings)
     distinct = list[Finding]()
-    for one in supported:
-        if not any(repeats(_text(one), _text(other)) for other in distinct):
-            distinct.append(one)
+    for finding in supported:
+        if not any(repeats(_text(finding), _text(other)) for other in distinct):
+            distinct.append(finding)
     return replace(distinct[0], further=tuple(distinct[1:]))
 
 
-def _text(found: Finding) -> str:
-    return " ".join(one.passage.text for one in found.evidence)
+def _text(finding: Finding) -> str:
+    return " ".join(evidence.passage.text for evidence in finding.evidence)
 
 
-def _best(found: Sequence[Finding]) -> Finding:
-    """The finding that says most for a sentence; one passage that says as much as two is enough."""
+def _best(findings: Sequence[Finding]) -> Finding:
+    """The finding with the best state; of equals that with fewer passages, then that with the higher probability."""
     return max(
-        found,
-        key=lambda one: (_ORDER.index(one.verdict.state), -len(one.evidence), one.verdict.probability),
+        findings,
+        key=lambda found: (_ORDER.index(found.verdict.state), -len(found.evidence), found.verdict.probability),
         default=Finding((), Verdict(0.0, "not")),
     )

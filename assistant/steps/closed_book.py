@@ -1,4 +1,4 @@
-"""The model's own knowledge as a reply: it rests on no source, and says so."""
+"""Answers from the model's own knowledge, without any source; the reply is labelled as that."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from assistant.types import Answer, Options, Turn
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds an `answer` from the model's own knowledge; unknown where the model doesn't know either.
+    """Adds an `answer` from the model's own knowledge, unknown where the model doesn't know either.
 
-    A chat answer that only says the question again is none.
+    A chat answer that only repeats the question counts as unknown.
     """
     form = turn.choices.form
     room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
@@ -30,10 +30,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             yield turn.reading(completion)
             continue
         text = finished(completion, form)
-        lost = bool(completion.finish) and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))
-        yield replace(turn, answer=Answer(text, lost, "model") if lost or form == "factoid" else unbacked(text))
+        unknown = bool(completion.finish) and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))
+        yield replace(turn, answer=Answer(text, unknown, "model") if unknown or form == "factoid" else unbacked(text))
 
 
 def unbacked(text: str) -> Answer:
-    """A chat answer that rests on no source, without the markers that the model wrote."""
+    """A chat answer without any source, and without the citation markers that the model wrote."""
     return Answer(read(text).text, origin="model", outcome="own")

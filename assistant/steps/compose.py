@@ -1,4 +1,4 @@
-"""A piece of writing that was asked for: a poem, a letter, a translation. No source is searched for what it states."""
+"""Writes what was asked for: a poem, a letter, a translation. Nothing is searched for, and nothing is cited."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROOM = 320
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `answer`, written with the facts that matter here and the last exchanges in view."""
+    """Adds `answer`, written with the relevant facts and the last exchanges in the prompt."""
     history = recent(turn.history, exchanges=4, chars=1200)
     messages, cuts = fit("write", parts.llm, _ROOM, history=history, facts=turn.told_facts, utterance=turn.utterance)
     turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)

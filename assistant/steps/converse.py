@@ -1,7 +1,7 @@
 """Small talk and talk about the conversation: a reply without retrieval, draft or sources.
 
-What somebody tells of themselves is thanked for, and that by code: asked to reply to an illness or an allergy, a small
-model gives advice that no source backs.
+A message that only tells something about its writer gets a fixed acknowledgement: asked to reply to an illness or an
+allergy, a small model would give advice that no source backs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ptkb.extract import only_tells
 
 _ROOM = 120
 _MOST = 20
-# Small talk is shown the last exchanges; what is asked about the conversation may be about any, whose replies matter
-# less than that they are there.
+# For small talk the prompt has the last exchanges. A question about the conversation may be about any of them, so its
+# prompt has all, with each reply cut short.
 _LAST, _LONG, _SHORT = 4, 600, 200
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `answer`. The facts nearest to the utterance are told, since the talk may be about them."""
+    """Adds `answer`. The prompt has the facts nearest to the utterance, since the talk may be about them."""
     if only_tells(turn.said, parts.embedder):
         yield replace(turn, question=turn.utterance, answer=fixed("acknowledged", "conversation"))
         return

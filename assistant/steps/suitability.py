@@ -1,8 +1,8 @@
-"""Keeps what clashes with what the person said of themselves out of a turn: peanut butter, for a peanut allergy.
+"""Leaves out of a turn what clashes with the person's facts, such as peanut butter for somebody with a peanut allergy.
 
-It is taken out of what the model reads, since a small one copies whatever its passages list, and then out of what it
-wrote. Of a list only the items that clash are left out, of any other sentence all of it. The person is told what was
-left out and for which fact, and can judge.
+First it is removed from the text that the model reads, since a small model copies whatever its passages list, and then
+from the reply. Of a list only the clashing items are left out, of any other text the whole sentence. The person is told
+what was left out because of which fact.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from assistant.text.sentences import quote, sentences
 from assistant.types import LeftOut, Turn
 from assistant.wording.replies import fixed
 
-# What leads to a list besides a colon, and what joins its last two items.
+# What introduces a list, and what joins its last two items.
 _LEADS = (": ", " such as ", " including ")
 _LAST = (" and ", " or ")
-# A last item of more words likely ends with the end of the sentence, which can't go.
+# A longer last item likely includes the rest of the sentence, which can't be removed.
 _ITEM = 5
-# So many items are a list, if the last is joined to them.
+# The fewest items of a list, whose last one is joined by a word.
 _LIST = 3
 
 
 def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Takes out of `digests` what clashes with a fact that is on, and adds it to `left_out`."""
+    """Removes from `digests` what clashes with a fact, and adds it to `left_out`."""
     if not turn.facts or parts.suitability is None or stop.is_set():
         yield turn
         return
@@ -46,7 +46,7 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Takes the same out of the `answer`, whose sentences are then checked anew."""
+    """Removes what clashes from the `answer`, whose sentences are then checked and cited again."""
     answer = turn.answer
     if not turn.facts or answer is None or answer.unknown or parts.suitability is None or stop.is_set():
         yield turn
@@ -73,18 +73,15 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _listed(sentence: str) -> tuple[str, list[str], str]:
-    """What leads to a list, such as a colon; its items; and the punctuation at its end."""
+    """The sentence up to its list, the items of the list, and the punctuation at its end."""
     start = max(sentence.rfind(lead) + len(lead) if lead in sentence else 0 for lead in _LEADS)
-    bare = sentence[start:].rstrip(" .!?")
-    *items, last = (item.strip() for item in bare.replace("; ", ", ").split(", "))
+    body = sentence[start:].rstrip(" .!?")
+    *items, last = (item.strip() for item in body.replace("; ", ", ").split(", "))
     may_join = (items or start) and last == _unjoined(last)
-    joint = next((one for one in _LAST if one in last), "") if may_join else ""
-    before, _, behind = last.rpartition(joint) if joint else ("", "", last)
-    return (
-        sentence[:start],
-        [*items, *([before] if before else []), _joined(joint, behind)],
-        sentence[start + len(bare) :],
-    )
+    joint = next((word for word in _LAST if word in last), "") if may_join else ""
+    second_last, _, last = last.rpartition(joint) if joint else ("", "", last)
+    items += [second_last] if second_last else []
+    return sentence[:start], [*items, _joined(joint, last)], sentence[start + len(body) :]
 
 
 def _joined(joint: str, item: str) -> str:
@@ -97,42 +94,44 @@ def _unjoined(item: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Sieve:
+    """Removes from texts what clashes with the facts."""
+
     judge: SuitabilityJudge
     facts: Sequence[str]
     stop: Event
 
     def sift(self, text: str) -> tuple[str, list[LeftOut]]:
-        """The text without what clashes, and what that was."""
+        """The text without what clashes, and what was left out of it."""
         spans = sentences(text)
         pieces, out, end = list[str](), list[LeftOut](), 0
         for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
             sentence = quote(text, span)
-            rest, gone = self._cut(sentence, fact) if fact else (sentence, [])
-            pieces += [text[end : span.start], rest]
-            out += gone
+            kept, left_out = self._cut(sentence, fact) if fact else (sentence, [])
+            pieces += [text[end : span.start], kept]
+            out += left_out
             end = span.end
         return ("".join(pieces).strip(), out) if out else (text, [])
 
     def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
-        """What is left of a sentence that clashes, and what was left out: of a list the items that clash, else all.
+        """What is kept of a sentence that clashes, and what is left out: of a list the items that clash, else all.
 
-        A list clashes because of one of its items at least: where none clashes by itself, the likeliest is left out.
+        At least one item of a clashing list must clash: if none does by itself, the likeliest is left out.
         """
         lead, items, stop = _listed(sentence)
         is_list = len(items) >= _LIST and items[-1] != _unjoined(items[-1])
-        found = self._clashing(items, one_at_least=is_list) if len(items) > 1 else []
-        kept = [item for item, why in zip(items, found, strict=False) if not why]
-        ends = found and found[-1] and len(_unjoined(items[-1]).split()) > _ITEM
-        if not kept or ends or len(kept) == len(items):
+        reasons = self._clashing(items, at_least_one=is_list) if len(items) > 1 else []
+        kept = [item for item, reason in zip(items, reasons, strict=False) if not reason]
+        loses_end = reasons and reasons[-1] and len(_unjoined(items[-1]).split()) > _ITEM
+        if not kept or loses_end or len(kept) == len(items):
             return "", [LeftOut(sentence, fact)]
         text = f"{lead}{', '.join([_unjoined(kept[0]), *kept[1:]])}{stop}"
-        gone = [LeftOut(_unjoined(item), why) for item, why in zip(items, found, strict=True) if why]
-        return text[:1].upper() + text[1:], gone
+        left_out = [LeftOut(_unjoined(item), reason) for item, reason in zip(items, reasons, strict=True) if reason]
+        return text[:1].upper() + text[1:], left_out
 
-    def _clashing(self, texts: Sequence[str], *, one_at_least: bool = False) -> list[str]:
-        """For each text the fact that it clashes with most surely, "" for none; or that of the surest text alone."""
+    def _clashing(self, texts: Sequence[str], *, at_least_one: bool = False) -> list[str]:
+        """For each text the fact that it clashes with, "" for none; with `at_least_one` the likeliest text always does."""
         rows = self.judge.clashes(self.facts, texts, self.stop)
-        worst = [max(range(len(self.facts)), key=lambda n: rows[n][place]) for place in range(len(texts))]
-        sure = [rows[n][place] for place, n in enumerate(worst)]
-        least = min(self.judge.threshold, max(sure)) if one_at_least and texts else self.judge.threshold
-        return [self.facts[n] if one >= least else "" for n, one in zip(worst, sure, strict=True)]
+        worst = [max(range(len(self.facts)), key=lambda n: rows[n][column]) for column in range(len(texts))]
+        likelihoods = [rows[n][column] for column, n in enumerate(worst)]
+        threshold = min(self.judge.threshold, max(likelihoods)) if at_least_one and texts else self.judge.threshold
+        return [self.facts[n] if likely >= threshold else "" for n, likely in zip(worst, likelihoods, strict=True)]
