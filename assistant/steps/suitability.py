@@ -129,7 +129,7 @@ class _Sieve:
         return text[:1].upper() + text[1:], left_out
 
     def _clashing(self, texts: Sequence[str], *, at_least_one: bool = False) -> list[str]:
-        """For each text the fact that it clashes with, "" for none; with `at_least_one` the likeliest text always does."""
+        """For each text the fact it clashes with, "" for none; with `at_least_one` the likeliest text always does."""
         rows = self.judge.clashes(self.facts, texts, self.stop)
         worst = [max(range(len(self.facts)), key=lambda n: rows[n][column]) for column in range(len(texts))]
         likelihoods = [rows[n][column] for column, n in enumerate(worst)]
