@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from assistant.commands.common import load_llm, out, talk, writing
-from assistant.commands.option_groups import Modelled, Settled
+from assistant.commands.option_groups import ModelOptions, SettingsOptions
 from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import remarked
@@ -32,19 +32,19 @@ from assistant.types import Passage
 
 
 @dataclass(frozen=True)
-class Basic(Settled):
+class MeasurementOptions(SettingsOptions):
     """The options of every measurement."""
 
     as_json: AsJson = False
 
 
 @dataclass(frozen=True)
-class Usual(Basic, Modelled):
+class ModelMeasurementOptions(MeasurementOptions, ModelOptions):
     """The options of every measurement that asks a language model."""
 
 
 @dataclass(frozen=True)
-class Running(Usual):
+class RunOptions(ModelMeasurementOptions):
     """The options of a measurement whose rows are kept, so that a run goes on where it was."""
 
     into: Kept = None
@@ -53,7 +53,7 @@ class Running(Usual):
         """The run's; the same one where the same is asked again."""
         digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
         name = f"{type(task).__module__.rpartition('.')[2]}-{digest[:16]}"
-        return self.into or self.knobs().data_dir / "runs" / name
+        return self.into or self.load_settings().data_dir / "runs" / name
 
     def perform(self, task: Task[Item, With], load: Callable[[], With], jobs: int = 1) -> None:
         """Make the rows that are missing, with what `load` gives only then; write and tell what all of them say."""
@@ -72,7 +72,7 @@ class Running(Usual):
 
 
 @dataclass(frozen=True)
-class Written(Basic):
+class ResultOptions(MeasurementOptions):
     """The options of a measurement that takes no time to speak of: its rows are written anew each time."""
 
     into: Annotated[Path | None, Option("--out", help="A folder for rows and results.", show_default=False)] = None
@@ -95,7 +95,7 @@ class Written(Basic):
 
 
 @dataclass(frozen=True)
-class Judged(Written, Usual):
+class JudgeOptions(ResultOptions, ModelMeasurementOptions):
     """The same, of what may ask a language model."""
 
 
@@ -152,13 +152,13 @@ def tell_folder(run: Run[Any]) -> None:
     talk.print(f"Rows, summary and report are in {run.folder}.", highlight=False, soft_wrap=True)
 
 
-def answered(file: Path, some: Sample, kept_apart: int) -> list[Question]:
+def answered(file: Path, sample: Sample, kept_apart: int) -> list[Question]:
     """A sample of a file's questions, those with answers.
 
     Raises:
         DataError: there are no more than are to be kept apart.
     """
-    chosen = [question for question in some.asked(file).values() if question.answers]
+    chosen = [question for question in sample.asked(file).values() if question.answers]
     if len(chosen) <= kept_apart:
         raise DataError(f"Of {len(chosen)} questions with answers, {kept_apart} can't be kept apart; lower --dev.")
     return chosen

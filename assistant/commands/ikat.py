@@ -11,8 +11,9 @@ from rich.markup import escape
 
 from assistant.commands.common import by_words_only, out
 from assistant.commands.experiment import indexed, with_models
-from assistant.commands.option_groups import Modelled, Way, spread
+from assistant.commands.option_groups import ModelOptions, with_option_groups
 from assistant.commands.progress_bars import bar
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import DataError, LibraryError
 from assistant.experiment.conditions import always_drafting, model_of
 from assistant.ikat.topics import Topics, read_topics
@@ -26,7 +27,7 @@ SHOWN = 10
 TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 2024 or 2025, the track's JSON file.")]
 
 
-@spread
+@with_option_groups
 def ikat(  # noqa: PLR0913 - one parameter an option
     *,
     topics: TopicsFile,
@@ -41,7 +42,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(help="Instead: a Lucene index's folder, or a .jsonl[.gz] of passages.", show_default=False),
     ] = None,
-    way: Way,
+    turn_options: TurnOptions,
     depth: Annotated[int, typer.Option(min=20, max=1000, help="Passages ranked for a turn.")] = 1000,
     kind: Annotated[
         Literal["automatic", "manual"], typer.Option("--type", help="Manual: people's rewrites are asked, not ours.")
@@ -54,7 +55,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(help="A model of `train quality`: unreliable passages are left out.", show_default=False),
     ] = None,
-    usual: Modelled,
+    options: ModelOptions,
 ) -> None:
     """Play the conversations of TREC iKAT turn by turn and write the run that the track wants."""
     from assistant.ikat import play  # noqa: PLC0415
@@ -62,10 +63,10 @@ def ikat(  # noqa: PLR0913 - one parameter an option
 
     label, asked = Label(name, team, kind, reply), read_topics(topics).only(topic or ())
     label.check(asked.year)
-    knobs = always_drafting(usual.knobs())
+    knobs = always_drafting(options.load_settings())
     knobs = _judging(by_words_only(knobs), quality)
     below = knobs.relevance.if_unanswerable_for("factoid")
-    choices = way.choices(knobs, library or "", below)
+    choices = turn_options.choices(knobs, library or "", below)
     if index and library:
         raise LibraryError("--library and --index both name what is searched; give one of them.")
     retriever = _searched(knobs, index, choices.library)
