@@ -21,7 +21,7 @@ from assistant.evaluation import looked_at, tables
 from assistant.evaluation.table_changes import field_changes
 from assistant.evaluation.tables import Made, Registry, Table
 from assistant.experiment.datasets import fingerprint, records
-from assistant.experiment.runs import ASKED, ROWS, Row
+from assistant.experiment.runs import CLAIM, ROWS, Row
 from assistant.settings import PREFIX
 
 _KEPT = f"{PREFIX}DATA_DIR"
@@ -162,8 +162,8 @@ class Maker:
             into = folder / str(n)
             summary = self._run(run.command, into, folder, table.environment)
             rows += [{"run": run.label, **row} for _, row in records(into / ROWS)]
-            if (into / ASKED).exists():
-                models |= {json.loads((into / ASKED).read_text(encoding="utf-8")).get("model", "")} - {""}
+            if (into / CLAIM).exists():
+                models |= {json.loads((into / CLAIM).read_text(encoding="utf-8")).get("model", "")} - {""}
             # with which files it was made, and what was left out, says nothing to others
             shared = {key: found for key, found in summary.items() if key not in {"run", "left_out"}}
             told = {"label": run.label, "command": run.command, "summary": shared}
@@ -178,7 +178,7 @@ class Maker:
             DataError: it failed; what it said stands above.
         """
         # a measurement that takes no time to speak of refuses what is there already
-        if (into / ROWS).exists() and not (into / ASKED).exists():
+        if (into / ROWS).exists() and not (into / CLAIM).exists():
             shutil.rmtree(into)
         (folder / "usual.toml").write_text("", encoding="utf-8")
         words = shlex.split(command.format(data=self.data, work=folder))

@@ -1,6 +1,6 @@
-"""What is compared by `evaluate answers`: a strategy, after a loop of its own, with a way of its own to doubt.
+"""The methods that `evaluate answers` compares: a strategy, with a loop and a test for "unknown" of its own if named.
 
-A method is written LOOP/STRATEGY@WAY:THRESHOLD+examples, of which only the strategy has to be there:
+A method is written LOOP/STRATEGY@WAY:THRESHOLD+examples; only the strategy is required:
 
     concat                          as the run's settings have it
     concat_pf@word                  only the word "unknown" counts
@@ -24,7 +24,7 @@ EXAMPLES = "examples"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One of those that are compared; a `way` of "" is the run's own."""
+    """One of the methods that are compared; a `way` of "" means the run's own test for "unknown"."""
 
     strategy: str
     loop: str
@@ -33,7 +33,7 @@ class Method:
     examples: bool = False
 
     def with_settings(self, parts: Parts) -> Parts:
-        """The parts with the settings that this method says."""
+        """The parts with this method's settings."""
         doubt = {"uncertainty": self.way, "unknown_threshold": self.threshold} if self.way else {}
         shown = {"answer_examples": True} if self.examples else {}
         turn = parts.settings.turn.model_copy(update={**doubt, **shown})
@@ -44,7 +44,7 @@ def method(name: str, loop: str) -> Method:
     """The method of this name; `loop` is the run's.
 
     Raises:
-        SettingsError: it is not written as methods are, or a threshold has to be said.
+        SettingsError: it is not written like a method, or it lacks a threshold that it needs.
     """
     own, _, rest = name.rpartition("/")
     rest, plus, shown = rest.partition("+")

@@ -337,7 +337,7 @@ class Answers(Task[Ask, Parts]):
         """What the rows scored; see `assistant.evaluation.scores`."""
         return scores.of_rows(self.claim(), [rows[key] for key in self.items])
 
-    def told(self, summary: Summary) -> Summary:
+    def shown(self, summary: Summary) -> Summary:
         """The strategies at the first setting."""
         return {name: summary[name] for name in ("strategies", "differences")}
 

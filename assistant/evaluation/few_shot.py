@@ -1,4 +1,4 @@
-"""Few-shot answers: questions with their answers, shown to the model as if it had just answered them."""
+"""Few-shot prompts: questions and answers are shown to the model as if it had just answered them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assistant.types import Completion, Message, Messages, Options
 
 
 def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
-    """`n` questions to demonstrate with, of those that are not `asked`; more are asked later, and they stay the same.
+    """`n` questions as demonstrations, none of which is `asked`; they stay the same if more questions are asked later.
 
     Raises:
         DataError: fewer are left over.
@@ -32,9 +32,9 @@ def demonstrating(llm: LLM, demonstrations: Sequence[Question]) -> LLM:
 
 
 class Demonstrator(Wrapper):
-    """An LLM around an LLM that puts demonstrations behind the system message of what it is asked to write or score.
+    """An LLM wrapped around an LLM that inserts demonstrations behind the system message.
 
-    A choice among words needs none.
+    A choice among words gets none.
     """
 
     def __init__(self, llm: LLM, demonstrations: Sequence[Question]) -> None:

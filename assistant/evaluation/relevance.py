@@ -25,7 +25,7 @@ from typer import Option
 
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation import plots
-from assistant.evaluation.thresholds import THRESHOLDS, check_odds, told_by_halves
+from assistant.evaluation.thresholds import THRESHOLDS, check_odds, cross_thresholded
 from assistant.experiment.datasets import Corpus, Question, read_corpus, read_questions, usable
 from assistant.experiment.measures import differences, means, unknown_scores
 from assistant.experiment.options import Corpus as CorpusFile
@@ -310,7 +310,7 @@ def _unanswerable(sets: DataFrame, experiment: Experiment) -> Summary:
 
 def _told(sets: DataFrame, experiment: Experiment) -> Summary:
     sets = sets.reset_index(drop=True)
-    said, chosen = told_by_halves(
+    said, chosen = cross_thresholded(
         sets, sets["question"] % 2, experiment.thresholds, lambda some, threshold: _at(some, threshold)["f1"]
     )
     numbers, weights = list(sets["question"].factorize()[0]), list(sets["weight"])

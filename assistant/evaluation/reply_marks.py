@@ -1,4 +1,4 @@
-"""Marks that a reply or a rewrite is judged by, as labelled rows have them, and the shares that pass, by kind."""
+"""Regular expressions that a reply or rewrite is checked by, and the shares that pass, by kind."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def has(text: str, pattern: str) -> bool:
 
 
 def by_kind(passed: Iterable[tuple[str, bool]]) -> Summary:
-    """The share that passed, "overall" and in "kinds" in their order, with Wilson's 95 % intervals; "" is no kind."""
-    found = [(kind, bool(one)) for kind, one in passed]
-    kinds = dict.fromkeys(kind for kind, _ in found if kind)
+    """The share that passed, "overall" and by the "kinds" in order, with Wilson's 95 % intervals; "" is no kind."""
+    results: dict[str, list[bool]] = {}
+    for kind, one in passed:
+        results.setdefault(kind, []).append(bool(one))
     return {
-        "overall": counted([one for _, one in found]),
-        "kinds": {kind: counted([one for of, one in found if of == kind]) for kind in kinds},
+        "overall": counted([one for of_kind in results.values() for one in of_kind]),
+        "kinds": {kind: counted(of_kind) for kind, of_kind in results.items() if kind},
     }

@@ -1,4 +1,4 @@
-"""What each answer of a run scored, without its texts: small enough to keep, and to pool with other runs.
+"""The scores of a run's answers, without the texts: small enough to store, and to pool with other runs.
 
 A file of scores is CSV, one line for each row of a run: a digest of what the run was made with (its data, model, seed
 and loop), what tells the row from the others (`KEY`), its measures, four marks (0 or 1), and for each iteration of its
@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pandas import DataFrame
@@ -21,6 +20,7 @@ from assistant.errors import DataError
 from assistant.experiment.datasets import Gold
 from assistant.experiment.measures import differences, mean, means, unknown_scores
 from assistant.experiment.runs import Row
+from assistant.experiment.task import Summary
 
 # What the others are compared to: the first of these that was measured.
 BASES = ("retrieve_then_read", "concat", "concat@word", "ranked/concat")
@@ -31,7 +31,6 @@ FIELDS = ("made", *KEY, *MEASURES, *MARKS, "recalls")
 _KINDS = dict.fromkeys(FIELDS, "str") | dict.fromkeys(MEASURES, "float") | dict.fromkeys(MARKS, "int")
 _KINDS |= dict.fromkeys(("k", "samples", "shots"), "int")
 _SETTING = ["k", "placement", "samples", "shots"]
-Summary = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, order=True)

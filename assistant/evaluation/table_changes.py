@@ -1,4 +1,4 @@
-"""What moved between two makings of the same table: row by row, and beyond chance or not."""
+"""What changed between two versions of a table's rows, and whether the change is beyond chance."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from assistant.experiment.measures import Estimate, paired_difference
 from assistant.experiment.runs import Row
 
-# What tells a row from others, as far as it has it.
+# The fields that identify a row, of which it may lack some.
 KEY = ("run", "id", "strategy", "loop", "k", "placement", "samples", "shots")
-# What is another number each time.
+# Fields that differ from run to run.
 _FREE = frozenset(("seconds", "ms"))
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A field of a table's rows: by how much it is more than before, or how many of its words are others, of `n`.
+    """A changed field of `n` rows: the mean difference of its numbers, or how many of its other values changed.
 
-    `of` says which rows: the run, and the strategy or loop where it has several.
+    `of` says which rows these are: the run, and the strategy or loop if there are several.
     """
 
     of: str
@@ -31,11 +31,11 @@ class FieldChange:
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the interval of the difference leaves out zero."""
+        """Whether the interval of the difference excludes zero."""
         return self.difference is not None and not self.difference.low <= 0 <= self.difference.high
 
     def __str__(self) -> str:
-        """The whole in one line."""
+        """The change in one line."""
         if self.difference is None:
             return f"{self.of}: {self.field} is another in {self.changed} of {self.n}"
         one = self.difference
@@ -43,7 +43,7 @@ class FieldChange:
 
 
 def field_changes(before: Sequence[Row], after: Sequence[Row], seed: int = 0) -> list[FieldChange]:
-    """All fields that are not the same, of rows that both have; numbers with the interval of their mean difference."""
+    """All fields that differ in rows that both versions have; numbers with the interval of their mean difference."""
     old = {_key(row): row for row in before}
     pairs: dict[str, list[tuple[Row, Row]]] = {}
     for row in after:
@@ -75,7 +75,7 @@ def _fields(of: str, rows: Sequence[tuple[Row, Row]], seed: int) -> Iterator[Fie
 
 
 def _flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """The row's fields, those of records within it by their path; lists are compared whole."""
+    """The row's fields; those of nested records are named by their path, and lists are compared as a whole."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         if name in KEY or name in _FREE:

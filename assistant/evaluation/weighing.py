@@ -23,7 +23,7 @@ from typer import Option
 
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.baselines import closed_book
-from assistant.evaluation.thresholds import THRESHOLDS, check_odds, told_by_halves
+from assistant.evaluation.thresholds import THRESHOLDS, check_odds, cross_thresholded
 from assistant.experiment.cache import REPLIES, CachedLLM
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import differences, exact_match, means
@@ -181,7 +181,7 @@ def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Exp
     def f1(some: DataFrame, threshold: float) -> float:
         return float(f1_score(~some["held"], some["confidence"] < threshold, zero_division=0))
 
-    below, chosen = told_by_halves(sets, sets.index.to_series() % 2, experiment.thresholds, f1)
+    below, chosen = cross_thresholded(sets, sets.index.to_series() % 2, experiment.thresholds, f1)
     mixed, held = sets["own"].where(below, sets["hit"]), sets["held"]
     return {
         "threshold_of_halves": chosen,

@@ -1,4 +1,4 @@
-"""Prompts that are asked side by side, put to the model as one batch: an LLM around an LLM.
+"""Joins prompts of several threads into one batch: an LLM wrapped around an LLM.
 
 A batch reads and writes for all of its prompts at once, which costs far less than a stream for each.
 """
@@ -15,12 +15,12 @@ from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM, Parts
 from assistant.types import Completion, Messages, Options
 
-# Seconds that a batch waits for others who are about to ask; beside the seconds that it takes, nothing.
+# Seconds that a batch waits for other threads that are about to ask; next to nothing beside the time it takes.
 _PATIENCE = 0.2
 
 
 def batched(parts: Parts, jobs: int) -> Parts:
-    """The parts for an experiment of which `jobs` rows are made at a time."""
+    """The parts for an experiment that makes `jobs` rows at a time."""
     return replace(parts, llm=BatchingLLM(parts.llm)) if jobs > 1 else parts
 
 
@@ -32,9 +32,9 @@ class _Asked:
 
 
 class BatchingLLM(Wrapper):
-    """Asks `llm` at once what several threads ask with the same options while it is busy, or shortly after each other.
+    """Puts prompts with the same options, asked by several threads at about the same time, to `llm` as one batch.
 
-    A reply comes whole, also where it is streamed. All askers are taken to share one `stop`.
+    A reply comes whole, also where it is streamed. All threads are expected to share one `stop`.
     """
 
     def __init__(self, llm: LLM) -> None:
@@ -47,7 +47,7 @@ class BatchingLLM(Wrapper):
         yield from self.complete([messages], options, stop)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
-        """One completion for each prompt; an error of the model is everyone's whose prompts were in the batch."""
+        """One completion for each prompt; an error of the model is raised to all whose prompts were in the batch."""
         asked = _Asked(tuple(batch), options)
         with self._changing:
             self._waiting.append(asked)

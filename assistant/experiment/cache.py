@@ -1,4 +1,4 @@
-"""Replies that a model has given before, kept in a SQLite file: an LLM around an LLM.
+"""Caches a model's replies in a SQLite file: an LLM wrapped around an LLM.
 
 Strategies share prompts (the fallback asks what concatenation and post-fusion ask, a gold passage that was found needs
 no inserting), and one model needs minutes for what it has already said.
@@ -25,17 +25,17 @@ from assistant.types import Choice, Completion, Messages, Options
 A = TypeVar("A")
 Reply = Completion | Choice | float
 REPLIES = "replies.sqlite"
-# The key whose reply is what gave all others.
+# The key under which the file names the model that gave the replies.
 _MODEL = "model"
 
 
 class CachedLLM(Wrapper):
-    """Asks `llm` what the file lacks. A reply that was cut off by `stop` is not kept.
+    """Asks `llm` only for replies that the file lacks. A reply that was cut off by `stop` is not stored.
 
-    `saved` adds up the seconds that the replies out of the file took when they were given, so that whoever measures
-    can count them; each thread has a sum of its own. A batch's seconds are shared out evenly.
+    `saved` adds up the seconds that the cached replies took when the model wrote them, so that they can be counted;
+    each thread has its own sum. The seconds of a batch are divided evenly among its replies.
 
-    `model` says what gave the replies; the file says it, too.
+    `model` names what gives the replies; the file names it as well.
 
     Raises:
         DataError: the file can't be read or written, or holds another model's replies.

@@ -45,30 +45,30 @@ def answer_recall(text: str, golds: Iterable[str]) -> float:
 
 
 def lost_vote(answer: str, pool: Iterable[str], golds: Sequence[str]) -> bool:
-    """Whether a correct answer was in the pool and the answer is another (%NM; post-fusion, section 4)."""
+    """Whether a correct answer was in the pool but did not win (%NM; post-fusion, section 4)."""
     return not exact_match(answer, golds) and any(exact_match(candidate, golds) for candidate in pool)
 
 
 def share(passed: Sequence[bool]) -> Estimate:
     """The share that passed, with Wilson's interval."""
-    found = binomtest(sum(passed), len(passed)).proportion_ci(method="wilson")
-    return Estimate(sum(passed) / len(passed), float(found.low), float(found.high))
+    interval = binomtest(sum(passed), len(passed)).proportion_ci(method="wilson")
+    return Estimate(sum(passed) / len(passed), float(interval.low), float(interval.high))
 
 
 def counted(passed: Sequence[bool]) -> dict[str, float]:
-    """As `share`, with how many there are as "n"."""
+    """As `share`, with the number of values as "n"."""
     return {**asdict(share(passed)), "n": len(passed)}
 
 
 def means(by_measure: Mapping[str, Sequence[float]], seed: int = 0) -> dict[str, dict[str, float]]:
-    """The mean of each measure's values, with its interval; measures may be a table's columns."""
+    """The mean of each measure's values, with its interval; `by_measure` may be a DataFrame."""
     return {name: asdict(mean(values, seed)) for name, values in by_measure.items()}
 
 
 def differences(
     ours: Mapping[str, Sequence[float]], theirs: Mapping[str, Sequence[float]], seed: int = 0
 ) -> dict[str, dict[str, float]]:
-    """What each of our measures is more than theirs, question by question, with its interval."""
+    """The mean paired difference of each measure, ours minus theirs, with its interval."""
     return {name: asdict(paired_difference(values, theirs[name], seed)) for name, values in ours.items()}
 
 
@@ -119,9 +119,9 @@ def auc(scores: Floats, labels: NDArray[np.bool_], seed: int = 0) -> Estimate:
 
 
 def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float) -> dict[str, float | None]:
-    """How well what is labelled is told from the rest by a score of at least `threshold`; None where nothing is either.
+    """AUC, and what a `threshold` on the scores gives: a measure is None where its denominator is 0.
 
-    `false_alarms` is the share of the rest that is told as well.
+    `false_alarms` is the share of the negatives whose score reaches the threshold.
     """
     from sklearn.metrics import confusion_matrix, roc_auc_score  # noqa: PLC0415 - takes a second to import
 
@@ -146,10 +146,10 @@ def unknown_scores(
     questions: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
 ) -> dict[str, Estimate]:
-    """Precision, recall and F1 of saying "unknown", where the unanswerable questions are those it should be said to.
+    """Precision, recall and F1 of saying "unknown", where it should be said exactly for the unanswerable questions.
 
-    Where several are of one question, `questions` numbers it for each, from 0: intervals are over questions. `weights`
-    is how much each counts.
+    If several items are of one question, `questions` gives each item's question number, from 0: intervals are over
+    questions. `weights` says how much each item counts.
 
     Raises:
         ValueError: they differ in length, or are empty.
@@ -176,7 +176,7 @@ def _f1(answer: list[str], gold: list[str]) -> float:
 
 
 def _bootstrap(statistic: Callable[..., Floats], *columns: Floats, seed: int) -> Estimate:
-    """The percentile bootstrap of a statistic of columns that have one number a question, drawn together."""
+    """The percentile bootstrap of a statistic over columns with one number a question, resampled together."""
     if not len(columns[0]):
         raise ValueError("there are no values to take a mean of")
     value = float(statistic(*columns, axis=0))

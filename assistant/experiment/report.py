@@ -1,4 +1,4 @@
-"""The one report: every figure of a summary as Markdown, under the names that it has in JSON."""
+"""Reports: every figure of a summary as Markdown, under the name that it has in the JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def markdown(summary: Mapping[Any, Any]) -> str:
-    """Single figures in a line, then a table for each name that holds several; a level further down is a table apart.
+    """Single figures in one line, then a table for each group of figures; deeper levels become tables of their own.
 
-    A measure (`{"value", "low", "high", "n"}`) is a cell: its value, the ends of its interval, of how many it is.
+    A measure (`{"value", "low", "high", "n"}`) is one cell: its value, the ends of its interval, and its count.
     """
     single = [f"{name} {_cell(found)}" for name, found in summary.items() if _is_cell(found)]
     parts = [", ".join(single)] if single else []
@@ -20,7 +20,7 @@ def markdown(summary: Mapping[Any, Any]) -> str:
 
 
 def grid(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of names, with figures to their right."""
+    """A Markdown table whose first column holds names and whose others hold figures."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
