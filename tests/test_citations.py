@@ -15,7 +15,7 @@ from assistant import turn as flow
 from assistant.errors import ModelError
 from assistant.grounding.claims import is_claim
 from assistant.grounding.evidence import nearest_evidence
-from assistant.judges.addresses import evidence
+from assistant.judges.addresses import cited_excerpts
 from assistant.judges.packed import WEIGHTS
 from assistant.judges.support import trained
 from assistant.judges.support.llm import ByLLM
@@ -171,7 +171,7 @@ def test_a_passage_that_says_a_part_is_no_second_source(parts: Parts) -> None:
 def test_the_second_look_reads_no_further_sources(parts: Parts) -> None:
     passages = (LENTILS, PULSES)
     turn = cited(parts, "Lentils are rich in protein.", passages=passages)
-    assert [one.id for one in evidence(turn.citations, passages)] == ["p1"]
+    assert [one.id for one in cited_excerpts(turn.citations, passages)] == ["p1"]
 
 
 # --- what the judge is asked -------------------------------------------------------------------------------------

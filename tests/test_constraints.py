@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
-from assistant.judges.load import Unusable
+from assistant.judges.load import UnusableJudge
 from assistant.protocols import Parts
 from assistant.settings import FactSettings
 from assistant.steps import constraints
@@ -46,7 +46,7 @@ def test_without_a_judge_or_when_stopped_nothing_changes(parts: Parts) -> None:
     stop.set()
     assert used(parts, "Eat bread.", stop=stop) == (TEA,)
     assert used(parts, "Eat bread.", judge=None) == (TEA,)
-    assert used(parts, "Eat bread.", judge=Unusable("It is broken.")) == (TEA,)
+    assert used(parts, "Eat bread.", judge=UnusableJudge("It is broken.")) == (TEA,)
 
 
 def test_it_can_be_switched_off(parts: Parts) -> None:

@@ -11,7 +11,7 @@ import pytest
 from assistant.errors import DataError, ModelError, UtteranceError
 from assistant.judges.relevance.calibration import (
     METHODS,
-    Calibrated,
+    CalibratedEstimator,
     Calibration,
     expected_calibration_error,
     fit,
@@ -292,7 +292,9 @@ def test_calibrations_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_estimator_is_calibrated_in_place() -> None:
-    halved = Calibrated(LlmEstimator(scripted(0.9, 0.5)), Calibration("llm:scripted", "temperature", slope=0.5))
+    halved = CalibratedEstimator(
+        LlmEstimator(scripted(0.9, 0.5)), Calibration("llm:scripted", "temperature", slope=0.5)
+    )
     found = halved.estimate("?", PASSAGES[:2], Event())
     assert halved.name == "llm:scripted"
     assert found[0].score == pytest.approx(log(9) / 2)

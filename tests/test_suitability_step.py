@@ -10,7 +10,7 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.judges.load import Unusable
+from assistant.judges.load import UnusableJudge
 from assistant.protocols import Parts
 from assistant.steps import suitability
 from assistant.steps.closed_book import unbacked
@@ -124,14 +124,14 @@ def test_without_facts_or_a_judge_nothing_is_asked(parts: Parts) -> None:
 
 def test_a_judge_that_can_not_be_used_is_told_and_all_stays(parts: Parts) -> None:
     turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", LIST),), answer=Answer(LIST))
-    broken = replace(parts, suitability=Unusable("It is broken; get it again."))
+    broken = replace(parts, suitability=UnusableJudge("It is broken; get it again."))
     for step in (suitability.passages, suitability.reply):
         [after] = step(turn, broken, Event())
         assert after.events == (TurnEvent("suitability_failed", "It is broken; get it again."),)
         assert after.digests == turn.digests
         assert after.answer == turn.answer
     with pytest.raises(ModelError):
-        Unusable("It is broken.").clashes([ALLERGY], [LIST], Event())
+        UnusableJudge("It is broken.").clashes([ALLERGY], [LIST], Event())
 
 
 def asked(parts: Parts, *replies: str, passages: Sequence[Passage]) -> Turn:

@@ -64,7 +64,7 @@ from assistant.judges.support.large import SHIPPED as LARGE
 from assistant.judges.support.large import opened
 from assistant.judges.support.llm import ByLLM
 from assistant.judges.support.trained import SHIPPED as SUPPORT
-from assistant.judges.uncertainty import told
+from assistant.judges.uncertainty import uncertainty_label
 from assistant.library.corpus import corpus_folder
 from assistant.library.shelves import open_library
 from assistant.library.vectors import dense_retriever
@@ -115,7 +115,11 @@ def evaluate_answers(
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
     knobs = options.load_settings(retriever=retriever)
     experiment = replace(
-        experiment, strategies=names, settings=varied.settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
+        experiment,
+        strategies=names,
+        settings=varied.settings,
+        retriever=_how(knobs),
+        uncertainty=uncertainty_label(knobs.turn),
     )
     task = answers.Answers(experiment, answers.prepare(experiment), model_of(knobs))
     options.perform(task, lambda: _asking(knobs, experiment.corpus), jobs)
@@ -380,7 +384,7 @@ def evaluate_re_rag(
 ) -> None:
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
     knobs = by_words_only(options.load_settings())
-    experiment = replace(experiment, uncertainty=told(knobs.turn))
+    experiment = replace(experiment, uncertainty=uncertainty_label(knobs.turn))
     chosen = weighing.prepare(experiment)
     retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
     with bar("Language model") as progress:

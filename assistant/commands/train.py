@@ -388,14 +388,14 @@ def blend(
     The questions name their gold passages.
     """
     from assistant.judges.relevance.blend import NAME, fit  # noqa: PLC0415
-    from assistant.judges.relevance.load import both  # noqa: PLC0415
+    from assistant.judges.relevance.load import parts_of_blend  # noqa: PLC0415
 
     chosen = [one for one in sample.asked(questions).values() if one.gold and not one.unanswerable]
     if not chosen:
         raise DataError(f"No question of {questions} names a gold passage; give another file.")
     knobs = by_words_only(options.load_settings())
     retriever = indexed(corpus, knobs)
-    judge, other, beside = both(model, embedder_of(knobs), knobs)
+    judge, other, beside = parts_of_blend(model, embedder_of(knobs), knobs)
     scores, others, relevant = list[float](), list[float](), list[bool]()
     with bar("Questions") as progress:
         for done, question in enumerate(chosen):

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from assistant.errors import SettingsError
-from assistant.judges.uncertainty import WORD, Way
+from assistant.judges.uncertainty import WORD
 from assistant.protocols import Parts
-from assistant.settings import TurnSettings
+from assistant.settings import TurnSettings, Uncertainty
 
 EXAMPLES = "examples"
 
@@ -28,7 +28,7 @@ class Method:
 
     strategy: str
     loop: str
-    way: Way | str = ""
+    way: Uncertainty | str = ""
     threshold: float = 0.0
     examples: bool = False
 
@@ -50,10 +50,10 @@ def method(name: str, loop: str) -> Method:
     rest, plus, shown = rest.partition("+")
     strategy, at, doubt = rest.partition("@")
     way, _, threshold = doubt.partition(":")
-    if (plus and shown != EXAMPLES) or (at and way not in get_args(Way)):
+    if (plus and shown != EXAMPLES) or (at and way not in get_args(Uncertainty)):
         raise SettingsError(
             f"'{name}' can't be asked; write STRATEGY@WAY:THRESHOLD+{EXAMPLES}, where the ways are "
-            f"{', '.join(get_args(Way))}."
+            f"{', '.join(get_args(Uncertainty))}."
         )
     return Method(strategy, own or loop, way, _threshold(name, way, threshold) if way else 0.0, bool(plus))
 

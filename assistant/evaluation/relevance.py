@@ -33,7 +33,7 @@ from assistant.experiment.options import Questions, Sample, Thresholds
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.judges.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
-from assistant.judges.relevance.estimate import PRIOR, likely, reranked
+from assistant.judges.relevance.estimate import PRIOR, above_relative_cutoff, reranked
 from assistant.protocols import Estimator, Retriever
 from assistant.settings import RetrieveSettings
 from assistant.types import Passage, Relevance
@@ -288,7 +288,9 @@ def _left_out(shown: DataFrame) -> list[dict[str, float]]:
         return float(1 - some.mean()) if len(some) else 0.0
 
     def under(share: float) -> dict[str, float]:
-        kept = shown.groupby("question")["confidence"].transform(lambda some: likely(list(some), share, SHOWN))
+        kept = shown.groupby("question")["confidence"].transform(
+            lambda some: above_relative_cutoff(list(some), share, SHOWN)
+        )
         stays = kept.astype(bool)
         held = stays[gold].groupby(shown["question"]).any()
         return {"share": share, "passages": gone(stays), "gold": gone(stays[gold]), "lost": gone(held)}

@@ -21,7 +21,7 @@ from assistant.experiment.measures import Floats, auc, exact_match
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task
 from assistant.judges.relevance.rerank import with_relevance
-from assistant.judges.uncertainty import WAYS, Asked, confidences
+from assistant.judges.uncertainty import WAYS, PromptedAnswer, confidences
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.strategies.shared.reading import FACTOID_ROOM
@@ -52,7 +52,7 @@ class Ways(Task[Question, Parts]):
         values["examples"] = given.settings.turn.answer_examples
         messages, _ = fit("factoid/concat", given.llm, FACTOID_ROOM, **values)
         [completion] = given.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), Event())
-        asked = [Asked(messages, completion, _estimated(item, passages, given), item.text)]
+        asked = [PromptedAnswer(messages, completion, _estimated(item, passages, given), item.text)]
         return {
             "id": item.id,
             "question": item.text,

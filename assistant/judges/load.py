@@ -1,7 +1,7 @@
-"""Loads the judges that the settings mean.
+"""Loads the judges that the settings name.
 
-A judge that can't be loaded doesn't end the program: it fails when a turn asks it, which goes on without it and says
-why.
+A judge that can't be loaded doesn't end the program: it fails when a turn asks it, and the turn goes on without it and
+says why.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from assistant.protocols import Embedder, EstimatorOf, Progress, SuitabilityJudg
 from assistant.settings import Settings
 
 
-class Unusable:
-    """Stands for a judge of any kind that can't be used: whoever asks it, or asks for it with a model, is told why."""
+class UnusableJudge:
+    """Takes the place of a judge of any kind that couldn't be loaded; using it raises the reason as a ModelError."""
 
     threshold = 1.0
 
@@ -35,7 +35,7 @@ def relevance(settings: Settings, progress: Progress, embedder: Embedder | None 
     try:
         return chosen(settings, progress, embedder)
     except SequiturError as error:
-        return Unusable(error)
+        return UnusableJudge(error)
 
 
 def support(settings: Settings, embedder: Embedder | None = None, progress: Progress = silent) -> SupportJudgeOf:
@@ -45,7 +45,7 @@ def support(settings: Settings, embedder: Embedder | None = None, progress: Prog
     try:
         return named(settings.turn.support).judge(settings, embedder, progress)
     except SequiturError as error:
-        return Unusable(error)
+        return UnusableJudge(error)
 
 
 def suitability(settings: Settings, embedder: Embedder, progress: Progress = silent) -> SuitabilityJudge:
@@ -55,4 +55,4 @@ def suitability(settings: Settings, embedder: Embedder, progress: Progress = sil
     try:
         return shipped(settings, embedder, progress)
     except SequiturError as error:
-        return Unusable(error)
+        return UnusableJudge(error)

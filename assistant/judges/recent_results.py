@@ -1,4 +1,4 @@
-"""Keeps what a judge found lately: the steps of one turn ask about the same texts again."""
+"""Caches a judge's recent results: the steps of one turn ask about the same texts repeatedly."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ V = TypeVar("V")
 
 
 class RecentResults(Generic[K, V]):
-    """What was found for each key, the last `most` of them. Safe to call from several threads."""
+    """A cache of the last `most` results by key. Safe to call from several threads."""
 
     def __init__(self, most: int) -> None:
         self._known: LRUCache[K, V] = LRUCache(most)
         self._lock = Lock()
 
     def of(self, keys: Iterable[K], look: Callable[[list[K]], Iterable[tuple[K, V]]]) -> dict[K, V]:
-        """What is known of these keys; `look` is asked for what is new, each once, and may find less."""
+        """The results for these keys; `look` computes those that are not cached, and may leave some out."""
         wanted = list(dict.fromkeys(keys))
         with self._lock:
             found = {key: self._known[key] for key in wanted if key in self._known}

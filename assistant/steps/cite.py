@@ -18,7 +18,7 @@ from assistant.grounding.citations import with_citations
 from assistant.grounding.claims import claims, segments
 from assistant.grounding.evidence import hinted, nearest_evidence
 from assistant.grounding.support import Finding, judge_sentences
-from assistant.judges.addresses import addressed
+from assistant.judges.addresses import addresses_question
 from assistant.protocols import Parts
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.markers import Marked, read
@@ -88,7 +88,7 @@ def second_look(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
         return
     try:
-        passed = addressed(turn, read(turn.answer.text).text, parts, stop)
+        passed = addresses_question(turn, read(turn.answer.text).text, parts, stop)
     except SequiturError as error:
         yield turn.with_event("second_look_failed", error)
         return

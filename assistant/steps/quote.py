@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
-from assistant.judges.addresses import together
+from assistant.judges.addresses import mean_of_log_odds
 from assistant.protocols import Estimator, Parts, SupportJudge
 from assistant.steps import cite
 from assistant.steps.answer import is_from_passages
@@ -35,7 +35,7 @@ class Quotable:
     @property
     def likely(self) -> float:
         """Both probabilities combined, in (0, 1)."""
-        return together(self.relevance, *([] if self.support is None else [self.support]))
+        return mean_of_log_odds(self.relevance, *([] if self.support is None else [self.support]))
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:

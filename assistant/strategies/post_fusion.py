@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.judges.uncertainty import Asked, unknown
+from assistant.judges.uncertainty import PromptedAnswer, unknown
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.strategies.shared.pool import NO_ANSWER, elect, following, vote
@@ -55,14 +55,14 @@ def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
     return [candidate for candidate, _ in replies(turn, parts, stop)]
 
 
-def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Asked]]:
+def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, PromptedAnswer]]:
     """The answer that each passage alone gives, in the order of the passages, and the prompt that asked for it."""
     chat_room = min(CHAT_ROOM, parts.settings.turn.max_answer_tokens)
     room = chat_room if turn.choices.form == "chat" else FACTOID_ROOM
     prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
     completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
     triples = zip(prompts, completions, turn.shown, strict=True)
-    asked = [Asked(prompt, completion, (passage,), turn.question) for prompt, completion, passage in triples]
+    asked = [PromptedAnswer(prompt, completion, (passage,), turn.question) for prompt, completion, passage in triples]
     unknowns = unknown(asked, turn.choices.form, parts, stop)
     return [
         (Candidate(_text(reply, turn), reply.passages[0].id, unknown=is_unknown), reply)
@@ -70,7 +70,7 @@ def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Aske
     ]
 
 
-def _text(asked: Asked, turn: Turn) -> str:
+def _text(asked: PromptedAnswer, turn: Turn) -> str:
     return without_title(finished(asked.completion, turn.choices.form), asked.passages)
 
 

@@ -16,7 +16,7 @@ from threading import Event
 
 from assistant.judges.relevance.rerank import with_relevance
 from assistant.judges.relevance.weights import marginal, weights
-from assistant.judges.uncertainty import Asked
+from assistant.judges.uncertainty import PromptedAnswer
 from assistant.prompting.sentence_selection import best_sentences
 from assistant.protocols import Parts
 from assistant.strategies.post_fusion import replies
@@ -26,6 +26,8 @@ from assistant.types import Answer, Candidate, Completion, Digest, Passage, Rele
 TITLE = "One by one, weighed by relevance"
 SUMMARY = "Asks each passage alone; the more relevant a passage seems, the more its answer counts."
 
+# The answer from a passage, and the prompt that asked for it.
+Asked = tuple[Candidate, PromptedAnswer]
 # Passages in one batch of prompts; the pool is shown after each batch.
 BATCH = 4
 # How many answers of the pool may become the reply, one after the other.
@@ -41,7 +43,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if not passages:
         yield replace(turn, answer=NO_ANSWER)
         return
-    asked: list[tuple[Candidate, Asked]] = []
+    asked: list[Asked] = []
     for start in range(0, len(passages), BATCH):
         batch = replace(turn, passages=passages[start : start + BATCH])
         asked += replies(batch, parts, stop)
@@ -91,7 +93,7 @@ def _scores(passages: Sequence[Passage]) -> list[float]:
     return [Relevance.of_confidence(lowest if value is None else value).score for value in confidences]
 
 
-def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts) -> Turn:
+def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[Asked], parts: Parts) -> Turn:
     """The turn with the pool so far, weighed by fast decoding, and its likeliest answer."""
     form = turn.choices.form
     pool = vote([candidate for candidate, _ in asked], form, parts.embedder)
@@ -102,7 +104,11 @@ def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candi
 
 
 def _thorough(
-    turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts, stop: Event
+    turn: Turn,
+    passages: Sequence[Passage],
+    asked: Sequence[Asked],
+    parts: Parts,
+    stop: Event,
 ) -> Turn:
     """The turn with its pool weighed by each answer's likelihood after each passage, where the backend can tell."""
     texts = {one.group: one.text for one in reversed(turn.pool) if not one.unknown}

@@ -1,4 +1,4 @@
-"""Keeps what an estimator said: the steps of one turn ask about the same passages and sentences again."""
+"""Caches estimates: the steps of one turn ask about the same passages and sentences repeatedly."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cachetools import LRUCache
 from assistant.protocols import Estimator
 from assistant.types import Passage, Relevance
 
-# A turn asks for a hundred or two. Their texts are kept with them: some 2 MB in all.
+# A turn asks for one or two hundred. The cache holds their texts as well, some 2 MB in all.
 MOST = 1024
 
 
 class CachedEstimator:
-    """An `Estimator` that asks another about what it wasn't asked lately. Safe to call from several threads."""
+    """An `Estimator` that caches the recent estimates of another. Safe to call from several threads."""
 
     def __init__(self, estimator: Estimator) -> None:
         self.name, self.calibration = estimator.name, estimator.calibration
@@ -24,7 +24,7 @@ class CachedEstimator:
         self._lock = Lock()
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-        """One estimate for each passage; see `Estimator`. Nothing is kept of what was stopped."""
+        """One estimate for each passage; see `Estimator`. Nothing is cached if `stop` was set."""
         keys = [(question, passage.titled) for passage in passages]
         with self._lock:
             found = {key: self._known[key] for key in keys if key in self._known}

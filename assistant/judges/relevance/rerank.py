@@ -1,4 +1,4 @@
-"""A turn's candidates as the estimator ranks them: the best as its passages, the next in reserve."""
+"""Ranks a turn's candidates by relevance: the best become its passages, the next its reserve."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import fmean
 from threading import Event
 
 from assistant.errors import SequiturError
-from assistant.judges.relevance.estimate import PRIOR, estimates, likely, reranked, set_confidence
+from assistant.judges.relevance.estimate import PRIOR, above_relative_cutoff, estimates, reranked, set_confidence
 from assistant.protocols import Estimator, Parts
 from assistant.types import Confidence, Passage, Relevance, Turn
 
@@ -20,8 +20,8 @@ _LOG = logging.getLogger(__name__)
 def with_relevance(turn: Turn, candidates: Sequence[Passage], parts: Parts, stop: Event) -> Turn:
     """The turn with k of the candidates as `passages`, each with its confidence, and the next ones as `reserve`.
 
-    They are the best where reranking is set, and otherwise the first; fewer where a chat reply leaves some out.
-    If the estimator can't be used, or is stopped, the passages stay as they are.
+    With reranking these are the best, otherwise the first; a chat reply may leave out some of them. If the estimator
+    can't be used, or is stopped, the passages stay as they are.
     """
     if parts.estimator is None:
         return turn.with_event("relevance_failed", "no relevance estimator is set.")
@@ -46,6 +46,6 @@ def _ranked(turn: Turn, candidates: Sequence[Passage], estimator: Estimator, par
         judged = [passage for passage, _ in reranked(judged, fits, max(k, knobs.rerank_top_k), PRIOR)]
     confidence = Confidence(set_confidence(relevance), knobs.threshold, estimator.name, estimator.calibration)
     least = knobs.min_relative_confidence if turn.choices.form == "chat" else 0.0
-    kept = likely([passage.confidence or 0.0 for passage in judged], least, k)
+    kept = above_relative_cutoff([passage.confidence or 0.0 for passage in judged], least, k)
     shown, reserve = (tuple(compress(judged[part], kept[part])) for part in (slice(k), slice(k, None)))
     return replace(turn, passages=shown, reserve=reserve, confidence=confidence)

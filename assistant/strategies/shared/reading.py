@@ -7,7 +7,7 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
-from assistant.judges.uncertainty import Asked, unknown
+from assistant.judges.uncertainty import PromptedAnswer, unknown
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.sentences import finished, without_title
@@ -32,6 +32,6 @@ def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> I
         turn = replace(turn, answer=Answer(without_title(finished(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:
-        asked = Asked(messages, completion, turn.passages, turn.question)
+        asked = PromptedAnswer(messages, completion, turn.passages, turn.question)
         [is_unknown] = unknown([asked], form, parts, stop)
         yield replace(turn, answer=Answer(turn.answer.text, unknown=is_unknown))
