@@ -1,4 +1,4 @@
-"""A model that is fetched in the background, one at a time."""
+"""Downloads of models in the background, one at a time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DownloadState:
-    """How far a download is: bytes that are `done` of a `total`, 0 where that isn't known.
+    """How far a download is: `done` of `total` bytes; a total of 0 isn't known.
 
-    Without a `name` there is none, or it was stopped. It is over once it is `finished`, which means that the model is
-    here and checked, or once there is an `error`, a sentence that says what to do.
+    Without a `name` there is no download, or it was stopped. It ends `finished`, with the model fetched and checked, or
+    with an `error`, a sentence that says what to do.
     """
 
     name: str = ""
@@ -52,12 +52,12 @@ class BackgroundDownload:
 
     @property
     def state(self) -> DownloadState:
-        """How far it is, as of now."""
+        """How far the download is now."""
         with self._lock:
             return self._state
 
     def start(self, name: str) -> None:
-        """Begin to fetch the model; nothing if it is being fetched. One that broke off goes on where it was.
+        """Begin to fetch the model, unless it is being fetched already. A download that broke off is continued.
 
         Raises:
             ModelError: there is no such model, or another one is being fetched.
@@ -69,19 +69,19 @@ class BackgroundDownload:
             if self._state.under_way:
                 return
             self._state, self._stop = DownloadState(entry.name, total=entry.size), Event()
-            given = (entry.name, self._stop)
-            self._thread = Thread(target=self._fetch, args=given, name="fetching", daemon=True)
+            arguments = (entry.name, self._stop)
+            self._thread = Thread(target=self._fetch, args=arguments, name="fetching", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """End what is under way; what has come is kept for the next time. Does nothing if there is nothing."""
+        """Stop the download, if there is one; what has been fetched is kept for the next time."""
         with self._lock:
             self._stop.set()
             if self._state.under_way:
                 self._state = DownloadState()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether nothing is under way any more, within so many seconds."""
+        """Wait for at most so many seconds; whether the download has ended by then."""
         thread = self._thread
         if thread:
             thread.join(timeout)

@@ -1,6 +1,6 @@
-"""The models that may answer: those of the catalogue, of servers that people added, and of servers found here.
+"""The models that may answer: those of the catalogue, and those of servers that people added.
 
-What people add is kept in `models.json` of the data folder, which nobody else can read, since it holds keys.
+Added servers are stored in `models.json` in the data folder. The file holds keys, so only its owner can read it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assistant.llm.servers.address import root_of
 from assistant.settings import LLMSettings, Settings
 
 FILE = "models.json"
-# What names a model in the settings; whoever set one of them has chosen.
+# The settings that name a model; whoever has set one of them has chosen a model.
 NAMING = {"backend", "model", "server", "api_key"}
 _LONGEST = 500
 
@@ -30,7 +30,7 @@ _LONGEST = 500
 class KnownModel(BaseModel):
     """A model that may answer.
 
-    `id` tells it from all others, `title` and `about` are for people, and `llm` are the settings that it is loaded by.
+    `id` is unique, `title` and `about` are for people, and `llm` are the settings that it is loaded with.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -47,9 +47,9 @@ class KnownModel(BaseModel):
 
 
 class AddedServer(BaseModel):
-    """A model of a server, as somebody added it. `model` is "auto" for the server's only one.
+    """A model of a server, as somebody added it. `model` is "auto" for the server's only model.
 
-    `title` is what that one was called then, "" where it could not be told.
+    `title` is that model's name when it was added, "" if the server didn't tell.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,7 +57,7 @@ class AddedServer(BaseModel):
     address: str
     model: str = Field(AUTO, min_length=1, max_length=_LONGEST)
     key: SecretStr = Field(SecretStr(""), max_length=_LONGEST)
-    # less than is taken where it is typed, since files of earlier releases may hold it
+    # less than the form accepts, since files of earlier releases may hold such values
     context: int | None = Field(None, ge=512)
     title: str = ""
 
@@ -67,7 +67,7 @@ class AddedServer(BaseModel):
 
 
 class _Kept(BaseModel):
-    """The file. `chosen` is the id of the model that was switched to last, "" where the settings name it."""
+    """The content of the file. `chosen` is the id of the model that was switched to last, "" if none was."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -76,7 +76,7 @@ class _Kept(BaseModel):
 
 
 class KnownModels:
-    """The models that these settings and people's additions name. Safe to use from several threads and processes."""
+    """The models that the settings and the added servers name. Safe to use from several threads and processes."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -89,24 +89,24 @@ class KnownModels:
         return [(entry, self._of_catalogue(entry)) for entry in entries if entry.template]
 
     def here(self) -> list[KnownModel]:
-        """What can answer without anything being fetched: the catalogue's models that are here, and all others."""
+        """The models that can answer without a download: the catalogue's that are on this disk, and all others."""
         catalogue = Catalogue.load()
         fetched = [known for entry, known in self.catalogue() if catalogue.is_here(entry.name, self._settings)]
         return [*fetched, *self._others()]
 
     def added(self) -> list[KnownModel]:
-        """The models of servers that people added, the oldest first.
+        """The models of added servers, the oldest first.
 
         Raises:
-            ModelError: the file they are kept in can't be read.
+            ModelError: their file can't be read.
         """
         return [self.of_server(server) for server in self._read().servers]
 
     def of_server(self, server: AddedServer) -> KnownModel:
-        """A model of a server, whether it was added or not.
+        """A server's model, whether it was added or not.
 
         Raises:
-            ModelError: the address is none.
+            ModelError: the address is invalid.
         """
         root = root_of(server.address)
         llm = self._llm(backend=SERVER, server=root, model=server.model, api_key=server.key)
@@ -115,7 +115,7 @@ class KnownModels:
         return _served(llm, server.title)
 
     def answering(self, name: str, asked: KnownModel) -> KnownModel:
-        """Which model it is whose engine has this name, where `asked` may have given way to another."""
+        """The model whose engine has this name; it may be another one than `asked`, for which it was loaded instead."""
         if asked.is_served:
             return asked
         for entry, known in self.catalogue():
@@ -124,7 +124,7 @@ class KnownModels:
         return asked
 
     def settings(self, known: KnownModel) -> Settings:
-        """The settings that load this model."""
+        """The settings with which this model is loaded."""
         return self._settings.model_copy(update={"llm": known.llm})
 
     def find(self, id_: str) -> KnownModel:
@@ -133,9 +133,9 @@ class KnownModels:
         Raises:
             ModelError: there is none.
         """
-        for one in (*self._others(), *(known for _, known in self.catalogue())):
-            if one.id == id_:
-                return one
+        for known in (*self._others(), *(listed for _, listed in self.catalogue())):
+            if known.id == id_:
+                return known
         raise ModelError(f"'{id_[:100]}' is not known any more; open the menu again to see what is.")
 
     def named(self) -> KnownModel:
@@ -152,9 +152,9 @@ class KnownModels:
         return KnownModel(id=entry.name, title=entry.name, about=entry.about, llm=llm)
 
     def at_start(self) -> KnownModel:
-        """What answers when Sequitur starts: what the settings name, else what was switched to last.
+        """The model that answers when Sequitur starts: the one that the settings name, else the one switched to last.
 
-        A choice that isn't known any more, or can't be read, gives way to the settings' default.
+        If that one is no longer known, or can't be read, it is the settings' default.
         """
         llm = self._settings.llm
         if not llm.model_fields_set & NAMING:
@@ -163,10 +163,10 @@ class KnownModels:
         return self.named()
 
     async def titled(self, server: AddedServer) -> AddedServer:
-        """The server with what its only model is called, where none was named and it tells.
+        """The server with the name of its only model as title, if no model was named and the server tells it.
 
         Raises:
-            ModelError: the address is none.
+            ModelError: the address is invalid.
         """
         from assistant.llm.servers.probe import only_model  # noqa: PLC0415 - takes a second to import
 
@@ -174,10 +174,10 @@ class KnownModels:
         return server.model_copy(update={"title": await only_model(llm)}) if llm.model == AUTO else server
 
     def add(self, server: AddedServer) -> KnownModel:
-        """Keep a model of a server; one that was added before is replaced.
+        """Store a model of a server; the same one that was added before is replaced.
 
         Raises:
-            ModelError: the address is none, or the file can't be read or written.
+            ModelError: the address is invalid, or the file can't be read or written.
         """
         known = self.of_server(server)
         kept = server.model_copy(update={"address": known.llm.server})
@@ -188,14 +188,14 @@ class KnownModels:
         """Forget a model of a server, and its key.
 
         Raises:
-            ModelError: nobody added it, or the file can't be read or written.
+            ModelError: it was never added, or the file can't be read or written.
         """
         if id_ not in {known.id for known in self.added()}:
             raise ModelError("This server is not among those that were added; open the menu again to see which are.")
         self._change(lambda old: {"servers": _without(old.servers, id_)})
 
     def choose(self, id_: str) -> None:
-        """Let this model answer after the next start, too.
+        """Let this model also answer after the next start.
 
         Raises:
             ModelError: the file can't be read or written.
@@ -210,26 +210,26 @@ class KnownModels:
             return ""
 
     def _others(self) -> list[KnownModel]:
-        """The models of added servers, and what the settings name where it is none of these and not of the catalogue.
+        """The models of added servers, and the one that the settings name if it is not listed anywhere.
 
-        A file that can't be read is told of where servers are listed and added.
+        A file that can't be read is ignored here; listing or adding servers reports it.
         """
         try:
             added = self.added()
         except ModelError:
             added = []
-        own = self.named()
-        elsewhere = {AUTO, *(known.id for known in added), *(known.id for _, known in self.catalogue())}
-        return added if own.id in elsewhere else [*added, own]
+        named = self.named()
+        listed = {AUTO, *(known.id for known in added), *(known.id for _, known in self.catalogue())}
+        return added if named.id in listed else [*added, named]
 
     def _of_catalogue(self, entry: Entry) -> KnownModel:
         llm = self._llm(model=entry.name)
         return KnownModel(id=entry.name, title=entry.name, about=entry.about, llm=llm)
 
     def _llm(self, **naming: object) -> LLMSettings:
-        """The settings, with another model in the place of the one that they name.
+        """The settings with another model in place of the one that they name.
 
-        The context goes with a model of a server: another server's is asked for, unless it is typed.
+        A server's model has its own context, which is asked for there unless it was typed.
         """
         usual = self._settings.llm
         other = {"context"} if SERVER in {usual.backend, naming.get("backend")} else set()
@@ -261,7 +261,7 @@ class KnownModels:
 
 
 def _served(llm: LLMSettings, title: str = "") -> KnownModel:
-    """A model of a server; `title` is what it is called where its name is not chosen."""
+    """A model of a server; `title` is shown if its name was not chosen."""
     place = llm.server.partition("://")[2] or llm.server
     title = (title or place) if llm.model in {AUTO, BY_PIP} else llm.model
     return KnownModel(id=f"{llm.server} {llm.model}", title=title, about=f"server at {place}", llm=llm)
