@@ -1,4 +1,4 @@
-"""Answers within a user's conversations: history and facts in, the turn run, every stage of it saved."""
+"""Answers within a user's conversations: adds history and facts, runs the turn, and saves every stage of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the parts that the settings name. The only file that knows every implementation.
+"""Loads the parts that the settings name; the only module that knows all implementations.
 
 Loading takes seconds to minutes (weights, index, model), so it runs in a thread of its own, stage by stage, while the
 page is already up; heavy imports happen in here for the same reason.

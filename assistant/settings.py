@@ -1,4 +1,4 @@
-"""Every knob, once: defaults here, then a TOML file, then environment variables (SEQUITUR_LLM__MODEL=fast).
+"""All settings, each defined once: defaults, then a TOML file, then environment variables (SEQUITUR_LLM__MODEL=fast).
 
 Unknown keys are refused, in the file and in the environment alike.
 """

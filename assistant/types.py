@@ -1,4 +1,4 @@
-"""The nouns of Sequitur.
+"""The data types of Sequitur, above all the turn.
 
 A turn is a value that grows: every step takes the frozen `Turn` and returns a richer one. The page, the command line,
 the store and the evaluation read the same snapshots.

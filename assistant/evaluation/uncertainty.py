@@ -24,7 +24,7 @@ from assistant.judges.relevance.rerank import with_relevance
 from assistant.judges.uncertainty import WAYS, PromptedAnswer, confidences
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
-from assistant.strategies.shared.reading import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.types import Choices, Options, Passage, Turn
 
 Flags = NDArray[np.bool_]
@@ -50,8 +50,8 @@ class Ways(Task[Question, Parts]):
         passages = self._passages.of(self._experiment.settings[0], item)
         values: dict[str, Any] = {"passages": passages, "facts": (), "question": item.text}
         values["examples"] = given.settings.turn.answer_examples
-        messages, _ = fit("factoid/concat", given.llm, FACTOID_ROOM, **values)
-        [completion] = given.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), Event())
+        messages, _ = fit("factoid/concat", given.llm, FACTOID_MAX_TOKENS, **values)
+        [completion] = given.llm.complete([messages], Options(max_tokens=FACTOID_MAX_TOKENS), Event())
         asked = [PromptedAnswer(messages, completion, _estimated(item, passages, given), item.text)]
         return {
             "id": item.id,

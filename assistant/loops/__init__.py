@@ -1,4 +1,4 @@
-"""How passages are found for a turn: one file a loop.
+"""How passages are found for a turn: one file for each loop.
 
 A loop searches, and may run steps in between, such as asking the relevance estimator. Steps know nothing of loops: the
 stage "passages" of `turn.py` runs the loop that was chosen.

@@ -1,7 +1,7 @@
-"""Cuts passages to the sentences that matter.
+"""Cuts passages down to their most useful sentences.
 
-By Sentence-BERT, 512 characters of each passage (GRG, section 2.2.3), or by the estimator of relevance, so many
-characters of all passages: it keeps the answer in less text, and reading is what an answer waits for.
+Either Sentence-BERT selects 512 characters of each passage (GRG, section 2.2.3), or the relevance estimator selects so
+many characters of all passages together. The estimator keeps the answer in less text, which the model reads sooner.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from assistant.protocols import Embedder, Estimator
 from assistant.text.sentences import quote, sentences
 from assistant.types import Digest, Passage, Span
 
-# As the passage has them, or the best first. Steps out of order ("Take the pan off the heat" before "Bring it to the
-# boil") are misread by reader and model.
+# The order of the selected sentences: as in the passage, or best first. Steps out of order ("Take the pan off the heat"
+# before "Bring it to the boil") are misread by people and models.
 Order = Literal["passage", "score"]
 
 
 def best_sentences(
     passages: Sequence[Passage], question: str, embedder: Embedder, chars: int, order: Order = "passage"
 ) -> tuple[Digest, ...]:
-    """For each passage the sentences most similar to `question`, the best first, until `chars` characters are full.
+    """For each passage the sentences most similar to `question`, up to `chars` characters.
 
-    The best sentence is always kept, and a sentence is never cut in two. Those kept stand in the `order` asked for.
+    The best sentence is always kept, and no sentence is cut. The sentences stand in the given `order`.
     """
     places = _places(passages)
     if not places:
@@ -34,7 +34,7 @@ def best_sentences(
     vectors = embedder.encode([question, *(quote(passages[n].text, span) for n, span in places)])
     scored = list(zip((vectors[1:] @ vectors[0]).tolist(), places, strict=True))
     return tuple(
-        _digest(passage, _first([one for one in scored if one[1][0] == n], chars), order)
+        _digest(passage, _best([one for one in scored if one[1][0] == n], chars), order)
         for n, passage in enumerate(passages)
     )
 
@@ -47,13 +47,13 @@ def likeliest_sentences(
     stop: Event,
     order: Order = "passage",
 ) -> tuple[Digest, ...]:
-    """For each passage its sentence that most likely answers, and the likeliest of all others up to `chars` characters.
+    """The sentence of each passage that most likely answers, and the likeliest of all others up to `chars` characters.
 
-    The mean of the log-odds that the questions give counts. Each sentence is read behind its passage's title; those
-    kept stand in the `order` asked for.
+    A sentence is scored by the mean of its log-odds over the questions, and read behind its passage's title. The
+    sentences stand in the given `order`.
 
     Raises:
-        SequiturError: the estimator can't be used; one that fails may raise anything.
+        SequiturError: the estimator can't be used; one that fails may raise any error.
     """
     places = _places(passages)
     texts = [
@@ -65,13 +65,13 @@ def likeliest_sentences(
         (fmean(one.score for one in of_one), place)
         for place, of_one in zip(places, zip(*estimates, strict=True), strict=True)
     ]
-    kept = [best for n in range(len(passages)) for best in _first([one for one in scored if one[1][0] == n], room=0)]
-    room = chars - sum(_length(one) for one in kept)
-    kept += _first([one for one in scored if one not in kept], room, least=0)
+    kept = [best for n in range(len(passages)) for best in _best([one for one in scored if one[1][0] == n], chars=0)]
+    chars -= sum(_length(one) for one in kept)
+    kept += _best([one for one in scored if one not in kept], chars, at_least=0)
     return tuple(_digest(passage, [one for one in kept if one[1][0] == n], order) for n, passage in enumerate(passages))
 
 
-# A sentence: the place of its passage, and where it stands there.
+# A sentence: the number of its passage, and its span there.
 _Place = tuple[int, Span]
 _Scored = tuple[float, _Place]
 
@@ -80,25 +80,25 @@ def _places(passages: Sequence[Passage]) -> list[_Place]:
     return [(n, span) for n, passage in enumerate(passages) for span in sentences(passage.text)]
 
 
-def _first(scored: Sequence[_Scored], room: int, least: int = 1) -> list[_Scored]:
-    """The best that there is room for, up to the first that doesn't fit; `least` of them all the same."""
+def _best(scored: Sequence[_Scored], chars: int, at_least: int = 1) -> list[_Scored]:
+    """The best sentences up to the first that doesn't fit into `chars` characters, but always `at_least` so many."""
     kept: list[_Scored] = []
     for one in sorted(scored, key=lambda one: (-one[0], one[1][0], one[1][1].start)):
-        if len(kept) >= least and _length(one) - 1 > room:
+        if len(kept) >= at_least and _length(one) - 1 > chars:
             break
         kept.append(one)
-        room -= _length(one)
+        chars -= _length(one)
     return kept
 
 
 def _length(scored: _Scored) -> int:
-    """Characters of a sentence and of the space behind it."""
+    """The characters of a sentence and of the space behind it."""
     span = scored[1][1]
     return span.end - span.start + 1
 
 
 def _digest(passage: Passage, kept: Sequence[_Scored], order: Order) -> Digest:
-    """The sentences that are `kept`, which come best first."""
+    """The digest of a passage from the sentences that are `kept`, given best first."""
     spans = [span for _, (_, span) in kept]
     if order == "passage":
         spans.sort(key=lambda span: span.start)

@@ -9,7 +9,7 @@ from threading import Event
 from assistant.prompting.budget import fit
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
-from assistant.strategies.shared.reading import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.markers import read
 from assistant.text.overlap import echoes
 from assistant.text.sentences import finished
@@ -22,10 +22,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     A chat answer that only repeats the question counts as unknown.
     """
     form = turn.choices.form
-    room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
-    messages, cuts = fit(f"{form}/closed_book", parts.llm, room, facts=turn.told_facts, question=turn.question)
+    max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
+    messages, cuts = fit(f"{form}/closed_book", parts.llm, max_tokens, facts=turn.told_facts, question=turn.question)
     turn = replace(turn, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=max_tokens), stop):
         if completion.read:
             yield turn.reading(completion)
             continue

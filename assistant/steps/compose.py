@@ -12,15 +12,17 @@ from assistant.protocols import Parts
 from assistant.text.sentences import finished
 from assistant.types import Answer, Options, Turn
 
-_ROOM = 320
+_MAX_TOKENS = 320
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`, written with the relevant facts and the last exchanges in the prompt."""
     history = recent(turn.history, exchanges=4, chars=1200)
-    messages, cuts = fit("write", parts.llm, _ROOM, history=history, facts=turn.told_facts, utterance=turn.utterance)
+    messages, cuts = fit(
+        "write", parts.llm, _MAX_TOKENS, history=history, facts=turn.told_facts, utterance=turn.utterance
+    )
     turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=_MAX_TOKENS), stop):
         if completion.read:
             yield turn.reading(completion)
         else:

@@ -18,7 +18,7 @@ from assistant.types import Answer, Options, Turn
 from assistant.wording.replies import fixed
 from ptkb.extract import only_tells
 
-_ROOM = 120
+_MAX_TOKENS = 120
 _MOST = 20
 # For small talk the prompt has the last exchanges. A question about the conversation may be about any of them, so its
 # prompt has all, with each reply cut short.
@@ -33,9 +33,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     facts = tuple(fact.text for fact in turn.facts[:_MOST])
     about_all = turn.intent == "conversation"
     history = recent(turn.history, len(turn.history) if about_all else _LAST, _SHORT if about_all else _LONG)
-    messages, cuts = fit("converse", parts.llm, _ROOM, history=history, facts=facts, utterance=turn.utterance)
+    messages, cuts = fit("converse", parts.llm, _MAX_TOKENS, history=history, facts=facts, utterance=turn.utterance)
     turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=_MAX_TOKENS), stop):
         if completion.read:
             yield turn.reading(completion)
             continue

@@ -20,7 +20,7 @@ from assistant.text.sentences import finished, sentences, whole_sentences
 from assistant.types import Digest, Options, Passage, Turn
 
 _LOG = logging.getLogger(__name__)
-_ROOM = 100
+_MAX_TOKENS = 100
 _MOST_SENTENCES = 3
 
 
@@ -64,8 +64,8 @@ def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
 
 
 def _by_chat(passages: Sequence[Passage], parts: Parts, stop: Event) -> list[str]:
-    prompts = [fit("digest", parts.llm, _ROOM, passage=passage)[0] for passage in passages]
-    return [finished(reply, "chat") for reply in parts.llm.complete(prompts, Options(max_tokens=_ROOM), stop)]
+    prompts = [fit("digest", parts.llm, _MAX_TOKENS, passage=passage)[0] for passage in passages]
+    return [finished(reply, "chat") for reply in parts.llm.complete(prompts, Options(max_tokens=_MAX_TOKENS), stop)]
 
 
 def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) -> list[str]:
@@ -79,7 +79,7 @@ def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) ->
     prompts = [render("digest", passage=passage) for passage in passages]
     chosen = prompts if settings.turn.summariser_prompted else [prompt[-1:] for prompt in prompts]
     texts = ["\n\n".join(message.content for message in messages) for messages in chosen]
-    return [whole_sentences(text) for text in load(settings).summarise(texts, _ROOM, stop)]
+    return [whole_sentences(text) for text in load(settings).summarise(texts, _MAX_TOKENS, stop)]
 
 
 def _replaced(digests: Sequence[Digest], summaries: Sequence[str]) -> tuple[Digest, ...]:

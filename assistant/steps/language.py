@@ -42,10 +42,10 @@ def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if language == ENGLISH or len(turn.utterance) > _LONGEST or stop.is_set() or _is_held(language, turn, parts):
         yield turn
         return
-    room = _room(turn.utterance)
-    messages, cuts = fit("english", parts.llm, room, utterance=turn.utterance)
+    max_tokens = _token_limit(turn.utterance)
+    messages, cuts = fit("english", parts.llm, max_tokens, utterance=turn.utterance)
     turn = replace(turn, cuts=turn.cuts + cuts)
-    [completion] = parts.llm.complete([messages], _options(room), stop)
+    [completion] = parts.llm.complete([messages], _options(max_tokens), stop)
     yield replace(turn, english=_finished(completion))
 
 
@@ -98,9 +98,9 @@ def _is_held(language: str, turn: Turn, parts: Parts) -> bool:
 def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list[str]:
     """The texts translated into the language of the message; a failed translation leaves a text as it is."""
     language = LANGUAGES[language_of(turn.utterance)]
-    prompts = [fit("translate", parts.llm, _room(text), language=language, text=text)[0] for text in texts]
-    room = max(map(_room, texts), default=1)
-    completions = parts.llm.complete(prompts, _options(room), stop) if prompts else []
+    prompts = [fit("translate", parts.llm, _token_limit(text), language=language, text=text)[0] for text in texts]
+    max_tokens = max(map(_token_limit, texts), default=1)
+    completions = parts.llm.complete(prompts, _options(max_tokens), stop) if prompts else []
     return [_finished(completion) or text for completion, text in zip(completions, texts, strict=True)]
 
 
@@ -114,13 +114,13 @@ def _with_translations(body: str, translations: dict[str, str]) -> str:
     return "".join(pieces) + body[end:]
 
 
-def _room(text: str) -> int:
+def _token_limit(text: str) -> int:
     """Tokens for a text in another language: at most one for each character is plenty."""
     return 40 + len(text)
 
 
-def _options(room: int) -> Options:
-    return Options(max_tokens=room, stop=("\n",))
+def _options(max_tokens: int) -> Options:
+    return Options(max_tokens=max_tokens, stop=("\n",))
 
 
 def _finished(completion: Completion) -> str:

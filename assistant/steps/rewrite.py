@@ -23,7 +23,7 @@ from ptkb.rank import SAME_AGAIN
 
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
-_ROOM = 60
+_MAX_TOKENS = 60
 # Characters of facts in the prompt, some 200 tokens: all if they are few, else the most relevant.
 _FACTS = 800
 # "and the second most?" continues the question before and is none without it; longer messages mostly stand alone.
@@ -82,12 +82,12 @@ class _Prompt:
         """The prompt with these exchanges before the utterance, and what was cut from it for want of room."""
         # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
         said = SAME_AGAIN.sub("And", " ".join(self.utterance.split()))
-        return fit("rewrite", self.parts.llm, _ROOM, history=history, facts=self.facts, utterance=said)
+        return fit("rewrite", self.parts.llm, _MAX_TOKENS, history=history, facts=self.facts, utterance=said)
 
 
 def _written(messages: Messages, prompt: _Prompt, turn: Turn, stop: Event) -> str:
     """The rewritten utterance; if rewriting fails, the utterance, behind the question that it continues if it does."""
-    utterance, greedy = prompt.utterance, Options(max_tokens=_ROOM, stop=("\n",))
+    utterance, greedy = prompt.utterance, Options(max_tokens=_MAX_TOKENS, stop=("\n",))
     if written := _usable(prompt.parts, messages, greedy, stop, utterance, turn):
         return written
     if not _continues(utterance, turn):

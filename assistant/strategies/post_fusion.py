@@ -13,13 +13,13 @@ from assistant.judges.uncertainty import PromptedAnswer, unknown
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.strategies.shared.pool import NO_ANSWER, elect, following, vote
-from assistant.strategies.shared.reading import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.sentences import finished, without_title
 from assistant.types import Answer, Candidate, Messages, Options, Passage, Turn
 
 TITLE = "One by one, by vote"
 SUMMARY = "Asks each passage alone, and takes the answer that most of them give."
-CHAT_ROOM = 64
+CHAT_MAX_TOKENS = 64
 # How many answers of the pool may become the reply, one after the other.
 SPEAKERS = 2
 
@@ -57,10 +57,10 @@ def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
 
 def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, PromptedAnswer]]:
     """The answer that each passage alone gives, in the order of the passages, and the prompt that asked for it."""
-    chat_room = min(CHAT_ROOM, parts.settings.turn.max_answer_tokens)
-    room = chat_room if turn.choices.form == "chat" else FACTOID_ROOM
-    prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
-    completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
+    chat_max_tokens = min(CHAT_MAX_TOKENS, parts.settings.turn.max_answer_tokens)
+    max_tokens = chat_max_tokens if turn.choices.form == "chat" else FACTOID_MAX_TOKENS
+    prompts = [_prompt(turn, passage, parts, max_tokens) for passage in turn.shown]
+    completions = parts.llm.complete(prompts, Options(max_tokens=max_tokens), stop) if prompts else []
     triples = zip(prompts, completions, turn.shown, strict=True)
     asked = [PromptedAnswer(prompt, completion, (passage,), turn.question) for prompt, completion, passage in triples]
     unknowns = unknown(asked, turn.choices.form, parts, stop)
@@ -74,7 +74,7 @@ def _text(asked: PromptedAnswer, turn: Turn) -> str:
     return without_title(finished(asked.completion, turn.choices.form), asked.passages)
 
 
-def _prompt(turn: Turn, passage: Passage, parts: Parts, room: int) -> Messages:
+def _prompt(turn: Turn, passage: Passage, parts: Parts, max_tokens: int) -> Messages:
     values = {"passage": passage, "facts": turn.told_facts, "question": turn.question}
     values |= {"examples": parts.settings.turn.answer_examples}
-    return fit(f"{turn.choices.form}/post_fusion", parts.llm, room, **values)[0]
+    return fit(f"{turn.choices.form}/post_fusion", parts.llm, max_tokens, **values)[0]

@@ -90,7 +90,7 @@ class LlamaCpp:
         return len(self._tokens(messages))
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """The completion as it grows; see `assistant.types.LLM`."""
+        """The completion as it grows; see `assistant.protocols.LLM`."""
         job = self._start(self._fitting(messages), _body(options), stop, object())
         yield from _completions(job)
 

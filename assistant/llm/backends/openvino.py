@@ -100,7 +100,7 @@ class OpenVino:
         return len(self._tokens(messages))
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """The completion as it grows; see `assistant.types.LLM`."""
+        """The completion as it grows; see `assistant.protocols.LLM`."""
         job, reply = self._started(self._fitting(messages), options, stop, object())
         yield from growing(written(reply, job))
 
@@ -164,19 +164,19 @@ class OpenVino:
     # --- writing -------------------------------------------------------------------------------------------------
 
     def _started(self, prompt: list[int], options: Options, stop: Event, owner: object) -> tuple[Job, Reply]:
-        room = min(options.max_tokens, self.context - len(prompt))
-        job = Job(prompt, room, partial(self._config, options), stop, owner)
-        return self._begun(job), Reply(len(prompt), room, options, self._decoded, self._ends)
+        max_tokens = min(options.max_tokens, self.context - len(prompt))
+        job = Job(prompt, max_tokens, partial(self._config, options), stop, owner)
+        return self._begun(job), Reply(len(prompt), max_tokens, options, self._decoded, self._ends)
 
     def _begun(self, job: Job) -> Job:
         if self._loop is None:
             raise ModelError(f"{self.name} was unloaded; start again to use it.")
         return self._loop.start(job)
 
-    def _config(self, options: Options, room: int) -> Any:
+    def _config(self, options: Options, max_tokens: int) -> Any:
         config = self._engine.GenerationConfig()
         config.apply_chat_template = False
-        config.max_new_tokens = room
+        config.max_new_tokens = max_tokens
         config.stop_token_ids = self._ends
         config.logprobs = 1
         if self._lookup:

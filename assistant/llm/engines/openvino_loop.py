@@ -36,7 +36,7 @@ class Job:
     """
 
     prompt: Sequence[int]
-    room: int
+    max_tokens: int
     config: Callable[[int], Any]
     stop: Event
     owner: object
@@ -152,7 +152,7 @@ class Loop:
     def _admitted(self, jobs: list[Job]) -> list[Job]:
         for job in jobs:
             ids = np.array([[*job.prompt, *job.written]], dtype=np.int64)
-            left = job.room - len(job.written)
+            left = job.max_tokens - len(job.written)
             job.handle = self._pipeline.add_request(next(self._names), self._tensor(ids), job.config(left))
         return jobs
 

@@ -97,7 +97,7 @@ class Server:
         return self._counted(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """The completion as it grows; see `assistant.types.LLM`."""
+        """The completion as it grows; see `assistant.protocols.LLM`."""
         self._check(messages)
         yield from _ended(self._begin(messages, options, stop, object()))
 

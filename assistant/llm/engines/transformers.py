@@ -75,11 +75,11 @@ class Transformers:
         return len(self._tokens(messages))
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """The completion as it grows; see `assistant.types.LLM`."""
+        """The completion as it grows; see `assistant.protocols.LLM`."""
         tokens, owner = self._fitting(messages), object()
         if self._together and not options.temperature:
             reply = self._reply(tokens, options)
-            yield from growing(written(reply, self._together.tokens(tokens, reply.room, stop)))
+            yield from growing(written(reply, self._together.tokens(tokens, reply.max_tokens, stop)))
             return
         if not self._queue.enter(owner, stop):
             yield Completion("", finish="cancelled")
@@ -338,8 +338,8 @@ class Transformers:
         yield rows
 
     def _reply(self, prompt: list[int], options: Options) -> Reply:
-        room = min(options.max_tokens, self.context - len(prompt))
-        return Reply(len(prompt), room, options, self._decoded, self._ends)
+        max_tokens = min(options.max_tokens, self.context - len(prompt))
+        return Reply(len(prompt), max_tokens, options, self._decoded, self._ends)
 
     def _decoded(self, tokens: list[int]) -> str:
         text: str = self._tokenizer.decode(tokens, skip_special_tokens=True)

@@ -36,18 +36,18 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
     The question stands alone, so the history only gives the context of the conversation; the settings say how much.
     """
-    room = parts.settings.turn.max_draft_tokens
+    max_tokens = parts.settings.turn.max_draft_tokens
     messages, cuts = fit(
         "draft",
         parts.llm,
-        room,
+        max_tokens,
         history=_history(turn, parts),
         notes=tuple(digest.text for digest in turn.digests),
         facts=turn.used_facts,
         question=turn.question,
     )
     turn = replace(turn, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=max_tokens), stop):
         if completion.read:
             yield turn.reading(completion)
             continue

@@ -42,10 +42,10 @@ def new_passages(turn: Turn) -> tuple[Passage, ...]:
 
 def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
     """Adds the document of the current iteration as it grows, written greedily by `prompt`."""
-    room = parts.settings.turn.max_document_tokens
-    messages, cuts = fit(prompt, parts.llm, room, facts=turn.used_facts, question=turn.question, **values)
+    max_tokens = parts.settings.turn.max_document_tokens
+    messages, cuts = fit(prompt, parts.llm, max_tokens, facts=turn.used_facts, question=turn.question, **values)
     turn = replace(turn, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=max_tokens), stop):
         if completion.read:
             yield turn.reading(completion)
             continue

@@ -14,18 +14,18 @@ from assistant.text.sentences import finished, without_title
 from assistant.types import Answer, Completion, Options, Turn
 
 # The most tokens of a short answer.
-FACTOID_ROOM = 24
+FACTOID_MAX_TOKENS = 24
 
 
 def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
     """Adds `answer`, streamed, by the prompt of this name, with `values` for its further variables."""
     form = turn.choices.form
-    room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
+    max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
     values |= {"facts": turn.told_facts, "question": turn.question, "examples": parts.settings.turn.answer_examples}
-    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, **values)
+    messages, cuts = fit(f"{form}/{prompt}", parts.llm, max_tokens, **values)
     turn = replace(turn, cuts=turn.cuts + cuts)
     completion = Completion("")
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=max_tokens), stop):
         if completion.read:
             yield turn.reading(completion)
             continue

@@ -11,13 +11,13 @@ from assistant.prompting.budget import fit
 from assistant.prompting.render import render
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
-from assistant.strategies.shared.reading import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.sentences import CUT, finished
 from assistant.types import Answer, Completion, Message, Options, Turn
 
 # Tokens for the chain of thought, besides those for the answer, and for the prompt that asks for the answer alone.
-THOUGHT_ROOM = 160
-CONCLUDING_ROOM = 64
+THOUGHT_MAX_TOKENS = 160
+CONCLUDING_MAX_TOKENS = 64
 _LABEL = re.compile(r"^\W*(?:final\s+)?answer\W*:\W*", re.IGNORECASE | re.MULTILINE)
 
 
@@ -28,12 +28,14 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     for the answer alone.
     """
     form = turn.choices.form
-    room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
+    max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
     values = {"passages": turn.shown, "facts": turn.told_facts, "question": turn.question}
-    messages, cuts = fit(f"{form}/{prompt}", parts.llm, THOUGHT_ROOM + CONCLUDING_ROOM + 2 * room, **values)
+    messages, cuts = fit(
+        f"{form}/{prompt}", parts.llm, THOUGHT_MAX_TOKENS + CONCLUDING_MAX_TOKENS + 2 * max_tokens, **values
+    )
     turn = replace(turn, cuts=turn.cuts + cuts)
     completion, answer = Completion(""), ""
-    for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_ROOM + room), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_MAX_TOKENS + max_tokens), stop):
         if completion.read:
             yield turn.reading(completion)
             continue
@@ -43,7 +45,7 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield turn
     if not stop.is_set() and (not answer or answer.endswith(CUT)):
         concluding = (*messages, Message("assistant", completion.text), *render(f"{form}/conclude"))
-        for piece in parts.llm.stream(concluding, Options(max_tokens=room), stop):
+        for piece in parts.llm.stream(concluding, Options(max_tokens=max_tokens), stop):
             if piece.read:
                 yield turn.reading(piece)
                 continue
