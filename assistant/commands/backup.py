@@ -31,8 +31,8 @@ def backup(
     the servers that were added, without their keys. Only its owner can read it; it is not encrypted. What can be made
     or fetched again is left out: models, the starter library, vectors, caches.
     """
-    found = options.load_settings()
-    written = write_backup(found, file, options.settings_file or default_file(), keys=keys)
+    loaded = options.load_settings()
+    written = write_backup(loaded, file, options.settings_file or default_file(), keys=keys)
     _say(f"{file} ({decimal(written.size)}) holds {_told(written.manifest)}.")
     _say(
         f"Left out: models, the starter library, vectors and caches ({decimal(written.left_out)}), which are made or "
@@ -51,9 +51,9 @@ def restore(
     Every file is checked by its hash before anything is replaced. Programs that use the data folder must have ended.
     The settings file is put back only where there is none; else it is laid into the data folder, to be compared.
     """
-    found = options.load_settings()
-    restored = restore_backup(file, found, options.settings_file or default_file() or usual_file())
-    _say(f"{found.data_dir} holds {_told(restored.manifest)} now, as of {restored.manifest.made[:16]}.")
+    loaded = options.load_settings()
+    restored = restore_backup(file, loaded, options.settings_file or default_file() or usual_file())
+    _say(f"{loaded.data_dir} holds {_told(restored.manifest)} now, as of {restored.manifest.made[:16]}.")
     if restored.settings:
         not_used = ", which is not used; compare it with yours" if restored.settings.name == ASIDE else ""
         _say(f"The settings of the backup are in {restored.settings}{not_used}.")

@@ -232,11 +232,11 @@ def evaluate_support(
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
     rows = sample.of(support.read_pairs(pairs, split))
     judge = judge or options.load_settings().turn.support
-    asked = _support(judge, options.load_settings())
+    judge_asked = _support(judge, options.load_settings())
     with bar("Pairs") as progress:
-        judged = support.by_judge(asked)
-        found, each = support.measure(rows, judged, asked.threshold, lambda n: progress(n, len(rows)))
-    options.finish({"judge": judge, **found}, each)
+        judged = support.by_judge(judge_asked)
+        summary, rows_judged = support.measure(rows, judged, judge_asked.threshold, lambda n: progress(n, len(rows)))
+    options.finish({"judge": judge, **summary}, rows_judged)
 
 
 def _support(name: str, knobs: Settings) -> SupportJudge:
@@ -270,13 +270,13 @@ def evaluate_suitability(
     rows = sample.of(suitability.read_pairs(pairs, corpus or ()))
     if judge == BY_LLM:
         with bar("Language model") as progress:
-            asked, threshold = suitability.by_llm(load_llm(options.load_settings(), progress)), EVEN
+            judged_by, threshold = suitability.by_llm(load_llm(options.load_settings(), progress)), EVEN
     else:
         embedder = embedder_of(options.load_settings())
         trained = judge_of(Path(judge), embedder) if judge else shipped(options.load_settings(), embedder, silent)
-        asked, threshold = suitability.by_judge(trained), trained.threshold
-    found, each = suitability.measure(rows, asked, threshold)
-    options.finish({"judge": judge or options.load_settings().facts.suitability, **found}, each)
+        judged_by, threshold = suitability.by_judge(trained), trained.threshold
+    summary, rows_judged = suitability.measure(rows, judged_by, threshold)
+    options.finish({"judge": judge or options.load_settings().facts.suitability, **summary}, rows_judged)
 
 
 @command
@@ -308,8 +308,8 @@ def evaluate_own_passages(
     knobs = options.load_settings()
     every = [one for file in files for one in scenarios.read_scenarios(file).values()]
     rows = sentences.own_passages(every, read_queries(unrelated), _relevance(knobs))
-    found = sentences.read_closely(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
-    options.finish(found, rows)
+    summary = sentences.read_closely(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
+    options.finish(summary, rows)
 
 
 def _relevance(knobs: Settings) -> Estimator:
@@ -331,8 +331,8 @@ def evaluate_intents(
     """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
     knobs, rows = options.load_settings(), intents.read_messages(messages, split)
     looked_up = partial(_answered, library, knobs) if library else None
-    found, each = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
-    options.finish({"split": split, **found}, each)
+    summary, judged_rows = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
+    options.finish({"split": split, **summary}, judged_rows)
 
 
 def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:

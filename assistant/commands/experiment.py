@@ -59,14 +59,14 @@ class RunOptions(ModelMeasurementOptions):
         """Make the missing rows, loading what they take only if there are any; write and print the summary."""
         run = task.open(self.folder(task))
         if not task.is_done(run):
-            given = load()
+            resources = load()
             with bar(task.title) as progress:
-                task.fill(run, given, progress, jobs)
+                task.fill(run, resources, progress, jobs)
         summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
         task.write(run, summary, command_line())
         for key, start in (("left_out", "Left out"), ("remarks", "Note")):
-            for what, count in summary.get(key, {}).items():
-                talk.print(f"{start}: {what} ({count}).", highlight=False)
+            for reason, count in summary.get(key, {}).items():
+                talk.print(f"{start}: {reason} ({count}).", highlight=False)
         show(summary, self.as_json, task.shown(summary))
         tell_folder(run)
 

@@ -119,5 +119,5 @@ def _report(outcomes: list[Outcome], library: str) -> None:
         status: sum(one.status == status for one in outcomes)
         for status in dict.fromkeys(one.status for one in outcomes)
     }
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    out.print(f"Library '{library}': {told}.", highlight=False)
+    summary = ", ".join(f"{count} {status}" for status, count in counts.items())
+    out.print(f"Library '{library}': {summary}.", highlight=False)

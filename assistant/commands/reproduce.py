@@ -85,10 +85,10 @@ def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
     Raises:
         Exit: with 1, where that was to be checked and one is not.
     """
-    told = {name: tables.state(name, table, checkout) for name, table in chosen.items()}
-    for name, (_, says) in told.items():
+    states = {name: tables.state(name, table, checkout) for name, table in chosen.items()}
+    for name, (_, says) in states.items():
         out.print(f"{name}: {says}.", highlight=False, markup=False, soft_wrap=True)
-    if check and not all(is_current for is_current, _ in told.values()):
+    if check and not all(is_current for is_current, _ in states.values()):
         raise Exit(1)
 
 
@@ -126,11 +126,11 @@ def _check_data(registry: Registry, table: Table, data: Path | None) -> None:
     """
     for name in table.data:
         if not data or not (data / name).exists():
-            known = registry.data[name]
-            made = f" {known.made}" if known.made else ""
+            listed = registry.data[name]
+            made = f" {listed.made}" if listed.made else ""
             raise DataError(
-                f"'{table.title}' needs {name} in the folder of --data: {known.what}, from {known.source}"
-                f" ({known.licence}).{made}"
+                f"'{table.title}' needs {name} in the folder of --data: {listed.what}, from {listed.source}"
+                f" ({listed.licence}).{made}"
             )
 
 

@@ -102,7 +102,7 @@ def relevance(  # noqa: PLR0913 - the training's knobs
         read_corpus(file, set())
     knobs = by_words_only(options.load_settings())
     measured = _by_words if likelihoods == "words" else _by_llm
-    examples = [measured(asked, file, contexts, knobs, dev) for asked, file in zip(chosen, corpus, strict=True)]
+    examples = [measured(of_file, file, contexts, knobs, dev) for of_file, file in zip(chosen, corpus, strict=True)]
 
     from assistant.training.loop import MODEL  # noqa: PLC0415
     from assistant.training.relevance.train import Plan, Trainer  # noqa: PLC0415 - torch
@@ -115,8 +115,8 @@ def relevance(  # noqa: PLR0913 - the training's knobs
         into, plan, [one for of in examples for one in of[dev:]], [one for of in examples for one in of[:dev]]
     )
     with bar("Steps") as progress:
-        found = trainer.run(progress)
-    _show_epochs(found, options.as_json)
+        epochs_done = trainer.run(progress)
+    _show_epochs(epochs_done, options.as_json)
     talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
 
 
@@ -364,11 +364,11 @@ def joint(  # noqa: PLR0913 - the training's knobs
         reader, writer, epochs=epochs, batch=batch, rate=rate, alpha1=alpha1, alpha2=alpha2, length=length,
         seed=sample.seed,
     )  # fmt: skip
-    asked = [training.Asked(one.text, one.answers, tuple(retriever.search(one.text, contexts))) for one in chosen]
-    trainer = training.JointTrainer(into, plan, asked[dev:], asked[:dev])
+    examples = [training.Asked(one.text, one.answers, tuple(retriever.search(one.text, contexts))) for one in chosen]
+    trainer = training.JointTrainer(into, plan, examples[dev:], examples[:dev])
     with bar("Questions") as progress:
-        found = trainer.run(progress)
-    _show_epochs(found, options.as_json)
+        epochs_done = trainer.run(progress)
+    _show_epochs(epochs_done, options.as_json)
     talk.print(f"The best models are {into / training.ESTIMATOR} and {into / training.GENERATOR}.", soft_wrap=True)
 
 
@@ -396,17 +396,17 @@ def blend(
     knobs = by_words_only(options.load_settings())
     retriever = indexed(corpus, knobs)
     judge, other, beside = parts_of_blend(model, embedder_of(knobs), knobs)
-    scores, others, relevant = list[float](), list[float](), list[bool]()
+    scores, second_scores, relevant = list[float](), list[float](), list[bool]()
     with bar("Questions") as progress:
         for done, question in enumerate(chosen):
             progress(done, len(chosen))
             passages = retriever.search(question.text, depth)
             scores += [one.score for one in judge.estimate(question.text, passages, Event())]
-            others += other(question.text, passages)
+            second_scores += other(question.text, passages)
             relevant += [passage.id in question.gold for passage in passages]
-    found = fit(beside, scores, others, relevant)
-    found.save(model / NAME)
-    show(asdict(found), options.as_json)
+    blend_found = fit(beside, scores, second_scores, relevant)
+    blend_found.save(model / NAME)
+    show(asdict(blend_found), options.as_json)
     talk.print(f"The blend is {model / NAME}.", soft_wrap=True)
 
 

@@ -45,24 +45,24 @@ def measure(
     answered: Callable[[Sequence[str]], list[bool]] | None,
 ) -> tuple[Summary, list[Row]]:
     """Accuracy, questions withheld and writing found, and a row for each; `answered` looks up what seems talk."""
-    found = [intent_of(row.text, embedder, knobs) for row in rows]
-    talk = [n for n, got in enumerate(found) if got in TALK and not only_tells(rows[n].text, embedder)]
+    predicted = [intent_of(row.text, embedder, knobs) for row in rows]
+    talk = [n for n, got in enumerate(predicted) if got in TALK and not only_tells(rows[n].text, embedder)]
     asks = answered([rows[n].text for n in talk]) if answered else []
     for n, is_answered in zip(talk, asks, strict=False):
-        found[n] = "question" if is_answered else found[n]
-    got, meant = np.array(found), np.array([row.intent for row in rows])
-    asked, written = meant == "question", meant == "writing"
+        predicted[n] = "question" if is_answered else predicted[n]
+    got, meant = np.array(predicted), np.array([row.intent for row in rows])
+    is_question, written = meant == "question", meant == "writing"
     summary = {
         "messages": len(rows),
         "threshold": knobs.intent_threshold,
-        "gate_accuracy": float(((got == "question") == asked).mean()),
+        "gate_accuracy": float(((got == "question") == is_question).mean()),
         "accuracy": float((got == meant).mean()),
-        "questions": int(asked.sum()),
-        "questions_withheld": int((asked & (got != "question")).sum()),
+        "questions": int(is_question.sum()),
+        "questions_withheld": int((is_question & (got != "question")).sum()),
         "writing": int(written.sum()),
         "writing_found": int((written & (got == "writing")).sum()),
         **({"looked_up": len(asks), "answered": sum(asks)} if answered else {}),
         "writing_wrongly": int((~written & (got == "writing")).sum()),
     }
-    told = enumerate(zip(rows, found, strict=True), 1)
-    return summary, [{"id": str(n), **row.model_dump(), "found": intent} for n, (row, intent) in told]
+    pairs = enumerate(zip(rows, predicted, strict=True), 1)
+    return summary, [{"id": str(n), **row.model_dump(), "found": intent} for n, (row, intent) in pairs]

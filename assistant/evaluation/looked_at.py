@@ -66,10 +66,10 @@ def ids_of(looked: List, registry: Registry, data: Path) -> dict[str, list[str]]
         return {of.name: sorted({id_ for one in of.samples for id_ in drawn(one)}) for of in looked.sets}
 
 
-def write(found: dict[str, list[str]], root: Path = ROOT) -> Path:
+def write(ids_by_set: dict[str, list[str]], root: Path = ROOT) -> Path:
     """Keep the ids, a line a set."""
     path = root / IDS
-    lines = (f"{json.dumps(name)}: {json.dumps(ids)}" for name, ids in found.items())
+    lines = (f"{json.dumps(name)}: {json.dumps(ids)}" for name, ids in ids_by_set.items())
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     return path
 

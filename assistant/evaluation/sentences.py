@@ -30,7 +30,7 @@ BY = {"relevance": "the estimator", "support": "the judge, the sentence alone", 
 
 def quoting(
     questions: Sequence[Question], passages: Mapping[str, Passage], estimator: Estimator, judge: SupportJudge,
-    told: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> list[Row]:  # fmt: skip
     """For each question the sentence of its gold passages that would be quoted, what says so, and whether it answers.
 
@@ -49,7 +49,7 @@ def quoting(
                 else None, "relevance": best.relevance, "support": best.support, "likely": best.likely,
                 "passage": read.probability,
             })  # fmt: skip
-        told(n)
+        progress(n)
     return rows
 
 
@@ -59,18 +59,18 @@ def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
     Raises:
         DataError: all questions can be answered, or none.
     """
-    some = [row for row in rows if row["right"] is not None]
-    right = np.array([row["right"] for row in some], dtype=bool)
+    decided = [row for row in rows if row["right"] is not None]
+    right = np.array([row["right"] for row in decided], dtype=bool)
     if not right.any() or right.all():
         raise DataError("Quoting is measured on questions that their passages answer, and on others beside them.")
     answerable = [row for row in rows if row["answerable"]]
-    passing = [row["likely"] >= threshold for row in some]
+    passing = [row["likely"] >= threshold for row in decided]
     return {
         "questions": len(rows),
         "the sentence has the answer, of questions that are answered": counted(
             [row["right"] is True for row in answerable]
         ),
-        "auc": {name: asdict(auc(np.array([row[key] for row in some]), right, seed)) for key, name in BY.items()},
+        "auc": {name: asdict(auc(np.array([row[key] for row in decided]), right, seed)) for key, name in BY.items()},
         "threshold": threshold,
         "right that pass": counted([one for one, is_right in zip(passing, right, strict=True) if is_right]),
         "wrong that pass": counted([one for one, is_right in zip(passing, right, strict=True) if not is_right]),
@@ -103,14 +103,15 @@ def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) 
     Raises:
         DataError: no document answers, or there are no questions on other things.
     """
-    found: dict[str, Any] = {}
-    for way in ("whole", "closely"):
+    summary: dict[str, Any] = {}
+    for reading in ("whole", "closely"):
         of = {
-            kind: [row[way] for row in rows if row["expect"] == kind] for kind in ("answer", "no_answer", "unrelated")
+            kind: [row[reading] for row in rows if row["expect"] == kind]
+            for kind in ("answer", "no_answer", "unrelated")
         }
         if not of["answer"] or not of["unrelated"]:
             raise DataError("Give scenarios with documents that answer, and questions on other things beside them.")
-        found[way] = {
+        summary[reading] = {
             "answered": len(of["answer"]), "unrelated": len(of["unrelated"]),
             "median, answered": median(of["answer"]), "median, unrelated": median(of["unrelated"]),
             "highest, unrelated": max(of["unrelated"]),
@@ -120,7 +121,7 @@ def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) 
             **({"auc, answered against those that look so": _auc(of["answer"], of["no_answer"], seed)}
                if of["no_answer"] else {}),
         }  # fmt: skip
-    return found
+    return summary
 
 
 def _auc(right: Sequence[float], wrong: Sequence[float], seed: int) -> dict[str, float]:

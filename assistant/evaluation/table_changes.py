@@ -76,9 +76,9 @@ def _fields(of: str, rows: Sequence[tuple[Row, Row]], seed: int) -> Iterator[Fie
 
 def _flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """The row's fields; those of nested records are named by their path, and lists are compared as a whole."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in row.items():
         if name in KEY or name in _FREE:
             continue
-        found |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
-    return found
+        flat |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
+    return flat

@@ -167,13 +167,13 @@ def code_of(table: Table, root: Path = ROOT) -> str:
 
 
 def _files(table: Table, root: Path) -> list[Path]:
-    found: set[Path] = set()
+    files: set[Path] = set()
     for pattern in table.modules:
         matching = {path for path in root.glob(pattern) if path.is_file()}
         if not matching:
             raise DataError(f"{REGISTRY}: '{pattern}' of '{table.title}' names no file; mend it.")
-        found |= matching
-    return sorted(found)
+        files |= matching
+    return sorted(files)
 
 
 def commit_of(root: Path = ROOT) -> str:
@@ -198,10 +198,10 @@ def state(name: str, table: Table, root: Path = ROOT) -> tuple[bool, str]:
 
 def _git(root: Path, *words: str) -> str:
     try:
-        found = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return found.stdout.strip() if found.returncode == 0 else ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def rows_file(name: str, root: Path = ROOT) -> Path:

@@ -31,6 +31,6 @@ def cross_thresholded(
     Each half (0 or 1) takes the threshold with the highest F1 on the other half, the first of equals; a single question
     has no other half and takes its own.
     """
-    others = [sets[halves == 1 - half] for half in (0, 1)]
-    chosen = [max(thresholds, key=partial(f1, some if len(some) else sets)) for some in others]
+    other_halves = [sets[halves == 1 - half] for half in (0, 1)]
+    chosen = [max(thresholds, key=partial(f1, other_half if len(other_half) else sets)) for other_half in other_halves]
     return sets["confidence"] < halves.map(dict(enumerate(chosen))), chosen

@@ -48,23 +48,23 @@ class BatchingLLM(Wrapper):
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """One completion for each prompt; an error of the model is raised to all whose prompts were in the batch."""
-        asked = _Asked(tuple(batch), options)
+        request = _Asked(tuple(batch), options)
         with self._changing:
-            self._waiting.append(asked)
+            self._waiting.append(request)
         with self._asking:
-            if not asked.replies.done():
+            if not request.replies.done():
                 sleep(_PATIENCE)
                 self._ask(options, stop)
-        return asked.replies.result()
+        return request.replies.result()
 
     def _ask(self, options: Options, stop: Event) -> None:
         with self._changing:
-            together = [asked for asked in self._waiting if asked.options == options]
-            self._waiting = [asked for asked in self._waiting if asked.options != options]
+            together = [request for request in self._waiting if request.options == options]
+            self._waiting = [request for request in self._waiting if request.options != options]
         try:
-            replies = iter(self._llm.complete([one for asked in together for one in asked.batch], options, stop))
-            for asked in together:
-                asked.replies.set_result([next(replies) for _ in asked.batch])
+            replies = iter(self._llm.complete([one for request in together for one in request.batch], options, stop))
+            for request in together:
+                request.replies.set_result([next(replies) for _ in request.batch])
         except Exception as error:  # noqa: BLE001 - each of them raises it in `complete`
-            for asked in together:
-                asked.replies.set_exception(error)
+            for request in together:
+                request.replies.set_exception(error)

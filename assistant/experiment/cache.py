@@ -61,9 +61,9 @@ class CachedLLM(Wrapper):
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The kept reply whole, or as the model writes it."""
         key = _key("complete", messages, options)
-        if found := self._found(key):
-            self._saved.seconds = self.saved + found[0]
-            yield _completion(found[1])
+        if cached := self._found(key):
+            self._saved.seconds = self.saved + cached[0]
+            yield _completion(cached[1])
             return
         since, completion = perf_counter(), Completion("")
         for completion in self._llm.stream(messages, options, stop):

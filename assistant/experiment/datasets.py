@@ -64,15 +64,15 @@ def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         DataError: the file can't be read, or a line is not a JSON object.
     """
-    for place, line in _lines(path):
+    for location, line in _lines(path):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             why = getattr(error, "msg", None) or str(error)
-            raise DataError(f"{place}, is not valid JSON ({why}); mend or remove the line.") from error
+            raise DataError(f"{location}, is not valid JSON ({why}); mend or remove the line.") from error
         if not isinstance(record, dict):
-            raise DataError(f"{place}, is not a JSON object; mend or remove the line.")
-        yield place, record
+            raise DataError(f"{location}, is not a JSON object; mend or remove the line.")
+        yield location, record
 
 
 def read_models(path: Path, model: type[M], no_such: str) -> list[M]:
@@ -82,7 +82,7 @@ def read_models(path: Path, model: type[M], no_such: str) -> list[M]:
         DataError: a line is invalid ("line 7, is no scenario", with `no_such` for "no scenario"); its first fault is
             named.
     """
-    return [parsed(place, record, model, no_such) for place, record in records(path)]
+    return [parsed(location, record, model, no_such) for location, record in records(path)]
 
 
 def read_some(path: Path, model: type[M], no_such: str, what: str, give: str, split: str = "") -> list[M]:
@@ -103,14 +103,14 @@ def of_split(models: Sequence[M], split: str, path: Path, what: str, give: str) 
     return chosen
 
 
-def parsed(place: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
+def parsed(location: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
     """One record, validated as a `model`; see `read_models`."""
     try:
         return TypeAdapter(model).validate_python(record)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{place}, is {no_such}: '{where}': {first['msg']}.") from error
+        raise DataError(f"{location}, is {no_such}: '{where}': {first['msg']}.") from error
 
 
 def read_corpus(path: Path, wanted: set[str]) -> Corpus:
@@ -120,14 +120,14 @@ def read_corpus(path: Path, wanted: set[str]) -> Corpus:
         DataError: a line is broken, lacks an id or contents, or repeats an id; or the corpus is empty.
     """
     seen: set[str] = set()
-    kept: dict[str, Passage] = {}
-    for place, record in records(path):
-        identity, text = _new_id(place, record, seen), _text(place, record, "contents")
+    passages: dict[str, Passage] = {}
+    for location, record in records(path):
+        identity, text = _new_id(location, record, seen), _text(location, record, "contents")
         if identity in wanted:
-            kept[identity] = Passage(identity, str(record.get("title") or ""), text, source=path.name)
+            passages[identity] = Passage(identity, str(record.get("title") or ""), text, source=path.name)
     if not seen:
         raise DataError(f"The corpus {path} holds no passages; give a file of {{id, title, contents}} lines.")
-    return Corpus(len(seen), kept)
+    return Corpus(len(seen), passages)
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -137,7 +137,7 @@ def read_questions(path: Path) -> list[Question]:
         DataError: a line is broken, lacks an id or a question, or repeats an id; or there are no questions.
     """
     seen: set[str] = set()
-    questions = [_question(place, record, seen) for place, record in records(path)]
+    questions = [_question(location, record, seen) for location, record in records(path)]
     if not questions:
         raise DataError(f"There are no questions in {path}; give a file of {{id, question, answers, gold}} lines.")
     return questions
@@ -153,10 +153,12 @@ def read_queries(path: Path, field: str = "") -> dict[str, str]:
     """
     seen: set[str] = set()
     queries = {}
-    for place, record in records(path):
+    for location, record in records(path):
         usual = (name for name in ("text", "question", "resolved", "utterance") if name in record)
         key = field or next(usual, "text")
-        queries[_new_id(place, record, seen)] = record[key] if record.get(key) == "" else _text(place, record, key)
+        queries[_new_id(location, record, seen)] = (
+            record[key] if record.get(key) == "" else _text(location, record, key)
+        )
     if not queries:
         raise DataError(f"There are no queries in {path}; give a file of {{id, text}} lines.")
     return queries
@@ -172,10 +174,10 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
         judged = {question.id: dict.fromkeys(question.gold, 1) for question in read_questions(path)}
         return {query: passages for query, passages in judged.items() if passages}
     qrels: dict[str, dict[str, int]] = {}
-    for place, line in _lines(path):
+    for location, line in _lines(path):
         columns = line.split()
         if len(columns) != 4 or not re.fullmatch("-?[0-9]+", columns[3]):
-            raise DataError(f"{place}, does not read 'query 0 passage relevance'; mend or remove the line.")
+            raise DataError(f"{location}, does not read 'query 0 passage relevance'; mend or remove the line.")
         qrels.setdefault(columns[0], {})[columns[2]] = int(columns[3])
     if not qrels:
         raise DataError(f"There are no judgements in {path}; give a file of 'query 0 passage relevance' lines.")
@@ -201,10 +203,10 @@ def usable(
         DataError: no question is left.
     """
     reasons = [why_not(question) for question in chosen]
-    kept = tuple(question for question, reason in zip(chosen, reasons, strict=True) if not reason)
-    if not kept:
+    questions = tuple(question for question, reason in zip(chosen, reasons, strict=True) if not reason)
+    if not questions:
         raise DataError(f"None of the {len(chosen)} questions chosen from {file} can be {what}.")
-    return kept, dict(Counter(filter(None, reasons)))
+    return questions, dict(Counter(filter(None, reasons)))
 
 
 def place_gold(passages: Sequence[Passage], gold: Sequence[Passage], where: Gold, seed: str) -> tuple[Passage, ...]:
@@ -236,40 +238,40 @@ def fingerprint(path: Path) -> str:
     return str(_guarded(path, lambda: hashlib.sha256(path.read_bytes()).hexdigest()))
 
 
-def _question(place: str, record: dict[str, Any], seen: set[str]) -> Question:
+def _question(location: str, record: dict[str, Any], seen: set[str]) -> Question:
     weak = "gold" not in record and "gold_weak" in record
-    gold = (*_list(place, record, "gold_weak" if weak else "gold"), *_list(place, record, "also_contains_answer"))
+    gold = (*_list(location, record, "gold_weak" if weak else "gold"), *_list(location, record, "also_contains_answer"))
     return Question(
-        _new_id(place, record, seen),
-        _text(place, record, "question"),
-        _list(place, record, "answers"),
+        _new_id(location, record, seen),
+        _text(location, record, "question"),
+        _list(location, record, "answers"),
         gold,
         bool(record.get("unanswerable", False)),
         weak,
     )
 
 
-def _new_id(place: str, record: dict[str, Any], seen: set[str]) -> str:
+def _new_id(location: str, record: dict[str, Any], seen: set[str]) -> str:
     identity = str(record.get("id", "")).strip()
     if not identity:
-        raise DataError(f"{place}, has no id; every line needs one.")
+        raise DataError(f"{location}, has no id; every line needs one.")
     if identity in seen:
-        raise DataError(f"{place}, repeats the id '{identity}'; ids have to be unique.")
+        raise DataError(f"{location}, repeats the id '{identity}'; ids have to be unique.")
     seen.add(identity)
     return identity
 
 
-def _text(place: str, record: dict[str, Any], key: str) -> str:
+def _text(location: str, record: dict[str, Any], key: str) -> str:
     text = record.get(key)
     if not isinstance(text, str) or not text.strip():
-        raise DataError(f"{place}, has no text under '{key}'.")
+        raise DataError(f"{location}, has no text under '{key}'.")
     return text
 
 
-def _list(place: str, record: dict[str, Any], key: str) -> tuple[str, ...]:
+def _list(location: str, record: dict[str, Any], key: str) -> tuple[str, ...]:
     values = record.get(key, [])
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise DataError(f"{place}, has something else than a list of texts under '{key}'.")
+        raise DataError(f"{location}, has something else than a list of texts under '{key}'.")
     return tuple(values)
 
 

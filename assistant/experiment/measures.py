@@ -128,8 +128,8 @@ def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float
     said = [score >= threshold for score in scores]
     [[passed, alarms], [missed, hits]] = confusion_matrix(labels, said, labels=[False, True]).tolist()
 
-    def part(some: int, others: int) -> float | None:
-        return some / (some + others) if some + others else None
+    def part(hits: int, misses: int) -> float | None:
+        return hits / (hits + misses) if hits + misses else None
 
     auc = balanced = None
     recall, false_alarms = part(hits, missed), part(alarms, passed)
@@ -140,7 +140,7 @@ def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float
 
 
 def unknown_scores(
-    said: Sequence[bool],
+    said_unknown: Sequence[bool],
     unanswerable: Sequence[bool],
     seed: int = 0,
     questions: Sequence[int] | None = None,
@@ -154,16 +154,16 @@ def unknown_scores(
     Raises:
         ValueError: they differ in length, or are empty.
     """
-    numbers = range(len(said)) if questions is None else questions
+    numbers = range(len(said_unknown)) if questions is None else questions
     # columns: said and right, said, should have been said
     counts = np.zeros((max(numbers, default=-1) + 1, 3))
-    for n, s, u, weight in zip(numbers, said, unanswerable, weights or [1.0] * len(said), strict=True):
+    for n, s, u, weight in zip(numbers, said_unknown, unanswerable, weights or [1.0] * len(said_unknown), strict=True):
         counts[n] += (weight * (s and u), weight * s, weight * u)
-    hits, yes, wanted = counts.T
+    hits, yes, should = counts.T
     return {
         "precision": ratio(hits, yes, seed),
-        "recall": ratio(hits, wanted, seed),
-        "f1": ratio(2 * hits, yes + wanted, seed),
+        "recall": ratio(hits, should, seed),
+        "f1": ratio(2 * hits, yes + should, seed),
     }
 
 
@@ -182,11 +182,11 @@ def _bootstrap(statistic: Callable[..., Floats], *columns: Floats, seed: int) ->
     value = float(statistic(*columns, axis=0))
     if len(columns[0]) == 1:
         return Estimate(value, value, value)
-    found = bootstrap(
+    interval = bootstrap(
         columns, statistic, paired=True, vectorized=True, method="percentile", n_resamples=RESAMPLES,
         rng=np.random.default_rng(seed), batch=100,
     ).confidence_interval  # fmt: skip
-    return Estimate(value, float(found.low), float(found.high))
+    return Estimate(value, float(interval.low), float(interval.high))
 
 
 def _ratio(parts: Floats, wholes: Floats, axis: int) -> Floats:

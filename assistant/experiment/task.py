@@ -51,7 +51,7 @@ class Task(ABC, Generic[Item, With]):
         """All that determines the rows; a folder whose run was begun with another claim is refused."""
 
     @abstractmethod
-    def row(self, item: Item, given: With) -> Row:
+    def row(self, item: Item, resources: With) -> Row:
         """The row of one item."""
 
     @abstractmethod
@@ -82,9 +82,11 @@ class Task(ABC, Generic[Item, With]):
         """Whether no row is missing."""
         return all(key in run.rows for key in self.items)
 
-    def fill(self, run: Run[Any], given: With, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
+    def fill(
+        self, run: Run[Any], resources: With, progress: Progress, jobs: int = 1, stop: Event | None = None
+    ) -> None:
         """Make the rows that are missing, `jobs` at a time; see `Run.fill`."""
-        rows = [(key, partial(self.row, item, given)) for key, item in self.items.items()]
+        rows = [(key, partial(self.row, item, resources)) for key, item in self.items.items()]
         run.fill(rows, len(rows), progress, jobs, stop)
 
     def write(self, run: Run[Any], summary: Summary, command: str) -> None:
