@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.prompting.budget import fit
+from assistant.prompting.stream import stream
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
 from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.markers import read
 from assistant.text.overlap import echoes
 from assistant.text.sentences import finished
-from assistant.types import Answer, Options, Turn
+from assistant.types import Answer, Turn
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -23,11 +23,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """
     form = turn.choices.form
     max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
-    messages, cuts = fit(f"{form}/closed_book", parts.llm, max_tokens, facts=turn.told_facts, question=turn.question)
-    turn = replace(turn, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=max_tokens), stop):
+    values = {"facts": turn.told_facts, "question": turn.question}
+    for turn, completion in stream(f"{form}/closed_book", turn, parts, stop, max_tokens, **values):
         if completion.read:
-            yield turn.reading(completion)
+            yield turn
             continue
         text = finished(completion, form)
         unknown = bool(completion.finish) and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.prompting.budget import fit
 from assistant.prompting.history import recent
+from assistant.prompting.stream import stream
 from assistant.protocols import Parts
 from assistant.text.sentences import finished
-from assistant.types import Answer, Options, Turn
+from assistant.types import Answer, Turn
 from assistant.wording.replies import fixed
 from ptkb.extract import only_tells
 
@@ -33,10 +33,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     facts = tuple(fact.text for fact in turn.facts[:_MOST])
     about_all = turn.intent == "conversation"
     history = recent(turn.history, len(turn.history) if about_all else _LAST, _SHORT if about_all else _LONG)
-    messages, cuts = fit("converse", parts.llm, _MAX_TOKENS, history=history, facts=facts, utterance=turn.utterance)
-    turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=_MAX_TOKENS), stop):
-        if completion.read:
-            yield turn.reading(completion)
-            continue
-        yield replace(turn, answer=Answer(finished(completion, "chat"), origin="conversation"))
+    values = {"history": history, "facts": facts, "utterance": turn.utterance}
+    turn = replace(turn, question=turn.utterance)
+    for turn, completion in stream("converse", turn, parts, stop, _MAX_TOKENS, **values):
+        answer = Answer(finished(completion, "chat"), origin="conversation")
+        yield turn if completion.read else replace(turn, answer=answer)

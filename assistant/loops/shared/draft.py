@@ -10,11 +10,11 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.flow.timing import timed
-from assistant.prompting.budget import fit
 from assistant.prompting.history import recent
+from assistant.prompting.stream import stream
 from assistant.protocols import Parts
 from assistant.steps import digest, quality
-from assistant.types import Exchange, Options, Turn
+from assistant.types import Exchange, Turn
 
 
 def rounds(turn: Turn, parts: Parts, stop: Event, search: Callable[[Turn], Turn]) -> Iterator[Turn]:
@@ -36,22 +36,14 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
     The question stands alone, so the history only gives the context of the conversation; the settings say how much.
     """
-    max_tokens = parts.settings.turn.max_draft_tokens
-    messages, cuts = fit(
-        "draft",
-        parts.llm,
-        max_tokens,
-        history=_history(turn, parts),
-        notes=tuple(digest.text for digest in turn.digests),
-        facts=turn.used_facts,
-        question=turn.question,
-    )
-    turn = replace(turn, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=max_tokens), stop):
-        if completion.read:
-            yield turn.reading(completion)
-            continue
-        yield replace(turn, draft=completion.text.strip())
+    values = {
+        "history": _history(turn, parts),
+        "notes": tuple(digest.text for digest in turn.digests),
+        "facts": turn.used_facts,
+        "question": turn.question,
+    }
+    for turn, completion in stream("draft", turn, parts, stop, parts.settings.turn.max_draft_tokens, **values):
+        yield turn if completion.read else replace(turn, draft=completion.text.strip())
 
 
 def _history(turn: Turn, parts: Parts) -> tuple[Exchange, ...]:

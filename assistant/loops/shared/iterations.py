@@ -12,11 +12,11 @@ from threading import Event
 from typing import Any
 
 from assistant.flow.timing import timed
-from assistant.prompting.budget import fit
+from assistant.prompting.stream import stream
 from assistant.protocols import Parts, Step
 from assistant.retrieve.search import search_and_fuse, search_text
 from assistant.text.sentences import whole_sentences
-from assistant.types import Iteration, Options, Passage, Query, Turn
+from assistant.types import Iteration, Passage, Query, Turn
 
 
 def iterate(turn: Turn, parts: Parts, stop: Event, document: Step) -> Iterator[Turn]:
@@ -42,15 +42,11 @@ def new_passages(turn: Turn) -> tuple[Passage, ...]:
 
 def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
     """Adds the document of the current iteration as it grows, written greedily by `prompt`."""
-    max_tokens = parts.settings.turn.max_document_tokens
-    messages, cuts = fit(prompt, parts.llm, max_tokens, facts=turn.used_facts, question=turn.question, **values)
-    turn = replace(turn, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=max_tokens), stop):
-        if completion.read:
-            yield turn.reading(completion)
-            continue
+    values |= {"facts": turn.used_facts, "question": turn.question}
+    for turn, completion in stream(prompt, turn, parts, stop, parts.settings.turn.max_document_tokens, **values):
         text = completion.text.strip()
-        yield with_document(turn, whole_sentences(text) if completion.finish == "length" else text)
+        document = whole_sentences(text) if completion.finish == "length" else text
+        yield turn if completion.read else with_document(turn, document)
 
 
 def with_document(turn: Turn, document: str) -> Turn:
