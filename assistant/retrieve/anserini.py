@@ -1,6 +1,6 @@
-"""BM25 over an index that Anserini or Pyserini made elsewhere, such as that of ClueWeb22-B.
+"""BM25 over an index that was made elsewhere with Anserini or Pyserini, such as that of ClueWeb22-B.
 
-It must have been made from JSON records (`{"id": "clueweb22-...:0", "contents": "..."}` and others that
+The index must have been made from JSON records (`{"id": "clueweb22-...:0", "contents": "..."}` and others that
 `assistant/retrieve/external_records.py` knows) with `-storeRaw`.
 """
 

@@ -1,4 +1,4 @@
-"""Search within some documents of a library."""
+"""Searches only some documents of a library."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Collection
 from assistant.protocols import Retriever
 from assistant.types import Passage
 
-# How many more are looked at first than are wanted.
+# How many times more passages are searched for at first than are wanted.
 AHEAD = 4
 
 
 class DocumentFilter:
-    """A `Retriever` that finds what another does, but for passages of other documents than these."""
+    """A `Retriever` that finds, among the passages of another, those of these documents."""
 
     def __init__(self, retriever: Retriever, documents: Collection[str], document_of: Callable[[str], str]) -> None:
-        """`document_of` tells the id of a passage's document by its own."""
+        """`document_of` gives the id of a passage's document from the passage's id."""
         self._retriever, self._documents, self._document_of = retriever, frozenset(documents), document_of
 
     def search(self, query: str, k: int) -> list[Passage]:
-        """At most `k` passages, best first: others are looked past until there are enough, or no more.
+        """At most `k` passages, best first; the search goes deeper until there are enough, or no more.
 
         Raises:
             LibraryError: an index can't be read any more.
@@ -27,7 +27,7 @@ class DocumentFilter:
         depth = AHEAD * k
         while True:
             found = self._retriever.search(query, depth)
-            inside = [one for one in found if self._document_of(one.id) in self._documents]
+            inside = [passage for passage in found if self._document_of(passage.id) in self._documents]
             if len(inside) >= k or len(found) < depth or not k:
                 return inside[:k]
             depth *= AHEAD

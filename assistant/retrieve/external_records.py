@@ -1,4 +1,4 @@
-"""Passages as other people's indexes store them: the JSON of a collection's records, under the names that it has there.
+"""Reads passages from indexes that were made elsewhere, by the field names of each collection's JSON records.
 
 | collection, as Anserini calls it | a record |
 |---|---|
@@ -20,12 +20,12 @@ _TEXTS = ("contents", "text", "passage", "segment", "body")
 
 
 def external_passage(record: Mapping[str, Any], score: float = 0.0, source: str = "") -> Passage:
-    """The passage that a record is.
+    """The passage in a record.
 
     Args:
-        record: what the index stores of it, its JSON read.
-        score: what it scored.
-        source: where it is from, for records without an address.
+        record: the stored JSON, parsed.
+        score: its score.
+        source: the source to name for records without an address.
 
     Raises:
         KeyError: the record has no id or no text, under any of the names above.

@@ -1,4 +1,4 @@
-"""Tells passages of the person's own documents from those of a library that everybody has."""
+"""Marks the passages that come from the person's own documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assistant.types import Passage
 
 
 class OwnDocumentMarker:
-    """A `Retriever` that finds what another does, and marks what stands in the person's own documents."""
+    """A `Retriever` that marks, among the passages of another, those of the person's own documents as `own`."""
 
     def __init__(self, retriever: Retriever, documents: Bm25) -> None:
         self._retriever, self._documents = retriever, documents
