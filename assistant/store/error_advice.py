@@ -1,4 +1,4 @@
-"""What a person should do about what the driver of a database says."""
+"""Turns errors of database drivers into advice for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MISSING = "is not there, or its user isn't; make it with createdb, or check the
 _UNKNOWN = "lets its user not in; check name and password in the setting 'database'"
 _RESTARTING = "is starting or stopping; try again in a moment"
 
-# By what PostgreSQL's codes begin with, since its sentences come in many languages.
+# Advice by the beginning of PostgreSQL's error codes, since its messages come in many languages.
 _CODES = {
     "08": _AWAY,
     "22021": "can't hold the character NUL; remove it from what you wrote",
@@ -25,7 +25,7 @@ _CODES = {
     "57P02": _AWAY,
     "57P03": _RESTARTING,
 }
-# By parts of what SQLite says, and of what is said where a server of PostgreSQL could not be asked for a code.
+# Advice by parts of SQLite's messages, and of messages about PostgreSQL servers that gave no code.
 _SENTENCES = {
     "database or disk is full": _FULL,
     "disk i/o error": "can't be written (disk error); check the disk, nothing that was saved is lost",
@@ -48,7 +48,7 @@ _SENTENCES = {
 
 
 def advice(error: BaseException) -> str:
-    """The rest of a sentence that begins with the name of the database."""
+    """The advice for an error, as the rest of a sentence that begins with the name of the database."""
     code = getattr(error, "sqlstate", None) or ""
     if code:
         found = next((told for start, told in _CODES.items() if code.startswith(start)), "")

@@ -1,4 +1,4 @@
-"""Turns that were stored before replies and events were typed, read as what they are now."""
+"""Reads stored turns of earlier versions, whose replies and events were plain sentences."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from assistant.wording.replies import FIXED, LABEL
 
 
 def read(text: str) -> Turn:
-    """The turn that was stored as this JSON, with the codes of what an older one has as sentences.
+    """The turn in this JSON; sentences in one of an earlier version become typed outcomes and events.
 
     Raises:
         pydantic.ValidationError: the text is no turn.
     """
     turn = Turn.from_json(text)
-    # A reply that is stored with its outcome keeps it, also where a model wrote the words of a fixed one.
+    # A stored outcome is kept, even if a model wrote the same words as a fixed reply.
     return turn if '"outcome"' in text else _as_now(turn)
 
 
