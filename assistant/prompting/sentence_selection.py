@@ -7,7 +7,7 @@ many characters of all passages together. The estimator keeps the answer in less
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 from threading import Event
 from typing import Literal
@@ -28,15 +28,12 @@ def best_sentences(
 
     The best sentence is always kept, and no sentence is cut. The sentences stand in the given `order`.
     """
-    places = _places(passages)
-    if not places:
+    found = _sentences(passages)
+    if not found:
         return tuple(Digest(passage.id, "") for passage in passages)
-    vectors = embedder.encode([question, *(quote(passages[n].text, span) for n, span in places)])
-    scored = list(zip((vectors[1:] @ vectors[0]).tolist(), places, strict=True))
-    return tuple(
-        _digest(passage, _best([one for one in scored if one[1][0] == n], chars), order)
-        for n, passage in enumerate(passages)
-    )
+    vectors = embedder.encode([question, *(sentence.text for sentence in found)])
+    scored = _scored(found, (vectors[1:] @ vectors[0]).tolist())
+    return tuple(_digest(passage, _best(_of(n, scored), chars), order) for n, passage in enumerate(passages))
 
 
 def likeliest_sentences(
@@ -55,51 +52,66 @@ def likeliest_sentences(
     Raises:
         SequiturError: the estimator can't be used; one that fails may raise any error.
     """
-    places = _places(passages)
+    found = _sentences(passages)
     texts = [
-        replace(passages[n], id=f"{passages[n].id} {span.start}", text=quote(passages[n].text, span))
-        for n, span in places
+        replace(
+            passages[sentence.passage], id=f"{passages[sentence.passage].id} {sentence.span.start}", text=sentence.text
+        )
+        for sentence in found
     ]
     estimates = [estimator.estimate(question, texts, stop) for question in questions]
-    scored = [
-        (fmean(one.score for one in of_one), place)
-        for place, of_one in zip(places, zip(*estimates, strict=True), strict=True)
+    scored = _scored(found, [fmean(one.score for one in of_one) for of_one in zip(*estimates, strict=True)])
+    kept = [best for n in range(len(passages)) for best in _best(_of(n, scored), chars=0)]
+    chars -= sum(sentence.length for sentence in kept)
+    kept += _best([sentence for sentence in scored if sentence not in kept], chars, at_least=0)
+    return tuple(_digest(passage, _of(n, kept), order) for n, passage in enumerate(passages))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence: the number of its passage, its span there, its text and its score."""
+
+    passage: int
+    span: Span
+    text: str
+    score: float = 0.0
+
+    @property
+    def length(self) -> int:
+        """Its characters, with the space behind it."""
+        return len(self.text) + 1
+
+
+def _sentences(passages: Sequence[Passage]) -> list[_Sentence]:
+    return [
+        _Sentence(n, span, quote(passage.text, span))
+        for n, passage in enumerate(passages)
+        for span in sentences(passage.text)
     ]
-    kept = [best for n in range(len(passages)) for best in _best([one for one in scored if one[1][0] == n], chars=0)]
-    chars -= sum(_length(one) for one in kept)
-    kept += _best([one for one in scored if one not in kept], chars, at_least=0)
-    return tuple(_digest(passage, [one for one in kept if one[1][0] == n], order) for n, passage in enumerate(passages))
 
 
-# A sentence: the number of its passage, and its span there.
-_Place = tuple[int, Span]
-_Scored = tuple[float, _Place]
+def _scored(found: Sequence[_Sentence], scores: Sequence[float]) -> list[_Sentence]:
+    return [replace(sentence, score=score) for sentence, score in zip(found, scores, strict=True)]
 
 
-def _places(passages: Sequence[Passage]) -> list[_Place]:
-    return [(n, span) for n, passage in enumerate(passages) for span in sentences(passage.text)]
+def _of(passage: int, scored: Sequence[_Sentence]) -> list[_Sentence]:
+    """The sentences of one passage."""
+    return [sentence for sentence in scored if sentence.passage == passage]
 
 
-def _best(scored: Sequence[_Scored], chars: int, at_least: int = 1) -> list[_Scored]:
+def _best(scored: Sequence[_Sentence], chars: int, at_least: int = 1) -> list[_Sentence]:
     """The best sentences up to the first that doesn't fit into `chars` characters, but always `at_least` so many."""
-    kept: list[_Scored] = []
-    for one in sorted(scored, key=lambda one: (-one[0], one[1][0], one[1][1].start)):
-        if len(kept) >= at_least and _length(one) - 1 > chars:
+    kept: list[_Sentence] = []
+    for sentence in sorted(scored, key=lambda sentence: (-sentence.score, sentence.passage, sentence.span.start)):
+        if len(kept) >= at_least and sentence.length - 1 > chars:
             break
-        kept.append(one)
-        chars -= _length(one)
+        kept.append(sentence)
+        chars -= sentence.length
     return kept
 
 
-def _length(scored: _Scored) -> int:
-    """The characters of a sentence and of the space behind it."""
-    span = scored[1][1]
-    return span.end - span.start + 1
-
-
-def _digest(passage: Passage, kept: Sequence[_Scored], order: Order) -> Digest:
+def _digest(passage: Passage, kept: Sequence[_Sentence], order: Order) -> Digest:
     """The digest of a passage from the sentences that are `kept`, given best first."""
-    spans = [span for _, (_, span) in kept]
-    if order == "passage":
-        spans.sort(key=lambda span: span.start)
-    return Digest(passage.id, " ".join(quote(passage.text, span) for span in spans), tuple(spans))
+    chosen = sorted(kept, key=lambda sentence: sentence.span.start) if order == "passage" else kept
+    text = " ".join(sentence.text for sentence in chosen)
+    return Digest(passage.id, text, tuple(sentence.span for sentence in chosen))
