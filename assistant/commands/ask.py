@@ -1,4 +1,4 @@
-"""`ask` and `chat`: the turn on the command line."""
+"""`ask` and `chat`: questions and conversations on the command line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GIVEN = "command line"
 
 @dataclass(frozen=True)
 class Asking(TurnOptions):
-    """The options of a turn that is asked for on the command line."""
+    """The options of a turn on the command line."""
 
     fact: Annotated[tuple[str, ...], Option("--fact", help="Something about you; may be repeated.")] = ()
     temporary: Annotated[bool, Option("--temporary", help="Read no stored facts, and offer none to remember.")] = False
@@ -51,13 +51,13 @@ class Asking(TurnOptions):
     ] = None
 
     def settled(self, options: ModelOptions) -> Settings:
-        """The settings, with what these options say on top."""
+        """The settings, with these options on top."""
         return options.load_settings(retriever=self.retriever, library=self.library)
 
     def beginning(self, settings: Settings) -> Callable[..., Turn]:
-        """Gives a turn of an utterance, and of the turns before it, with what is chosen and known.
+        """A function that begins a turn from an utterance and the turns before it, with the chosen options and facts.
 
-        A collection that isn't there is told before anything loads.
+        A missing collection is reported before anything is loaded.
         """
         choices = self.choices(settings, below=self.if_unanswerable or "")
         if self.collection and self.library:
@@ -112,7 +112,7 @@ def chat(*, asked: Asking, options: ModelOptions) -> None:
 
 
 def _known(options: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fact, ...]:
-    """What is known of the person: the stored facts, unless the chat is temporary, and those of the command line."""
+    """The person's facts: the stored ones, unless the chat is temporary, and those of the command line."""
     stored = () if temporary else tuple(Ptkb(connect(options.database_url)).facts("me"))
     said = {key(fact.text) for fact in stored}
     given = (Fact(new_id(), validated(text), now(), now(), GIVEN) for text in texts)
@@ -202,7 +202,7 @@ def show_sources(turn: Turn) -> None:
 
 
 def _show_listed(turn: Turn) -> None:
-    """The commands that change the facts which a reply lists: here nothing has a button."""
+    """Print the commands that change the facts which a reply lists, in place of the page's buttons."""
     stored = [fact for fact in turn.listed if fact.source != GIVEN]
     if stored:
         out.print(

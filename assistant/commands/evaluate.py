@@ -1,6 +1,6 @@
-"""`evaluate`: measures on real data, each run in a folder of its own that a killed run goes on in.
+"""`evaluate`: measures on real data. Each run has a folder, in which a killed run is continued.
 
-What an evaluation asks for by its options stands with the evaluation; here its parts are loaded, and the runner called.
+The options of an evaluation are defined beside it; here its parts are loaded, and the runner is called.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ from assistant.steps.intent import library_answers
 app = Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
 
 SHIPPED, BY_LLM, ADDRESSES = "shipped", "llm", "addresses"
-# Where the language model says yes more likely than no.
+# The probability from which on the language model's "yes" is likelier than its "no".
 EVEN = 0.5
 Estimates = Annotated[
     str,
@@ -86,7 +86,7 @@ Estimates = Annotated[
 
 
 def command(run: Callable[..., None]) -> Callable[..., None]:
-    """A command of this group, with the options of all its parts; `evaluate_x` is called x."""
+    """Register a command of this group, with its option groups; `evaluate_x` becomes the command x."""
     return app.command(run.__name__.removeprefix("evaluate_").replace("_", "-"))(with_option_groups(run))
 
 
@@ -118,7 +118,7 @@ def evaluate_answers(
         experiment,
         strategies=names,
         settings=varied.settings,
-        retriever=_how(knobs),
+        retriever=_retriever_label(knobs),
         uncertainty=uncertainty_label(knobs.turn),
     )
     task = answers.Answers(experiment, answers.prepare(experiment), model_of(knobs))
@@ -151,7 +151,7 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
     knobs = options.load_settings(retriever=retriever)
     experiment = answers.Experiment(
-        corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_how(knobs), **asdict(sample)
+        corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_retriever_label(knobs), **asdict(sample)
     )
     task = uncertainty.Ways(experiment, answers.prepare(experiment), model_of(knobs))
     options.perform(task, lambda: _asking(knobs, corpus))
@@ -170,7 +170,7 @@ def evaluate_ranking(
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
     knobs = options.load_settings(retriever=retriever)
-    experiment = replace(experiment, retriever=_how(knobs) + (", without stop words" if stop_words else ""))
+    experiment = replace(experiment, retriever=_retriever_label(knobs) + (", without stop words" if stop_words else ""))
     task = ranking.Ranking(experiment, ranking.prepare(experiment), model_of(knobs))
 
     def finder() -> Finder:
@@ -313,7 +313,7 @@ def evaluate_own_passages(
 
 
 def _relevance(knobs: Settings) -> Estimator:
-    """The estimator that comes with Sequitur and is set, as turns ask it."""
+    """The estimator that comes with Sequitur and is set, calibrated as in turns."""
     name = estimators.LARGE if knobs.relevance.estimator == estimators.LARGE else SHIPPED
     return estimators.load_calibrated(name, None, partial(load_llm, knobs, silent), knobs, silent)
 
@@ -480,7 +480,7 @@ def evaluate_personal(
 
 
 def _without_passages(knobs: Settings) -> Parts:
-    """What a question is written anew with."""
+    """The parts for rewriting questions, which needs no passages."""
     embedder = embedder_of(knobs)
     with bar("Language model") as progress:
         return Parts(knobs, load_llm(knobs, progress), embedder, Nothing())
@@ -573,7 +573,7 @@ def _retriever(knobs: Settings, corpus: Path) -> Retriever:
 
 
 class _Indexes:
-    """The indexes of a corpus, made with a bar where they are not there yet."""
+    """The indexes of a corpus, which are made with a progress bar if they are missing."""
 
     def __init__(self, settings: Settings, corpus: Path) -> None:
         self.settings, self._corpus = settings, corpus
@@ -596,8 +596,8 @@ class _Indexes:
         return meaning
 
 
-def _how(knobs: Settings) -> str:
-    """How passages are found, for a run to say: other vectors or weights give other rows."""
+def _retriever_label(knobs: Settings) -> str:
+    """The retriever with its vectors or weights, for a run to state, since others give other rows."""
     chosen, options = knobs.retrieve, RetrieveSettings()
     name = chosen.retriever
     weights = "" if (chosen.k1, chosen.b) == (options.k1, options.b) else f" (k1 {chosen.k1:g}, b {chosen.b:g})"

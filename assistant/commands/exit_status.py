@@ -1,4 +1,4 @@
-"""How a command ends: what it loaded is closed, and the process leaves with the status that the command ended with.
+"""Ends a command: closes what it loaded, and ends the process with the command's exit status.
 
 | ended by | status |
 |---|---|

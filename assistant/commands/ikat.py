@@ -22,7 +22,7 @@ from assistant.judges.quality import Classifier
 from assistant.protocols import Retriever
 from assistant.settings import Settings
 
-# How many problems of a kind are shown; the rest is counted.
+# How many problems of a kind are shown; the others are counted.
 SHOWN = 10
 TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 2024 or 2025, the track's JSON file.")]
 
@@ -77,7 +77,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         with bar("Turns") as progress:
             play.play(asked, plan, run, parts, progress)
     written = write_run(asked, run.rows, label, into)
-    _told(written, asked)
+    _report_problems(written, asked)
 
 
 def validate(
@@ -85,7 +85,7 @@ def validate(
     topics: TopicsFile,
 ) -> None:
     """Check a run against the rules of TREC iKAT."""
-    _told([run], read_topics(topics))
+    _report_problems([run], read_topics(topics))
 
 
 def index(
@@ -122,7 +122,7 @@ def index(
 
 
 def _judging(settings: Settings, quality: Path | None) -> Settings:
-    """The settings with this classifier of passage quality, where one is given.
+    """The settings with this classifier of passage quality, if one is named.
 
     Raises:
         ModelError: the classifier can't be loaded; a run that was to be judged by it should not go on without.
@@ -136,7 +136,7 @@ def _judging(settings: Settings, quality: Path | None) -> Settings:
 
 
 def _searched(settings: Settings, index: Path | None, library: str) -> Retriever:
-    """What is searched: refused while it holds nothing, before a model is loaded."""
+    """The library or index to search; an empty one is refused before a model is loaded."""
     if index is None:
         from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
 
@@ -151,11 +151,11 @@ def _searched(settings: Settings, index: Path | None, library: str) -> Retriever
     return indexed(index, settings)
 
 
-def _told(runs: Sequence[Path], topics: Topics) -> None:
-    """Say of each file whether the track will take it.
+def _report_problems(runs: Sequence[Path], topics: Topics) -> None:
+    """Print of each file whether the track will accept it.
 
     Raises:
-        DataError: it will not take one of them.
+        DataError: the track will not accept one of them.
     """
     from assistant.ikat.validate import validate as problems_of  # noqa: PLC0415
 

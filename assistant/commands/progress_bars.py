@@ -1,4 +1,4 @@
-"""Progress bars on the error stream, as a `Progress` that long tasks are given."""
+"""Progress bars on the error stream, as the `Progress` of long tasks."""
 
 from __future__ import annotations
 

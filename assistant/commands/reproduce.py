@@ -1,4 +1,4 @@
-"""`reproduce`: a table of docs/results from raw files to Markdown, on this commit, with its rows beside it."""
+"""`reproduce`: makes a table of docs/results on this commit, from raw files to Markdown, and stores its rows."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def reproduce(  # noqa: PLR0913 - one parameter an option
 
 
 def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
-    """Say of each table whether it is as the code is.
+    """Print of each table whether it was made with the present code.
 
     Raises:
-        Exit: with 1, where that was to be checked and one is not.
+        Exit: with 1 if this is a check and a table was not.
     """
     states = {name: tables.state(name, table, checkout) for name, table in chosen.items()}
     for name, (_, says) in states.items():
@@ -93,11 +93,11 @@ def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
 
 
 def _gate(maker: Maker, chosen: dict[str, Table]) -> None:
-    """Say what moved of tables that were made before.
+    """Print what changed in tables that were made before.
 
     Raises:
-        Exit: with 1, where something moved beyond chance.
-        DataError: there are no rows of one to compare with.
+        Exit: with 1 if something changed beyond chance.
+        DataError: a table has no stored rows to compare with.
     """
     before = {name: tables.kept_rows(name, maker.checkout) for name in chosen}
     beyond = False

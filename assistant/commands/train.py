@@ -1,6 +1,6 @@
-"""`train`: the parts that learn.
+"""`train`: trains the judges and classifiers.
 
-What takes seconds to import is imported by the command that needs it, so that the help comes at once.
+Slow imports are inside the command that needs them, so that the help comes at once.
 """
 
 from __future__ import annotations
@@ -414,7 +414,7 @@ def blend(
 
 
 def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
-    """The folder of a model to start from, fetched if need be."""
+    """The folder of the model to start from, fetched if need be."""
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
 
     with bar(title) as progress:
@@ -422,6 +422,6 @@ def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
 
 
 def _show_epochs(epochs: Sequence[Any], as_json: bool) -> None:
-    """What each epoch came to."""
+    """Print the results of each epoch."""
     history = [asdict(epoch) for epoch in epochs]
     show(history, as_json, {"epochs": history})

@@ -1,7 +1,7 @@
-"""Replies written side by side, token by token, by transformers' continuous batching.
+"""Writes replies in parallel, token by token, by transformers' continuous batching.
 
-Its loop runs in a thread of its own and owns the model: whoever else wants a pass of the model asks it to pause. What
-prompts have in common is read once, in pages of `_PAGE` tokens, and kept until the room is needed.
+Its loop runs in a thread of its own and owns the model: other code that needs a pass of the model asks it to pause. A
+beginning that prompts share is read once, in pages of `_PAGE` tokens, and cached until the memory is needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POLL = 0.05
 
 
 class ContinuousBatcher:
-    """Greedy replies of one model, at most `slots` of them at a time; those behind wait in the order they came.
+    """Greedy replies of one model, at most `slots` at a time; others wait in the order in which they came.
 
     Args:
         model: a causal language model of transformers that lies on one device.
@@ -80,12 +80,12 @@ class ContinuousBatcher:
             del self._boxes[name]
 
     def pause(self) -> AbstractContextManager[None]:
-        """While this is entered, the loop leaves the model alone; replies that are being written go on afterwards."""
+        """Pauses the loop while this is entered; replies under way continue afterwards."""
         manager: Any = self._manager
         return manager.pause() if manager.is_running() else nullcontext()
 
     def close(self) -> None:
-        """End the loop, and with it all replies."""
+        """End the loop and all replies."""
         with self._starting:
             if self._manager.is_running():
                 self._manager.stop(hard_stop=True)

@@ -1,4 +1,4 @@
-"""Keeps text that came from a person or a document from speaking for the chat template."""
+"""Keeps text of people and documents from being read as control tokens of the chat template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that are made from a GGUF file once, in a folder of their own, and found there at every later start."""
+"""Converts a GGUF file once into a folder, which is found there at every later start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models in folders are called."""
+"""Names of models in folders, which include a hash of the weights."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ NOTE = ".checked.json"
 
 
 def name_of(folder: Path, *also: str) -> str:
-    """The folder's name; of one that was not fetched with what tells its weights, and files that are called `also`.
+    """The folder's name; if its model was not fetched, with a hash of its weights and of files named in `also`.
 
-    Many folders are called the same, and what is in one changes with training. What was made with a model, such as
-    vectors and calibrations, must not be taken for another's.
+    Many folders have the same name, and training changes their content. Vectors and calibrations that were made with
+    one model must not be taken for another's.
     """
     if folder.with_name(folder.name + NOTE).exists():
         return folder.name

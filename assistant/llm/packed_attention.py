@@ -1,8 +1,8 @@
-"""Attention of replies that are written side by side, each to its own tokens alone.
+"""Attention for packed requests in which each request attends only to its own tokens.
 
-Transformers packs all requests of a step into one row and takes all keys times all queries, with a mask that leaves
-each request its own. Twelve alike so cost twelve times what they need. Flash attention knows where each begins, but
-there is none for a CPU.
+Transformers packs all requests of a step into one row and multiplies all keys by all queries, with a mask that leaves
+each request its own. Twelve equal requests so cost twelve times as much as they need. Flash attention knows where each
+request begins, but there is none for a CPU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def packed_attention_forward(
     cache: Any = None,
     **rest: Any,
 ) -> tuple[Tensor, None]:
-    """Transformers' "sdpa", with packed requests one after the other where they lie on a CPU.
+    """Transformers' "sdpa", but on a CPU with packed requests computed one after the other.
 
     Args:
         module: the layer.
@@ -54,7 +54,7 @@ def packed_attention_forward(
 
 
 def install() -> None:
-    """Make this the "sdpa" of every model of the process."""
+    """Register this as the "sdpa" of every model of the process."""
     AttentionInterface.register("sdpa", packed_attention_forward)
 
 

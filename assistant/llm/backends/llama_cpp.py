@@ -51,7 +51,7 @@ Chunk = dict[str, Any]
 
 
 def fitness(wanted: Wanted) -> int:
-    """It runs GGUF files, on every machine."""
+    """How well llama.cpp suits: it runs GGUF files, on every machine."""
     return 1 if wanted.gguf else 0
 
 
@@ -112,7 +112,7 @@ class LlamaCpp:
 
         A word counts by its first token, in its own case, in lower case and capitalised, with and without a leading
         space. Prompts run one after another, since reading is all there is to do and a shared beginning is read once.
-        Prompts that `stop` overtook get even odds.
+        Prompts that were not read because `stop` was set get equal odds.
 
         Raises:
             ModelError: two words begin with the same token, so that one token can't tell them apart.
@@ -123,7 +123,7 @@ class LlamaCpp:
         return [self._choice(prompt, tokens, stop, owner) for prompt in prompts]
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:  # noqa: ARG002 - see `can_score`
-        """Always fails: the engine tells no probabilities of a given text.
+        """Always fails: the engine gives no probabilities for a given text.
 
         Raises:
             ModelError: always.
@@ -233,7 +233,7 @@ class LlamaCpp:
 
 
 class _Job:
-    """A request under way: the engine's thread puts chunks in, whoever asked takes them out or leaves."""
+    """A request under way: the engine's thread adds chunks, which the caller takes out until it leaves."""
 
     def __init__(self, stop: Event) -> None:
         self._stop = stop

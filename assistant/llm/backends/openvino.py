@@ -47,7 +47,7 @@ _LOOKED_UP = 3
 
 
 def fitness(wanted: Wanted) -> int:
-    """GGUF files, where it was measured to win over llama.cpp (docs/results/llm.md), and its package is there."""
+    """How well OpenVINO suits: for GGUF files, where it was faster than llama.cpp (docs/results/llm.md)."""
     return 2 if wanted.gguf and has_wide_vectors() and find_spec("openvino_genai") else 0
 
 
@@ -117,9 +117,9 @@ class OpenVino:
                 job.left.set()
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """How likely each word is to begin the reply, normalised over the words; see `words.first_tokens`.
+        """How likely each word is to begin the reply, normalised over the words; see `word_choice.first_tokens`.
 
-        Prompts that `stop` overtook get even odds.
+        Prompts that were not read because `stop` was set get equal odds.
 
         Raises:
             ModelError: two words begin with the same token, so that one token can't tell them apart.
@@ -131,7 +131,7 @@ class OpenVino:
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
 
-        Those that `stop` overtook get minus infinity.
+        Texts that were not scored because `stop` was set get minus infinity.
         """
         return [self._score(self._fitting(messages), self._plain(defuse(text)), stop) for messages, text in batch]
 
@@ -270,7 +270,7 @@ class OpenVino:
             ) from error
 
     def _warm_up(self) -> None:
-        """Read one token, for which the engine lays the weights out as it needs them, and let go of the file's pages.
+        """Read one token, for which the engine lays the weights out as it needs them, and drop the file's pages.
 
         Otherwise the first question would wait for that, and the weights be in memory twice.
         """

@@ -23,7 +23,7 @@ _KEPT = "kept"
 
 
 class Logits:
-    """One copy of the weights, asked by one person at a time."""
+    """One copy of the weights, used by one caller at a time."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         import openvino  # noqa: PLC0415 - not needed by other backends
@@ -54,7 +54,7 @@ class Logits:
         return np.asarray(log_softmax(np.concatenate(rows), axis=-1))
 
     def _read(self, piece: list[int], start: int, keep: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Reads tokens that stand at `start`, and gives the logits after those of them that are kept."""
+        """Read tokens at position `start`, and return the logits after those that are kept."""
         whole = start + len(piece)
         asked = keep if len(keep) else np.array([len(piece) - 1])
         self._request.infer(
@@ -81,7 +81,7 @@ class Logits:
 
 
 def _compiled(core: Any, folder: Path, threads: int) -> Any:
-    """The model, changed to give the logits of the tokens that are asked for and no others."""
+    """The model, changed to return only the logits of the tokens that are asked for."""
     import openvino  # noqa: PLC0415
     from openvino import opset13 as ops  # noqa: PLC0415
 

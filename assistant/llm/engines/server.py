@@ -33,7 +33,7 @@ _COUNTS = 512
 
 
 class Server:
-    """The model of a server, for all users, fairly queued. It is met first by `meet`, or by the first call.
+    """A server's model, shared by all users in a fair queue. `meet`, or the first call, asks the server what it is.
 
     Raises:
         ModelError: there is no such address.
@@ -58,12 +58,12 @@ class Server:
 
     @property
     def abilities(self) -> Abilities:
-        """What the server can do with this model, as it was met."""
+        """What the server can do with this model."""
         return self.meet().abilities
 
     @property
     def kind(self) -> str:
-        """What kind of server it is."""
+        """The kind of server."""
         return self.meet().KIND
 
     def meet(self) -> OpenAICompatible:
@@ -82,7 +82,7 @@ class Server:
             return self._met
 
     def salted(self, salt: str) -> Server:
-        """This engine for prompts that share what a server keeps of them with those of an equal salt alone.
+        """This engine for prompts whose cached beginnings are shared only among prompts of the same salt.
 
         A server that can't be met is told of by the first call.
         """
@@ -114,7 +114,7 @@ class Server:
                 job.leave()
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """How likely each word is to begin the reply, normalised over the words; even odds for what `stop` overtook.
+        """How likely each word is to begin the reply, normalised over the words; equal odds after `stop`.
 
         Raises:
             ChoiceError: the words begin alike, the server tells no probabilities, or none of enough weight.
@@ -125,7 +125,7 @@ class Server:
         return self._each([partial(server.choose, messages, words) for messages in batch], even, stop)
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """The log-probability of each text after its prompt; minus infinity for what `stop` overtook.
+        """The log-probability of each text after its prompt; minus infinity after `stop`.
 
         Raises:
             ModelError: the server can't tell (`can_score` is False).
@@ -160,7 +160,7 @@ class Server:
         return self._start(completions(pieces, self._thoughts, self._wire.broken_off()), stop, owner)
 
     def _each(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], otherwise: T, stop: Event) -> list[T]:
-        """What each of these gives, side by side."""
+        """The results of these calls, made in parallel."""
         owner, jobs = object(), list[_Job[T]]()
         try:
             for work in works:
@@ -199,7 +199,7 @@ class Server:
 
 
 class _Job(Generic[T]):
-    """A request under way: the loop puts items in, whoever asked takes them out or leaves."""
+    """A request under way: the loop adds items, which the caller takes out until it leaves."""
 
     def __init__(self, stop: Event) -> None:
         self._stop = stop
@@ -251,7 +251,7 @@ class _Job(Generic[T]):
 
 
 def _ended(job: _Job[Completion]) -> Iterator[Completion]:
-    """The completions of a job, with one at the end that says "cancelled" where it was stopped."""
+    """The completions of a job; if it is stopped, the last one says "cancelled"."""
     now = Completion("")
     for completion in job:
         now = Completion("") if completion.read else completion

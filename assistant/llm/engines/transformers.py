@@ -108,9 +108,9 @@ class Transformers:
         return [done[index] for index in range(len(prompts))]
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """How likely each word is to begin the reply, normalised over the words; see `words.first_tokens`.
+        """How likely each word is to begin the reply, normalised over the words; see `word_choice.first_tokens`.
 
-        Prompts that `stop` overtook get even odds.
+        Prompts that were not read because `stop` was set get equal odds.
 
         Raises:
             ModelError: two words begin with the same token, so that one token can't tell them apart.
@@ -125,7 +125,7 @@ class Transformers:
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
 
-        Those that `stop` overtook get minus infinity.
+        Texts that were not scored because `stop` was set get minus infinity.
         """
         return [self._score(self._fitting(messages), self._plain(defuse(text)), stop) for messages, text in batch]
 
@@ -225,7 +225,7 @@ class Transformers:
             yield chunk
 
     def _next_odds(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
-        """Log-probabilities of what comes first after each prompt, on the CPU; None for those that `stop` overtook."""
+        """Log-probabilities of the first token after each prompt, on the CPU; None for prompts not read before `stop`."""
         found: list[Tensor | None] = [None] * len(prompts)
         owner = object()
         # a pass takes a piece however many prompts it is of, so fewer at a time cost no more, and are filled up less
@@ -273,7 +273,7 @@ class Transformers:
 
     @contextmanager
     def _pass(self) -> Iterator[None]:
-        """A pass of the model, which nobody else uses meanwhile."""
+        """Exclusive use of the model for one pass."""
         try:
             with torch.inference_mode(), self._together.pause() if self._together else nullcontext():
                 yield
@@ -285,7 +285,7 @@ class Transformers:
     # --- when the memory is too small ----------------------------------------------------------------------------
 
     def _halving(self, prompts: list[list[int]], work: Callable[[list[list[int]]], list[T]]) -> list[T]:
-        """What `work` makes of the prompts, of fewer at a time where the memory is too small for all of them."""
+        """The results of `work` on the prompts, in smaller batches if the memory is too small for all."""
         if len(prompts) == 1:
             with self._fitting_memory(prompts[0]):
                 return work(prompts)
@@ -318,7 +318,7 @@ class Transformers:
         return [row.completion() for row in rows]
 
     def _generate(self, prompts: list[list[int]], options: Options, stop: Event) -> Iterator[list[Reply]]:
-        """The rows after every token; the last time all are finished."""
+        """The rows after each token, until all are finished."""
         rows = [self._reply(prompt, options) for prompt in prompts]
         state = self._read(prompts, stop)
         going = list(rows)
