@@ -225,7 +225,7 @@ class Transformers:
             yield chunk
 
     def _next_odds(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
-        """Log-probabilities of the first token after each prompt, on the CPU; None for prompts not read before `stop`."""
+        """Log-probabilities of the first token after each prompt, on the CPU; None for those not read before `stop`."""
         found: list[Tensor | None] = [None] * len(prompts)
         owner = object()
         # a pass takes a piece however many prompts it is of, so fewer at a time cost no more, and are filled up less
