@@ -1,4 +1,4 @@
-"""Measures whether questions are told from small talk, talk about the conversation and writing, on labelled messages.
+"""Measures the classification of messages into questions, small talk, conversation and writing, on labelled messages.
 
 One record: {"text": "What is the capital of Norway?", "intent": "question", "split": "test"}.
 """
@@ -21,7 +21,7 @@ from ptkb.extract import only_tells
 
 
 class Message(BaseModel):
-    """What a person wrote, what they meant, and the split of the file."""
+    """A message, its intent, and its split of the file."""
 
     text: str
     intent: str
@@ -29,7 +29,7 @@ class Message(BaseModel):
 
 
 def read_messages(path: Path, split: str) -> list[Message]:
-    """The messages of a file that are of the split; of all of them where it is "".
+    """The messages of a file in this split; all of them if it is "".
 
     Raises:
         DataError: a line can't be used, or there are none.
@@ -44,7 +44,7 @@ def measure(
     knobs: TurnSettings,
     answered: Callable[[Sequence[str]], list[bool]] | None,
 ) -> tuple[Summary, list[Row]]:
-    """Accuracy, questions withheld and writing found, and a row for each; `answered` looks up what seems talk."""
+    """Accuracy, withheld questions and recognised writing, and a row for each message; `answered` looks up talk."""
     predicted = [intent_of(row.text, embedder, knobs) for row in rows]
     talk = [n for n, got in enumerate(predicted) if got in TALK and not only_tells(rows[n].text, embedder)]
     asks = answered([rows[n].text for n in talk]) if answered else []

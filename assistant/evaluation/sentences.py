@@ -1,4 +1,4 @@
-"""What single sentences are good for: quoting the one that answers, and ranking a person's own passages by theirs."""
+"""Measures single sentences: quoting the one that answers, and rating a person's own passages by their sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assistant.steps.quote import best_sentence
 from assistant.text.chunks import Block, chunk
 from assistant.types import Claim, Passage
 
-# What a sentence is told to answer by, and the name of it in the summary.
+# The estimates by which a sentence may count as an answer, and their names in the summary.
 BY = {"relevance": "the estimator", "support": "the judge, the sentence alone", "likely": "both (as a turn does)",
       "passage": "the judge, the whole passage"}  # fmt: skip
 
@@ -32,9 +32,9 @@ def quoting(
     questions: Sequence[Question], passages: Mapping[str, Passage], estimator: Estimator, judge: SupportJudge,
     progress: Callable[[int], None],
 ) -> list[Row]:  # fmt: skip
-    """For each question the sentence of its gold passages that would be quoted, what says so, and whether it answers.
+    """For each question the sentence of its gold passages that would be quoted, its estimates, and whether it answers.
 
-    `right` is None where the passages answer and the sentence lacks the answer: it may be the right one in other words.
+    `right` is None if the passages answer but the sentence lacks the gold answer: it may say it in other words.
     """
     rows = []
     for n, question in enumerate(questions, 1):
@@ -54,7 +54,7 @@ def quoting(
 
 
 def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
-    """AUC of each way to tell, and what passes the threshold, of the sentences that answer and of those that can't.
+    """The AUC of each estimate, and the shares of right and wrong sentences that pass the threshold.
 
     Raises:
         DataError: all questions can be answered, or none.
@@ -78,9 +78,9 @@ def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
 
 
 def own_passages(scenarios: Sequence[Scenario], others: Mapping[str, str], estimator: Estimator) -> list[Row]:
-    """The confidence in each scenario's documents for its question, and in all of them for `others`, by their ids.
+    """The confidence in each scenario's documents for its question, and in all documents for the `others`.
 
-    `whole` reads passages as a whole, `closely` each one's sentences as well, as turns read a person's own.
+    `whole` reads passages as a whole, `closely` also sentence by sentence, as turns read a person's own passages.
     """
     documents = {one.name: list(_passages(one.name, one.text)) for scenario in scenarios for one in scenario.documents}
     asked: list[tuple[str, str, str, list[Passage]]] = [
@@ -98,10 +98,10 @@ def own_passages(scenarios: Sequence[Scenario], others: Mapping[str, str], estim
 
 
 def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) -> Summary:
-    """How both ways tell documents that answer from others; `threshold` and `talk` are those of `relevance`.
+    """How well both ways of reading separate documents that answer from others, by the thresholds of `relevance`.
 
     Raises:
-        DataError: no document answers, or there are no questions on other things.
+        DataError: no document answers, or there are no unrelated questions.
     """
     summary: dict[str, Any] = {}
     for reading in ("whole", "closely"):

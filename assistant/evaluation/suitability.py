@@ -1,4 +1,4 @@
-"""How well a judge tells what clashes with what a person said of themselves, on labelled pairs.
+"""Measures judges of suitability on labelled pairs of a fact and a text.
 
 One record: {"fact": "I can't swim.", "text": "Snorkelling off the beach", "clash": 1, "kind": "item"}; `kind` may be
 missing. In place of `text` a record may point into a passage of a corpus by `source`, `start` and `end`.
@@ -26,7 +26,7 @@ from assistant.prompting.render import render
 from assistant.protocols import LLM, SuitabilityJudge
 from assistant.types import Passage
 
-# One probability a pair of fact and text.
+# Gives the probability that a fact and a text clash.
 Judge = Callable[[str, str], float]
 Text = Annotated[str, Field(pattern=r"\S")]
 _SHARES = ("precision", "recall", "false_alarms")
@@ -61,12 +61,12 @@ def read_pairs(path: Path, corpora: Sequence[Path] = ()) -> list[Pair]:
 
 
 def by_judge(judge: SuitabilityJudge) -> Judge:
-    """The trained judge's probability."""
+    """The probability by a trained judge."""
     return lambda fact, text: judge.clashes([fact], [text], Event())[0][0]
 
 
 def by_llm(llm: LLM) -> Judge:
-    """The language model's own yes or no, by probability: what the trained judge is measured against."""
+    """The language model's probability of yes, with which the trained judge is compared."""
 
     def judge(fact: str, text: str) -> float:
         prompt = render("suitability", fact=fact, text=text)
