@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assistant.commands.ending import end_with
+from assistant.commands.exit_status import end_with
 from assistant.commands.serve import main
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from assistant.commands.ending import MENDABLE, end_with
+from assistant.commands.exit_status import MENDABLE, end_with
 from assistant.errors import SequiturError, SettingsError
 
 # Where each command is, and its summary: the help needs no more, and imports none of them.

@@ -1,4 +1,4 @@
-"""Answers within a user's conversations: history and facts in, the turn run, every stage of it saved."""
+"""Answers within a user's conversations: adds history and facts, runs the turn, and saves every stage of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assistant.library.arrivals import Arrivals
 from assistant.library.collections import ALL, MARK, library_of, mentioned
 from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.store.conversations import Conversation, Conversations, Version, is_temporary
+from assistant.store.conversations import Conversations, Version, is_temporary
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.text.markers import read
 from assistant.types import Choices, Exchange, Turn, Wait, Work, new_id, now
@@ -26,17 +26,17 @@ from assistant.wording.views import sources
 from ptkb.store import Ptkb
 
 _LOG = logging.getLogger(__name__)
-PAUSE = 0.1  # seconds between looks at whether what a message waits for is there
+PAUSE = 0.1  # seconds between checks whether what a message waits for is ready
 PATIENCE = 30.0  # seconds that a message waits for documents that are being added
 BROKEN = "Something went wrong inside Sequitur; the log has the details. Nothing you wrote is lost: try again."
 
-# Stands around the snapshots of a user's turn: to count or time it, or to refuse it before the first of them.
+# Wraps the snapshots of a user's turn: to count or time it, or to refuse it before the first snapshot.
 Watch = Callable[[str, Iterator[Turn]], Iterator[Turn]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a turn is kept: in a user's conversation, at its end or as a version of an earlier turn."""
+    """Where a turn is stored: in a user's conversation, at its end or as a version of an earlier turn."""
 
     user: str
     conversation: str
@@ -48,22 +48,22 @@ class Source(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """The settings that the parts are made by."""
+        """The settings that the parts are made with."""
         ...
 
     def loaded(self, seconds: float, model: str = "") -> bool:
-        """Whether loading has ended, well or not, within so many seconds, also that of a `model` that was chosen."""
+        """Wait for at most so many seconds; whether loading has ended by then, also that of a chosen `model`."""
         ...
 
     def waiting(self) -> Wait:
-        """What is being loaded, and how far that is."""
+        """What is being loaded, and how much of it."""
         ...
 
     def lent(self, user: str, choices: Choices, model: str = "") -> AbstractContextManager[Parts]:
-        """The parts for a turn of `user`, for as long as it runs; `model` is the id of the one that must write it.
+        """The parts for a turn of `user`, for as long as it runs; `model` is the id of the model that has to answer.
 
         Raises:
-            SequiturError: they can't be had.
+            SequiturError: the parts aren't available.
         """
         ...
 
@@ -75,15 +75,15 @@ class Chat:
     """
 
     def __init__(self, conversations: Conversations, ptkb: Ptkb, source: Source, watches: Sequence[Watch] = ()) -> None:
-        """`watches` stand around every turn, the last of them outermost."""
+        """`watches` wrap every turn, the last of them outermost."""
         self._conversations, self._ptkb, self._source, self._watches = conversations, ptkb, source, watches
         self.arrivals = Arrivals()
 
     def ask(self, user: str, conversation: str, utterance: str, choices: Choices, stop: Event) -> Iterator[Turn]:
         """Answer an utterance at the end of a conversation; yields the turn as it grows, saving as it goes.
 
-        One that begins with "@" and the name of a collection is answered from that, and so are those after it, until
-        one begins with another's name or "@all".
+        An utterance that begins with "@" and the name of a collection is answered from that, and so are the following
+        ones, until one names another collection or "@all".
 
         Closing the generator counts as stopping: what was written is kept.
 
@@ -100,30 +100,30 @@ class Chat:
     def once(
         self, user: str, utterance: str, history: Sequence[Exchange], choices: Choices, stop: Event
     ) -> Iterator[Turn]:
-        """Answer an utterance that belongs to no conversation: the user's facts are known, and nothing is saved.
+        """Answer an utterance outside of any conversation: with the user's facts, but without saving anything.
 
-        Here as well an utterance may begin with "@" and the name of a collection; see `ask`.
+        Here, too, an utterance may begin with "@" and the name of a collection; see `ask`.
 
         Raises:
             SequiturError: before the first snapshot, if the message can't be answered as it stands.
         """
         before, history = _before(history, user, self._source.settings)
         utterance, choices = addressed(utterance, user, choices, choices.collection or before, self._source.settings)
-        return self._watched(user, self._knowing(user, Turn(utterance, history, choices=choices)), stop)
+        return self._watched(user, self._with_facts(user, Turn(utterance, history, choices=choices)), stop)
 
     def within(self, user: str, collection: str, choices: Choices) -> Choices:
-        """The choices, but to answer from this collection of the user's documents alone.
+        """The choices with this collection of the user's documents as the only source.
 
         Raises:
-            LibraryError: there is no such collection, or no document in it.
+            LibraryError: there is no such collection, or it holds no documents.
         """
         return within(choices, library_of(collection, user, self._source.settings), self._source.settings)
 
     def work(self, user: str, conversation: str, work: Work, choices: Choices, stop: Event) -> Iterator[Turn]:
-        """Work on whole documents of the user's, at the end of a conversation; yields the turn as it grows.
+        """Work on whole documents of the user, at the end of a conversation; yields the turn as it grows.
 
         Raises:
-            SequiturError: before the first snapshot, if it can't be begun.
+            SequiturError: before the first snapshot, if the work can't begin.
         """
         place = _Place(user, conversation)
         turn = Turn(title(work), choices=choices, temporary=is_temporary(conversation), work=work)
@@ -132,19 +132,19 @@ class Chat:
     def again(
         self, user: str, conversation: str, turn_id: str, choices: Choices, stop: Event, model: str = ""
     ) -> Iterator[Turn]:
-        """Answer an earlier utterance anew, as if what followed had not been said; what followed stays as it is.
+        """Answer an earlier utterance again, as if nothing had been said after it; later turns stay as they are.
 
-        Where a `model` is named, no other answers: it is waited for while it is loaded.
+        If a `model` is named, only that one answers; the turn waits while it is loaded.
 
-        The new reply is a version of the old one. It is shown instead once it is done, or stopped with something
-        written; one that fails, or is stopped before that, leaves the old one where it is.
+        The new reply is stored as a version of the old one. It replaces the old one on the page once it is done, or
+        stopped with some text. A reply that fails, or is stopped without text, leaves the old one in place.
         """
-        talk, place = self._find(user, conversation, turn_id)
-        where = _Place(user, conversation, Version(turn_id))
-        choices = within(choices, talk.turns[place].choices.collection, self._source.settings)
-        turn = self._new(where, talk.turns[place].utterance, talk.turns[:place], choices)
-        turn = self._read(user, replace(turn, model=model, work=talk.turns[place].work))
-        for turn in self._run(where, turn, stop):
+        original, earlier, _ = self._find(user, conversation, turn_id)
+        place = _Place(user, conversation, Version(turn_id))
+        choices = within(choices, original.choices.collection, self._source.settings)
+        turn = self._new(place, original.utterance, earlier, choices)
+        turn = self._read(user, replace(turn, model=model, work=original.work))
+        for turn in self._run(place, turn, stop):
             yield turn
         if not _written(turn):
             self._conversations.discard(user, conversation, turn.id)
@@ -154,53 +154,54 @@ class Chat:
     def compare(
         self, user: str, conversation: str, turn_id: str, strategies: Sequence[str], choices: Choices, stop: Event
     ) -> Iterator[Turn]:
-        """Answer an earlier utterance anew by two strategies, one after the other; the reply to it stays shown.
+        """Answer an earlier utterance again by two strategies, one after the other; its own reply stays shown.
 
-        The second answers from what was found for the first. Both are kept as versions of that reply, and as compared
-        to each other until one version is chosen.
+        The second strategy answers from the passages found for the first. Both answers are stored as versions of the
+        reply, and shown side by side until one version is chosen.
 
         Raises:
-            SettingsError: before the first snapshot, if there is no such strategy or both are the same.
+            SettingsError: before the first snapshot, if a strategy doesn't exist or both are the same.
         """
         _check(strategies)
-        talk, place = self._find(user, conversation, turn_id)
-        asked, earlier = talk.turns[place], talk.turns[:place]
-        choices = within(choices, asked.choices.collection, self._source.settings)
-        if asked.id in talk.compared:
-            self._conversations.choose(user, conversation, asked.id)
-        fresh, found = self._new(_Place(user, conversation), asked.utterance, earlier, choices), None
+        original, earlier, is_compared = self._find(user, conversation, turn_id)
+        choices = within(choices, original.choices.collection, self._source.settings)
+        if is_compared:
+            self._conversations.choose(user, conversation, original.id)
+        start, searched = self._new(_Place(user, conversation), original.utterance, earlier, choices), None
         for side, strategy in enumerate(strategies, start=1):
-            where, way = _Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
-            turn = replace((found or fresh), id=new_id(), created=now(), choices=way, model="")
-            for turn in self._run(where, turn, stop):
-                if turn.step == "answer" and not found:
-                    found = turn
+            place, chosen = _Place(user, conversation, Version(turn_id, side)), replace(choices, strategy=strategy)
+            turn = replace(searched or start, id=new_id(), created=now(), choices=chosen, model="")
+            for turn in self._run(place, turn, stop):
+                if turn.step == "answer" and not searched:
+                    searched = turn
                 yield turn
             if not _written(turn) and not turn.error:
                 self._conversations.discard(user, conversation, turn.id)
             if stop.is_set():
                 return
 
-    def _find(self, user: str, conversation: str, turn_id: str) -> tuple[Conversation, int]:
-        talk = self._conversations.get(user, conversation)
-        place = talk.place(turn_id)
-        if place < 0:
+    def _find(self, user: str, conversation: str, turn_id: str) -> tuple[Turn, tuple[Turn, ...], bool]:
+        """The turn, those before it, and whether it is being compared."""
+        found = self._conversations.get(user, conversation)
+        index = found.place(turn_id)
+        if index < 0:
             raise SequiturError("This reply is no longer part of the conversation; reload the page.")
-        return talk, place
+        turn = found.turns[index]
+        return turn, found.turns[:index], turn.id in found.compared
 
     def _new(self, place: _Place, utterance: str, earlier: Sequence[Turn], choices: Choices) -> Turn:
         turn = Turn(utterance, exchanges(earlier), choices=choices, temporary=is_temporary(place.conversation))
-        return self._knowing(place.user, turn)
+        return self._with_facts(place.user, turn)
 
     def _read(self, user: str, turn: Turn) -> Turn:
-        """The turn with all passages of the documents that it works on, if it does."""
+        """The turn with all passages of the documents that it works on, if it does work on any."""
         if turn.work is None:
             return turn
         passages = read_documents(turn.work, own_library(user), self._source.settings)
-        return replace(turn, passages=tuple(replace(one, own=True) for one in passages))
+        return replace(turn, passages=tuple(replace(passage, own=True) for passage in passages))
 
-    def _knowing(self, user: str, turn: Turn) -> Turn:
-        """The turn with the user's facts, of which a temporary one reads none."""
+    def _with_facts(self, user: str, turn: Turn) -> Turn:
+        """The turn with the user's facts, which a temporary turn doesn't read."""
         return turn if turn.temporary else replace(turn, known=tuple(self._ptkb.facts(user)))
 
     def _run(self, place: _Place, turn: Turn, stop: Event) -> Iterator[Turn]:
@@ -221,7 +222,7 @@ class Chat:
             stop.set()
             self._save(place, replace(turn, status="stopped", step="", wait=None))
             raise
-        except Exception:  # noqa: BLE001 - the conversation outlives any bug, and the log tells of it
+        except Exception:  # noqa: BLE001 - the conversation survives any bug, which goes to the log
             _LOG.exception("turn %s failed", turn.id)
             turn = replace(turn, status="failed", step="", wait=None, error=BROKEN)
             self._save(place, turn)
@@ -234,7 +235,7 @@ class Chat:
         return turns
 
     def _once_ready(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
-        """The turn as it grows, once there is something to answer it with; facts told meanwhile are known to it."""
+        """The turn as it grows, once everything is loaded; facts that were added meanwhile are used."""
         waited = False
         for wait in self._waits(user, stop, turn.model):
             if not waited:
@@ -242,7 +243,7 @@ class Chat:
                 turn, waited = replace(turn, utterance=accepted, step="load"), True
             yield replace(turn, wait=wait)
         if waited:
-            turn = self._knowing(user, replace(turn, step=""))
+            turn = self._with_facts(user, replace(turn, step=""))
             if stop.is_set():
                 yield replace(turn, status="stopped")
                 return
@@ -251,15 +252,15 @@ class Chat:
         )
 
     def _waits(self, user: str, stop: Event, model: str) -> Iterator[Wait]:
-        """What a message of this user waits for, each time that this changes, until it need not wait any longer."""
-        told = None
-        while not stop.is_set() and not self._source.loaded(PAUSE if told else 0, model):
-            if (wait := self._source.waiting()) != told:
-                yield (told := wait)
+        """What a message of this user waits for, yielded each time it changes, until nothing is left to wait for."""
+        last = None
+        while not stop.is_set() and not self._source.loaded(PAUSE if last else 0, model):
+            if (wait := self._source.waiting()) != last:
+                yield (last := wait)
         end = monotonic() + PATIENCE
         while not stop.is_set() and monotonic() < end and (arriving := self.arrivals.wait(user)):
-            if arriving != told:
-                yield (told := arriving)
+            if arriving != last:
+                yield (last := arriving)
             stop.wait(PAUSE)
 
     def _answered(self, user: str, turn: Turn, stop: Event) -> Iterator[Turn]:
@@ -267,12 +268,12 @@ class Chat:
             yield from flow.run(turn, parts, stop)
 
     def _save(self, place: _Place, turn: Turn) -> None:
-        # what was said before is stored with the turns before: in each turn it would grow with their square
+        # the history is stored with the earlier turns: repeated in each turn, it would grow with their square
         self._conversations.save_turn(place.user, place.conversation, replace(turn, history=()), place.version)
 
 
 def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
-    """Earlier turns as history: what was said, what it meant, and the reply without its markers and its label."""
+    """Earlier turns as history: utterance, stand-alone question, and reply without markers and label."""
     return tuple(
         Exchange(
             turn.utterance,
@@ -289,9 +290,9 @@ def exchanges(turns: Sequence[Turn]) -> tuple[Exchange, ...]:
 
 
 def addressed(utterance: str, user: str, choices: Choices, before: str, settings: Settings) -> tuple[str, Choices]:
-    """A message without the collection that it begins with ("@recipes how long ..."), and the choices for that one.
+    """A message without the collection it begins with ("@recipes how long ..."), and the choices for that collection.
 
-    A message that names none goes on with `before`, the collection of the message before it, "" for none.
+    A message that names none keeps `before`, the collection of the message before it, "" for none.
 
     Raises:
         LibraryError: there is no such collection, or nothing follows its name.
@@ -301,7 +302,7 @@ def addressed(utterance: str, user: str, choices: Choices, before: str, settings
 
 
 def within(choices: Choices, collection: str, settings: Settings) -> Choices:
-    """The choices, but to answer from this collection ("@recipes"), or from everything ("@all"); as they are for ""."""
+    """The choices for this collection ("@recipes") or for everything ("@all"); unchanged for ""."""
     if collection == MARK + ALL:
         library = settings.library if choices.library.startswith(MARK) else choices.library
         return replace(choices, library=library, collection="")
@@ -309,17 +310,17 @@ def within(choices: Choices, collection: str, settings: Settings) -> Choices:
 
 
 def _before(history: Sequence[Exchange], user: str, settings: Settings) -> tuple[str, tuple[Exchange, ...]]:
-    """The collection that the last of these messages were answered from, and all of them without such names.
+    """The collection that the last of these messages was answered from, and the messages without names of collections.
 
-    What is no collection, or none any more, is left in its message, and names nothing.
+    A name that is no collection, or none any more, stays in its message.
     """
     collection, plain = "", list[Exchange]()
-    for one in history:
-        named, rest = "", one.utterance
+    for exchange in history:
+        named, rest = "", exchange.utterance
         with suppress(LibraryError):
-            named, rest = mentioned(one.utterance, user, settings)
+            named, rest = mentioned(exchange.utterance, user, settings)
         collection = "" if named == MARK + ALL else named or collection
-        plain.append(replace(one, utterance=rest, question=rest) if named else one)
+        plain.append(replace(exchange, utterance=rest, question=rest) if named else exchange)
     return collection, tuple(plain)
 
 

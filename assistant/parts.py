@@ -1,4 +1,4 @@
-"""Builds the parts that the settings name. The only file that knows every implementation.
+"""Loads the parts that the settings name; the only module that knows all implementations.
 
 Loading takes seconds to minutes (weights, index, model), so it runs in a thread of its own, stage by stage, while the
 page is already up; heavy imports happen in here for the same reason.
@@ -42,22 +42,22 @@ if TYPE_CHECKING:
     from assistant.library.remote import RemoteShelves
     from assistant.library.vectors import DenseShelves
     from assistant.llm.embedder import SentenceEmbedder
-    from assistant.llm.known import KnownModel
+    from assistant.llm.known_models import KnownModel
     from assistant.retrieve.dense import Encoder
 
 _LOG = logging.getLogger(__name__)
-# Seconds that a question, and a choice, wait for what is nearly encoded, such as a document just added.
+# Seconds that a question, and a changed choice, wait for vectors that are nearly made, as of a document just added.
 PATIENCE = 5.0
 GLANCE = 0.3
-# Seconds that the loading thread may keep the interpreter while others want it; 5 ms are usual.
-_TURN = 0.0005
+# Seconds that the loading thread may hold the interpreter lock while others wait for it; the default is 5 ms.
+_SWITCH_INTERVAL = 0.0005
 LANGUAGE_MODEL = "Language model"
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadingStage:
-    """One thing that is being made ready. `fraction` is in [0, 1], or None where the end can't be told."""
+    """One thing that is being loaded. `fraction` is in [0, 1], or None where the progress isn't known."""
 
     name: str
     fraction: float | None = None
@@ -66,7 +66,7 @@ class LoadingStage:
 
 
 class Loader:
-    """Makes everything ready in the background, and hands out parts once it is.
+    """Loads everything in the background, and lends out the parts of turns once it is loaded.
 
     `starting` is the model to begin with, by default the one that the settings name.
     """
@@ -84,7 +84,7 @@ class Loader:
         self._suitability: SuitabilityJudge | None = None
         self._stand_ins = StandIns()
         self._dense: DenseShelves | None = None
-        self._remote: dict[bool, RemoteShelves] = {}  # by whether they are searched by meaning
+        self._remote: dict[bool, RemoteShelves] = {}  # by whether they hold vectors
 
     @property
     def ready(self) -> bool:
@@ -93,13 +93,13 @@ class Loader:
 
     @property
     def error(self) -> str:
-        """The sentence that says why loading failed, or ""; another model that was chosen since makes up for one."""
-        made_up = LANGUAGE_MODEL if self.models.running else ""
-        return next((stage.error for stage in self.stages() if stage.error and stage.name != made_up), "")
+        """The sentence that says why loading failed, or "". A failed model doesn't count if another one runs since."""
+        replaced = LANGUAGE_MODEL if self.models.running else ""
+        return next((stage.error for stage in self.stages() if stage.error and stage.name != replaced), "")
 
     @property
     def notice(self) -> str:
-        """What a person should know though everything works: why another model answers than the one asked for."""
+        """Why another model answers than the one asked for, "" if none does."""
         return self.models.notice
 
     @property
@@ -109,11 +109,11 @@ class Loader:
 
     @property
     def embedder(self) -> Embedder | None:
-        """Sentence-BERT, as soon as it is there."""
+        """Sentence-BERT, or None until it is loaded."""
         return self._embedder
 
     def stages(self) -> tuple[LoadingStage, ...]:
-        """What is being loaded, in order, as of now."""
+        """The stages of loading so far, in order."""
         with self._lock:
             return tuple(self._stages.values())
 
@@ -122,16 +122,16 @@ class Loader:
         Thread(target=self._load, name="loader", daemon=True).start()
 
     def close(self) -> None:
-        """Unload the language model, if it is there; what is still being loaded is left to the end of the process."""
+        """Unload the language model, if it is loaded; loading that is under way ends with the process."""
         self.models.close()
 
     def loaded(self, seconds: float, model: str = "") -> bool:
-        """Whether loading has ended, well or not, within so many seconds, also that of a `model` that was chosen."""
+        """Wait for at most so many seconds; whether loading has ended by then, also that of a chosen `model`."""
         return self._finished.wait(seconds) and self.models.loaded(seconds, model)
 
     def waiting(self) -> Wait:
-        """What is being loaded, and how far that is in percent."""
-        stage = next((one for one in self.stages() if not one.done and not one.error), None)
+        """What is being loaded, and how many percent of it."""
+        stage = next((stage for stage in self.stages() if not stage.done and not stage.error), None)
         if stage is None:
             return self.models.waiting()
         if stage.fraction is None:
@@ -152,21 +152,21 @@ class Loader:
 
     @contextmanager
     def lent(self, user: str, choices: Choices, model: str = "") -> Iterator[Parts]:
-        """The parts for a turn of `user`, which keeps its language model to the end, whatever is switched to meanwhile.
+        """The parts for a turn of `user`. The turn keeps its language model to its end, even if another one is chosen.
 
         Raises:
-            SequiturError: still loading or encoding, loading failed, the model is not the one that it must be, or there
-                is no such library.
+            SequiturError: something is still being loaded or encoded, loading failed, another `model` runs, or there is
+                no such library.
         """
         self._check()
         with self.models.lent(user, model) as llm:
             yield self._parts(user, choices, llm)
 
     def parts(self, user: str, choices: Choices) -> Parts:
-        """The same for a command with one user, during which nobody switches to another model.
+        """The same for a command with one user, where nobody can switch to another model meanwhile.
 
         Raises:
-            SequiturError: still loading or encoding, loading failed, or there is no such library.
+            SequiturError: something is still being loaded or encoded, loading failed, or there is no such library.
         """
         self._check()
         if self.models.running is None:
@@ -187,7 +187,7 @@ class Loader:
         return Parts(self.settings, llm, self._embedder, retriever, *judges)
 
     def prepare(self, user: str, choices: Choices) -> str:
-        """Begin to make what these choices need and is not there; the sentence that tells so, or ""."""
+        """Begin to make whatever these choices need and is missing; the sentence that says so, or ""."""
         if not self.ready:
             return ""
         try:
@@ -197,18 +197,18 @@ class Loader:
         return ""
 
     def _load(self) -> None:
-        # most of loading is Python, and the page needs the interpreter tens of times to answer one request
-        usual = sys.getswitchinterval()
-        sys.setswitchinterval(_TURN)
+        # loading is mostly Python code, and the page needs the interpreter lock tens of times to answer one request
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
             from assistant.llm.load import runs_apart  # noqa: PLC0415 - may ask torch
 
-            llm = self._begun() if runs_apart(self._starting.llm) else None
+            llm = self._begin_llm() if runs_apart(self._starting.llm) else None
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
             encodes = retrievers.named(self.settings.retrieve.retriever).ENCODES
             if self.settings.retrieve.opensearch.address:
-                self._stage("OpenSearch", lambda progress: self._bring_library(encodes, progress))
+                self._stage("OpenSearch", lambda progress: self._upload_library(encodes, progress))
             elif encodes:
                 self._stage("Search by meaning", self._encode_library)
             if self.settings.relevance.estimator != "none":
@@ -221,13 +221,13 @@ class Loader:
             else:
                 self._stage(LANGUAGE_MODEL, self._load_llm)
         except SequiturError:
-            pass  # the stage holds the sentence, and whoever asks for parts is told
+            pass  # the stage holds the sentence, and whoever asks for parts gets it
         finally:
-            sys.setswitchinterval(usual)
+            sys.setswitchinterval(interval)
             self._finished.set()
 
-    def _begun(self) -> Future[None]:
-        """The language model, being loaded in a thread of its own: an engine apart takes little of this process."""
+    def _begin_llm(self) -> Future[None]:
+        """Begin to load a model that runs in a process of its own, and so takes little time of this one."""
         future = Future[None]()
 
         def load() -> None:
@@ -259,7 +259,7 @@ class Loader:
 
     def _load_embedder(self, progress: Progress) -> SentenceEmbedder:
         embedder = load_embedder(self.settings, progress)
-        # All learn from examples when they are first used; nobody's first message should wait for that.
+        # All three learn from examples at their first use, for which nobody's first message should have to wait.
         with embedder.keeping(self.settings.data_dir / "examples"):
             intent_of("Hello", embedder, self.settings.turn)
             offers("I'm vegan.", (), embedder)
@@ -276,7 +276,7 @@ class Loader:
 
         self._dense_shelves().make(shelf_names(self.settings.library, "me", self.settings), progress)
 
-    def _bring_library(self, encodes: bool, progress: Progress) -> None:
+    def _upload_library(self, encodes: bool, progress: Progress) -> None:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
         self._remote_shelves(encodes).make(shelf_names(self.settings.library, "me", self.settings), progress)
@@ -292,16 +292,16 @@ class Loader:
             self._suitability = suitability(self.settings, self._embedder, progress, self._stand_ins)
 
     def retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
-        """What searches the library that was chosen and the user's own documents, or a collection of these alone.
+        """Searches the chosen library together with the user's own documents, or one collection of these alone.
 
         Raises:
-            SequiturError: there is no such library, or it can't be searched within so many seconds.
+            SequiturError: there is no such library, or it isn't ready within `patience` seconds.
         """
         from assistant.library.collections import chosen  # noqa: PLC0415 - starts the JVM
         from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
-        from assistant.retrieve.own import Own  # noqa: PLC0415
-        from assistant.retrieve.within import Within  # noqa: PLC0415
+        from assistant.retrieve.document_filter import DocumentFilter  # noqa: PLC0415
+        from assistant.retrieve.own_documents import OwnDocumentMarker  # noqa: PLC0415
 
         own, documents = own_library(user), chosen(choices.library, user, self.settings)
         library = own if documents else choices.library
@@ -309,8 +309,8 @@ class Loader:
         shelves = _Shelves(self.settings, library, user, self._dense_shelves, remote, patience)
         retriever = retrievers.named(choices.retriever).opened(shelves)
         if own in shelf_names(library, user, self.settings):
-            retriever = Own(retriever, open_library(own, self.settings))
-        return Within(retriever, documents, document_of) if documents else retriever
+            retriever = OwnDocumentMarker(retriever, open_library(own, self.settings))
+        return DocumentFilter(retriever, documents, document_of) if documents else retriever
 
     def _dense_shelves(self) -> DenseShelves:
         from assistant.library.vectors import DenseShelves  # noqa: PLC0415
@@ -329,12 +329,12 @@ class Loader:
             return self._remote[encodes]
 
     def _load_encoder(self, progress: Progress) -> Encoder:
-        """The embedder serves where the settings name no other encoder."""
-        named = self.settings.retrieve.encoder in {"", self.settings.embedder.model}
-        return load_encoder(self.settings, progress, self._embedder if named else None)
+        """The encoder that the settings name: the embedder, unless they name another."""
+        is_embedder = self.settings.retrieve.encoder in {"", self.settings.embedder.model}
+        return load_encoder(self.settings, progress, self._embedder if is_embedder else None)
 
     def _load_summariser(self, progress: Progress) -> None:
-        """One that can't be had is told of in each turn, which goes on without it."""
+        """Load the summariser; if that fails, each turn goes on without it and says why."""
         from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 
         with suppress(ModelError):
@@ -346,7 +346,7 @@ class Loader:
 
 @dataclass(frozen=True, slots=True)
 class _Shelves:
-    """The indexes of a library and of a user's own documents, searched together: here, or in OpenSearch if `remote`."""
+    """The indexes of a library and a user's own documents, as one: on this machine, or in OpenSearch if `remote`."""
 
     settings: Settings
     library: str
@@ -356,7 +356,7 @@ class _Shelves:
     patience: float
 
     def words(self) -> Retriever:
-        """See `retrievers.Indexes`; what is not in OpenSearch yet is waited for as long as the patience lasts."""
+        """See `retrievers.Indexes`; waits `patience` seconds for documents that are not in OpenSearch yet."""
         from assistant.library.shelves import open_shelves  # noqa: PLC0415 - starts the JVM
 
         if self.remote:
@@ -364,7 +364,7 @@ class _Shelves:
         return open_shelves(self.library, self.user, self.settings)
 
     def meaning(self) -> Retriever:
-        """See `retrievers.Indexes`; what is missing is waited for as long as the patience lasts."""
+        """See `retrievers.Indexes`; waits `patience` seconds for vectors that are not made yet."""
         shelves = self.remote(True) if self.remote else self.dense()
         return shelves.open(self._names(), self.patience)
 
@@ -387,10 +387,10 @@ def load_embedder(settings: Settings, progress: Progress) -> SentenceEmbedder:
 
 
 def load_encoder(settings: Settings, progress: Progress, embedder: SentenceEmbedder | None = None) -> Encoder:
-    """What dense search encodes with, fetched if need be; `embedder` is that model where it is loaded already.
+    """The encoder of dense search, fetched if need be; `embedder` is that model if it is loaded already.
 
     Raises:
-        ModelError: it can't be had or loaded, or is half of a pair.
+        ModelError: it can't be fetched or loaded, or it is only one half of a pair of encoders.
     """
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
     from assistant.retrieve.encoders import open_encoder  # noqa: PLC0415
@@ -405,7 +405,7 @@ def load_estimator(
 ) -> EstimatorOf | None:
     """The relevance estimator that the settings name, None for none; it may use this embedder.
 
-    One that can't be had fails when it is asked, in a turn that goes on without it and says why.
+    One that can't be loaded fails only when it is asked, in a turn, which goes on without it and says why.
     """
     from assistant.judges.load import relevance  # noqa: PLC0415
 
@@ -417,7 +417,7 @@ def load_support(
 ) -> SupportJudgeOf:
     """The judge of support that the settings name, fetched if need be.
 
-    One that can't be had fails when it is asked, in a turn that goes on without it and says why.
+    One that can't be loaded fails only when it is asked, in a turn, which goes on without it and says why.
     """
     from assistant.judges.load import support  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What the parts of a turn must be able to do, and `Parts` itself: all that a turn is run with."""
+"""The Protocols that the parts of a turn implement, and `Parts`, the bundle of parts that a turn is run with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assistant.types import Choice, Claim, Completion, Messages, Options, Passag
 class LLM(Protocol):
     """Chat in, text out. `stop` is checked between tokens; once set, what was generated so far is kept.
 
-    `can_score` says whether it can tell how likely a given text is; `score` fails where it can't.
+    `can_score` says whether it can compute the likelihood of a text; otherwise `score` raises an error.
     """
 
     name: str
@@ -25,7 +25,7 @@ class LLM(Protocol):
     can_score: bool
 
     def count(self, messages: Messages) -> int:
-        """Tokens of the prompt that these messages make."""
+        """The number of tokens in the prompt that is made of these messages."""
         ...
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
@@ -43,16 +43,16 @@ class LLM(Protocol):
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
 
-        Those that `stop` overtook get minus infinity.
+        Texts that were not scored because `stop` was set get minus infinity.
 
         Raises:
-            ModelError: it can't tell (`can_score` is False).
+            ModelError: the model can't score (`can_score` is False).
         """
         ...
 
 
 class Engine(LLM, Protocol):
-    """An LLM as it is loaded: in this process, in one of its own, or at a server. `backend` names what runs it."""
+    """A loaded LLM: in this process, in a process of its own, or on a server. `backend` names what runs it."""
 
     backend: Backend
 
@@ -62,7 +62,7 @@ class Engine(LLM, Protocol):
 
 
 class Embedder(Protocol):
-    """Sentence embeddings. Hashable, since what was learned from its vectors is kept by it."""
+    """Sentence embeddings. Hashable, so that classifiers trained on its vectors can be cached by it."""
 
     name: str
 
@@ -82,7 +82,7 @@ class Retriever(Protocol):
 
 
 class Progress(Protocol):
-    """Told how far a long task is."""
+    """A callback that is told how far a long task has come."""
 
     def __call__(self, done: int, total: int) -> None:
         """`done` of `total` units (bytes, documents) are ready."""
@@ -94,46 +94,46 @@ def silent(done: int, total: int) -> None:
 
 
 class Estimator(Protocol):
-    """Tells how relevant passages are to a question. `name` is kept with what was calibrated for it.
+    """Estimates how relevant passages are to a question. `name` identifies it in calibrations and results.
 
-    `calibration` says how its confidences were calibrated, in a few words; "" if they were not.
+    `calibration` says in a few words how its confidences were calibrated; "" if they were not.
     """
 
     name: str
     calibration: str
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-        """One estimate for each passage, in order. Passages that `stop` overtook get even odds (r = 0.5, s = 0)."""
+        """One estimate for each passage, in order; r = 0.5 and s = 0 for those not read because `stop` was set."""
         ...
 
 
-# One that asks a language model is given the turn's own, which counts its tokens.
+# Makes the estimator for a turn: one that asks a language model gets the turn's own, whose tokens are counted.
 EstimatorOf = Callable[[LLM], Estimator]
 
 
 class SupportJudge(Protocol):
-    """Tells what is supported. Safe to call from several threads."""
+    """Judges whether evidence supports claims. Safe to call from several threads."""
 
     @property
     def threshold(self) -> float:
-        """The probability from which on a claim counts as supported."""
+        """The lowest probability at which a claim counts as supported."""
         ...
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
-        """One verdict a claim, in order; what `stop` overtook counts as not supported."""
+        """One verdict for each claim, in order; claims not judged because `stop` was set count as not supported."""
         ...
 
 
 class SuitabilityJudge(Protocol):
-    """Tells what clashes with what a person said of themselves. Safe to call from several threads."""
+    """Judges whether texts clash with what a person said of themselves. Safe to call from several threads."""
 
     @property
     def threshold(self) -> float:
-        """From which on a pair counts as a clash."""
+        """The lowest value at which a fact and a text count as a clash."""
         ...
 
     def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
-        """How surely each fact clashes with each text, in [0, 1]: a row a fact; what `stop` overtook has 0.
+        """How likely each fact clashes with each text, in [0, 1]: a row for each fact; 0 for pairs that `stop` cut off.
 
         Raises:
             ModelError: the judge can't be used.
@@ -141,7 +141,7 @@ class SuitabilityJudge(Protocol):
         ...
 
 
-# One that asks a language model is given the turn's own, which counts its tokens.
+# Makes the judge for a turn: one that asks a language model gets the turn's own, whose tokens are counted.
 SupportJudgeOf = Callable[[LLM], SupportJudge]
 
 
@@ -149,9 +149,9 @@ SupportJudgeOf = Callable[[LLM], SupportJudge]
 class Parts:
     """What a turn is run with.
 
-    Without an `estimator` nobody says how relevant the passages are; without a judge of `support` sentences stay
-    unchecked; without one of `suitability` nothing is left out. One that the settings name and that could not be loaded
-    raises a ModelError when it is asked.
+    Without an `estimator` the relevance of passages is unknown; without a judge of `support` sentences stay unchecked;
+    without one of `suitability` nothing is left out. A judge that is set but could not be loaded raises a ModelError
+    when it is asked.
     """
 
     settings: Settings
@@ -164,7 +164,7 @@ class Parts:
 
 
 class Step(Protocol):
-    """A step, a loop or a strategy: takes the turn, yields it as it grows. Raises no error for being stopped."""
+    """A step, a loop or a strategy: takes the turn and yields it as it grows. Being stopped is not an error."""
 
     def __call__(self, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         """Snapshots of the turn, the last one with all that this step adds."""

@@ -1,4 +1,4 @@
-"""Every knob, once: defaults here, then a TOML file, then environment variables (SEQUITUR_LLM__MODEL=fast).
+"""All settings, each defined once: defaults, then a TOML file, then environment variables (SEQUITUR_LLM__MODEL=fast).
 
 Unknown keys are refused, in the file and in the environment alike.
 """
@@ -84,7 +84,7 @@ class Section(BaseModel):
 
 
 class LLMSettings(Section):
-    """Which language model answers, and on what."""
+    """Which language model answers, and what runs it."""
 
     backend: AnyBackend = Field(
         "auto",
@@ -94,37 +94,39 @@ class LLMSettings(Section):
     model: str = Field(
         "auto",
         description="a name of the catalogue, a hub id, a folder, a .gguf file, or one of the server's models; auto = "
-        "what suits: Llama 3.1 8B on a GPU; on a CPU what is here, at the first start Qwen2.5 1.5B Instruct from the "
-        "hub or, where no hub answers, the model that comes by pip (default); the only model of a server",
+        "Llama 3.1 8B on a GPU; on a CPU the model that is on the disk, at the first start Qwen2.5 1.5B Instruct from "
+        "the hub or, if no hub answers, the model that comes by pip (default); the only model of a server",
     )
     quantisation: Literal["auto", Quantisation] = Field(
         "auto", description="of transformers' weights; auto = nf4 on a GPU, none (bf16) on a CPU"
     )
     context: int = Field(4096, ge=512, description="tokens that one request may use, prompt and reply together")
-    slots: int = Field(4, ge=1, le=32, description="requests that run side by side")
+    slots: int = Field(4, ge=1, le=32, description="requests that run in parallel")
     continuous_batching: bool = Field(
-        True, description="whether transformers writes several people's replies side by side, or one after the other"
+        True,
+        description="whether transformers writes the replies of several people in parallel, or one after the other",
     )
     prefill_chunk: int = Field(
         128,
         ge=1,
-        description="tokens that transformers reads at once on a CPU; more is faster, but slower to stop",
+        description="prompt tokens that transformers reads at a time on a CPU; more are faster, but slower to stop",
     )
     threads: int = Field(0, ge=0, description="CPU threads; 0 = all cores")
     prompt_lookup_tokens: int = Field(
         0,
         ge=0,
         le=16,
-        description="tokens that openvino tries at once where a reply goes on as its prompt did; 0 = none",
+        description="tokens of the prompt that openvino tries to copy at a time into a reply that continues like it; "
+        "0 = none",
     )
     server: str = Field(
-        "", description="address of the server whose model answers where backend is server, with or without /v1"
+        "", description="address of the server whose model answers if backend is server, with or without /v1"
     )
-    api_key: SecretStr = Field(SecretStr(""), description="what the server wants to be shown; never told or logged")
-    first_token_timeout: float = Field(600.0, gt=0, description="longest wait for a server's first word")
-    next_token_timeout: float = Field(60.0, gt=0, description="longest wait for each of the words after it")
+    api_key: SecretStr = Field(SecretStr(""), description="the server's key; never shown or logged")
+    first_token_timeout: float = Field(600.0, gt=0, description="seconds to wait for a server's first word")
+    next_token_timeout: float = Field(60.0, gt=0, description="seconds to wait for each further word")
     target_turn_seconds: float = Field(
-        25.0, gt=0, description="time that a turn may take on this computer with a model that is offered for it"
+        25.0, gt=0, description="seconds that a turn may take on this computer with a model that the page offers"
     )
 
 
@@ -135,57 +137,59 @@ class EmbedderSettings(Section):
 
 
 class FactSettings(Section):
-    """The PTKB."""
+    """The facts about the user (PTKB)."""
 
-    threshold: float = Field(0.24, ge=-1, le=1, description="relevance from which a fact is used")
+    threshold: float = Field(0.24, ge=-1, le=1, description="lowest relevance of a fact that is used")
     rewrite_threshold: float = Field(
         0.1,
         ge=-1,
         le=1,
-        description="relevance of a fact from which a first message is written anew with what the facts say; under it "
-        "the message is asked as it stands",
+        description="lowest relevance of a fact with which a first message is rewritten to include what the fact "
+        "says; otherwise the message is asked as it stands",
     )
-    max_facts: int = Field(5, ge=0, description="facts that are used at most because of their relevance")
+    max_facts: int = Field(5, ge=0, description="the most facts that are used because of their relevance")
     max_chars_to_tell_all: int = Field(
         0,
         ge=0,
-        description="where all facts together have at most so many characters, the model that answers is told all, "
-        "whatever they are about (800 are some 200 tokens); 0 = it is told only those that are used",
+        description="if all facts together have at most so many characters, the answering model is given all of them, "
+        "whatever they are about (800 are some 200 tokens); 0 = only those that are used",
     )
     constraints: bool = Field(
         True,
         description="whether facts that clash with something in the passages (allergies, diets, abilities, means) are "
-        "used, however small their relevance",
+        "used even if their relevance is low",
     )
     suitability: Literal["large", "small"] = Field(
         "large",
-        description="the cross-encoder that reads facts and texts for clashes: the larger one, on the encoder that the "
-        "larger judge of support stands on, or the small one that comes with Sequitur and stands in for it",
+        description="the cross-encoder that recognises clashes of facts and texts: the larger one, on the same "
+        "encoder as the larger judge of support, or the small one that comes with Sequitur, which also replaces the "
+        "larger one if that can't be loaded",
     )
 
 
 class TopKByLoop(Section):
-    """Loops that show the model another number of passages than `retrieve.top_k`, by their names."""
+    """The number of passages shown to the model by loops for which it is not `retrieve.top_k`."""
 
     itrg_refine: int = Field(5, ge=1, le=20, description="passages shown in each round of this loop (ITRG, section 3)")
-    itrg_refresh: int = Field(5, ge=1, le=20, description="and of this one")
+    itrg_refresh: int = Field(5, ge=1, le=20, description="the same for this loop")
 
 
 class OpenSearchSettings(Section):
     """An OpenSearch that libraries are searched in, instead of by this process."""
 
     address: str = Field(
-        "", description="where it is, such as https://search.example:9200; empty = libraries stay here"
+        "",
+        description="its address, such as https://search.example:9200; empty = libraries are searched by this process",
     )
-    user: str = Field("", description="whom it knows this program as; empty = it asks nobody")
-    password: SecretStr = Field(SecretStr(""), description="and that user's password; never told or logged")
-    ca: str = Field("", description="a file with the certificate of its authority, where the system doesn't know it")
+    user: str = Field("", description="the user name for it; empty = it has no logins")
+    password: SecretStr = Field(SecretStr(""), description="the user's password; never shown or logged")
+    ca: str = Field("", description="a file with the certificate of its authority, if the system doesn't know that")
     prefix: str = Field(
         "sequitur",
         pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$",
-        description="what the names of its indexes begin with; programs with data of their own take another",
+        description="prefix of the names of its indexes; programs with separate data need different ones",
     )
-    seconds: float = Field(10.0, gt=0, description="longest wait for one of its answers")
+    seconds: float = Field(10.0, gt=0, description="seconds to wait for each of its answers")
 
     @field_validator("address")
     @classmethod
@@ -201,13 +205,15 @@ class OpenSearchSettings(Section):
 class RetrieveSettings(Section):
     """How passages are searched, and the fusion of rankings."""
 
-    retriever: RetrieverName = Field("bm25", description="words (bm25), meaning (dense), or both, fused (hybrid)")
+    retriever: RetrieverName = Field(
+        "bm25", description="search by words (bm25), by meaning (dense), or both, fused (hybrid)"
+    )
     encoder: str = Field(
         "",
-        description="what dense search encodes with: a hub id or folder of sentence-transformers, Contriever or DPR "
-        "(its encoder of passages); empty = the embedder's model",
+        description="the encoder of dense search: a hub id or folder of sentence-transformers, Contriever or DPR (its "
+        "passage encoder); empty = the embedder's model",
     )
-    question_encoder: str = Field("", description="DPR's other half, which encodes questions; empty for all else")
+    question_encoder: str = Field("", description="DPR's question encoder; empty for all others")
     top_k: int = Field(4, ge=1, le=20, description="passages shown to the model")
     top_k_by_loop: TopKByLoop = TopKByLoop()
     fusion_depth: int = Field(20, ge=1, le=100, description="passages taken from each query before fusion")
@@ -222,35 +228,37 @@ class RetrieveSettings(Section):
 
 
 class RelevanceSettings(Section):
-    """Whether the passages answer the question, and what follows if they don't (RE-RAG)."""
+    """How relevance is estimated, and what happens if no passage is relevant enough (RE-RAG)."""
 
     estimator: EstimatorName = Field(
         "large",
-        description="who tells: nobody, the language model, or a model that was trained for it: the small one that "
-        "comes with Sequitur (cross_encoder), or one on an encoder that is fetched, five times as large, which reads "
-        "again what the small one finds first (large)",
+        description="what estimates relevance: nothing, the language model, or a trained model: the small one that "
+        "comes with Sequitur (cross_encoder), or one that is five times as large, on an encoder that is fetched, "
+        "which reads again the passages that the small one finds best (large)",
     )
     model: str = Field("", description="its folder or hub id; empty = the cross-encoder that comes with Sequitur")
     calibration: str = Field(
         "", description="a file of `evaluate relevance --calibrate`; empty = the one beside the model, if there is one"
     )
-    threshold: float = Field(0.01, gt=0, lt=1, description="confidence under which the library counts as not knowing")
+    threshold: float = Field(
+        0.01, gt=0, lt=1, description="confidence below which the library counts as not holding the answer"
+    )
     if_unanswerable: Literal["auto", IfUnanswerable] = Field(
         "auto",
-        description="what happens under it: answer all the same, say that the library doesn't know (refuse), answer "
-        "from the model's own knowledge and say so (own), or ask you; auto = own, but answer in what "
-        "measures answers from passages (short answers, groundedness, iKAT)",
+        description="what happens below the threshold: answer anyway, say that the library has no answer (refuse), "
+        "answer from the model's own knowledge and say so (own), or ask you; auto = own, but answer in evaluations of "
+        "answers from passages (short answers, groundedness, iKAT)",
     )
     rerank: bool = Field(
         True,
-        description="whether the most relevant of the candidates take the places; off = the loop's order, and only "
-        "what is shown is estimated",
+        description="whether the most relevant candidates are shown; off = the loop's order, and only the passages "
+        "that are shown are estimated",
     )
     min_relative_confidence: float = Field(
         0.05,
         ge=0,
         lt=1,
-        description="share of the likeliest passage's confidence under which a chat reply leaves others out; 0 = none",
+        description="share of the best passage's confidence below which a chat reply leaves a passage out; 0 = none",
     )
     rerank_depth: int = Field(
         20, ge=1, le=200, description="passages that are reranked, the best of each search, fused"
@@ -259,12 +267,12 @@ class RelevanceSettings(Section):
         0.2,
         gt=0,
         le=1,
-        description="confidence from which what seems talk is looked up in the library all the same; 1 = never",
+        description="lowest confidence with which a message that seems talk is answered from the library; 1 = never",
     )
-    rerank_top_k: int = Field(5, ge=1, le=100, description="the best of those, whose answers re_rag weighs")
+    rerank_top_k: int = Field(5, ge=1, le=100, description="how many of the best of these re_rag weighs the answers of")
 
     def if_unanswerable_for(self, form: Literal["chat", "factoid"]) -> IfUnanswerable:
-        """What happens under the threshold to a reply of this form; short answers are for evaluation."""
+        """What happens below the threshold to a reply of this form; short answers are for evaluation."""
         usual: IfUnanswerable = "own" if form == "chat" else "answer"
         return usual if self.if_unanswerable == "auto" else self.if_unanswerable
 
@@ -273,34 +281,38 @@ class TurnSettings(Section):
     """The steps of a turn."""
 
     loop: str = Field("grg", description="how passages are found: a file of assistant/loops")
-    strategy: str = Field("concat_pf", description="how they are answered from: a file of assistant/strategies")
+    strategy: str = Field("concat_pf", description="how the answer is made from them: a file of assistant/strategies")
     grg_rounds: int = Field(
         1, ge=1, le=5, description="drafts and searches in the GRG loops: the paper's X, 1 or 2 there"
     )
     max_draft_tokens: int = Field(
-        48, ge=8, description="length of the draft; the GRG paper's is long (some 200), and an answer waits for it"
+        48,
+        ge=8,
+        description="length of the draft; the GRG paper's is long (some 200), but the answer has to wait for it",
     )
     draft_history: Literal["last", "whole"] = Field(
         "last",
-        description="what the draft sees of the conversation: the last exchange, shortened; or all that fits the model "
-        "(whole), as in the GRG paper and in runs of iKAT, which takes time to read",
+        description="the part of the conversation in the draft's prompt: the last exchange, shortened; or all that "
+        "fits the model (whole), as in the GRG paper and in runs of iKAT, which takes longer to read",
     )
     draft_threshold: float = Field(
         0.6,
         gt=0,
         le=1,
-        description="confidence of the question's own passages from which no draft is written; 1 = always, as in the "
-        "GRG paper, in runs of iKAT and in what measures search",
+        description="confidence of the passages found by the question from which on no draft is written; 1 = always "
+        "write one, as in the GRG paper, in runs of iKAT and in evaluations of search",
     )
     itrg_rounds: int = Field(3, ge=1, le=5, description="rounds of searching and writing in the ITRG loops")
     max_document_tokens: int = Field(
         200, ge=8, description="length of the document that an ITRG loop writes each round"
     )
-    early_stop: bool = Field(True, description="whether an ITRG loop ends when a round finds the passages of the last")
+    early_stop: bool = Field(
+        True, description="whether an ITRG loop ends when a round finds the same passages as the last"
+    )
     max_answer_tokens: int = Field(160, ge=8, description="length of the answer")
     resolve_ordinals: bool = Field(
         True,
-        description='whether "the 3rd one" is spelt out by a rule before a follow-up is written anew '
+        description='whether "the 3rd one" is spelt out by a rule before a follow-up is rewritten '
         "(docs/results/rewriting.md)",
     )
     quality_model: str = Field(
@@ -308,55 +320,63 @@ class TurnSettings(Section):
     )
     digest: Literal["relevant", "extractive", "llm", "seq2seq"] = Field(
         "relevant",
-        description="how passages are cut down: to the sentences that most likely answer, by the relevance estimator; "
-        "to each one's most similar sentences (extractive, as in the GRG paper); or summed up by the model or another",
+        description="how passages are shortened: to the sentences that most likely answer, by the relevance estimator "
+        "(relevant); to the most similar sentences of each (extractive, as in the GRG paper); or to a summary by the "
+        "language model (llm) or by a summariser (seq2seq)",
     )
     summariser: str = Field(
-        "lmsys/fastchat-t5-3b-v1.0", description="what sums up where digest is seq2seq: a hub id or a folder"
+        "lmsys/fastchat-t5-3b-v1.0", description="the summariser if digest is seq2seq: a hub id or a folder"
     )
     summariser_prompted: bool = Field(
-        True, description="whether it is told what to do; off for models trained on summaries alone, such as BART's"
+        True,
+        description="whether its input has an instruction; off for models trained only on summaries, such as BART's",
     )
     digest_order: Literal["passage", "score"] = Field(
         "passage",
-        description="how the sentences that are left of a passage are ordered: as they stand in it, or the best "
-        "first (score), as in the GRG paper",
+        description="the order of the selected sentences of a passage: as in the passage, or the best first (score), "
+        "as in the GRG paper",
     )
     max_context_chars: int = Field(
         900,
         ge=80,
-        description="characters shown of all passages together where digest is relevant, each one's best first",
+        description="characters of all passages together in the prompt if digest is relevant",
     )
-    max_digest_chars: int = Field(
-        512, ge=80, description="characters shown of each passage where digest is anything else"
-    )
+    max_digest_chars: int = Field(512, ge=80, description="characters of each passage in the prompt otherwise")
     uncertainty: Uncertainty = Field(
-        "lowest_logprob", description="how it is told that a short answer is not known (docs/results/answers.md)"
+        "lowest_logprob", description="the test by which a short answer counts as unknown (docs/results/answers.md)"
     )
     answer_examples: bool = Field(
         False,
-        description="whether prompts for short answers show three answers to other questions for their form, as in the "
-        "post-fusion paper",
+        description="whether prompts for short answers show three answers to other questions as examples of their "
+        "form, as in the post-fusion paper",
     )
-    unknown_threshold: float = Field(0.4, ge=0, le=1, description="confidence below which it counts as unknown")
+    unknown_threshold: float = Field(
+        0.4, ge=0, le=1, description="confidence below which a short answer counts as unknown"
+    )
     chat_uncertainty: Uncertainty = Field(
-        "word", description="the same for whole sentences, which count as unknown without a supported one, too"
+        "word", description="the same test for whole sentences; these also count as unknown if none has support"
     )
-    chat_unknown_threshold: float = Field(0.5, ge=0, le=1, description="confidence below which they count as unknown")
+    chat_unknown_threshold: float = Field(
+        0.5, ge=0, le=1, description="confidence below which whole sentences count as unknown"
+    )
     support: SupportName = Field(
         "large",
-        description="who tells which sentences the passages support: the larger judge that was trained for it, which "
-        "takes 440 MB once, the small one that comes with Sequitur and stands in for it, or the language model",
+        description="what judges which sentences the passages support: the larger trained judge, for which 440 MB are "
+        "fetched once; the small one that comes with Sequitur, which also replaces the larger one if that can't be "
+        "loaded; or the language model",
     )
     support_threshold: float = Field(
-        0.5, ge=0, le=1, description="the language model's probability of yes from which it counts as support"
+        0.5,
+        ge=0,
+        le=1,
+        description="lowest probability of yes at which the language model's judgement counts as support",
     )
     addresses_threshold: float = Field(
         0.65,
         ge=0,
         le=1,
-        description="probability that a reply answers the question as its sources tell, as the language model and the "
-        "judge of support together see it, below which the reply is set aside; 0 = they are not asked",
+        description="probability that a reply answers the question as its sources do, by the language model and the "
+        "judge of support together, below which the reply is set aside; 0 = they are not asked",
     )
     verdict_threshold: float = Field(
         0.78, ge=0, le=1, description="the same of a reply that begins with yes or no; the higher of the two counts"
@@ -365,15 +385,19 @@ class TurnSettings(Section):
         0.5,
         ge=0,
         le=1,
-        description="probability from which a sentence of the passages is quoted where the model's own words were no "
-        "answer, as the relevance estimator and the judge of support together see it; 1 = none is",
+        description="lowest probability, by the relevance estimator and the judge of support together, at which a "
+        "sentence of the passages is quoted if the model's own words gave no answer; 1 = none is",
     )
-    intent_threshold: float = Field(0.8, ge=0, le=1, description="probability from which a message needs no library")
-    writing_threshold: float = Field(0.5, ge=0, le=1, description="probability from which a text is to be written")
+    intent_threshold: float = Field(
+        0.8, ge=0, le=1, description="lowest probability at which a message counts as talk, which needs no library"
+    )
+    writing_threshold: float = Field(
+        0.5, ge=0, le=1, description="lowest probability at which a message counts as a request to write a text"
+    )
     translate: bool = Field(
         False,
-        description="whether the reply to a message in another language, which is found and checked in English, is put "
-        "into that language; the default model garbles it",
+        description="whether the reply to a message in another language, which is written and checked in English, is "
+        "translated into that language; the default model garbles it",
     )
     max_utterance_chars: int = Field(20_000, ge=100, description="longest message accepted")
 
@@ -385,16 +409,16 @@ class WebSettings(Section):
     port: int = Field(7860, ge=0, le=65535, description="port to listen on; 0 = any free one")
     logins: dict[str, str] = Field(default_factory=dict, description="user = password hash, made by `users hash`")
     admins: tuple[str, ...] = Field(
-        (), description="who may choose the model that answers, where people log in; others see which one does"
+        (), description="who may choose the answering model on a page with logins; others only see which one answers"
     )
-    max_upload_mb: int = Field(20, ge=1, description="largest document accepted")
+    max_upload_mb: int = Field(20, ge=1, description="megabytes of the largest document accepted")
     metrics_token: SecretStr = Field(
         SecretStr(""),
-        description="what Prometheus shows as its bearer token to read /metrics; without one only this computer may, "
-        "and only where nobody logs in",
+        description="bearer token with which Prometheus reads /metrics; without one only this computer may, and only "
+        "if the page has no logins",
     )
     grace_seconds: float = Field(
-        30.0, ge=0, description="how long answers that are being written may go on once the program is told to end"
+        30.0, ge=0, description="seconds that answers under way may take to finish when the program is told to end"
     )
 
     @field_validator("host")
@@ -405,16 +429,16 @@ class WebSettings(Section):
 
 
 class LimitSettings(Section):
-    """How much each person may ask and keep; 0 = as much as they like."""
+    """How much each person may ask and store; 0 = no limit."""
 
-    max_answers: int = Field(2, ge=0, description="answers that are written for a person at a time")
-    max_daily_turns: int = Field(0, ge=0, description="messages that a person may have answered a day (UTC)")
-    max_documents: int = Field(0, ge=0, description="documents that a person may keep")
-    max_documents_mb: int = Field(0, ge=0, description="megabytes that they may have together")
+    max_answers: int = Field(2, ge=0, description="answers that are written for a person at the same time")
+    max_daily_turns: int = Field(0, ge=0, description="messages of a person that are answered in a day (UTC)")
+    max_documents: int = Field(0, ge=0, description="documents that a person may store")
+    max_documents_mb: int = Field(0, ge=0, description="megabytes of these documents together")
 
 
 class Settings(BaseSettings):
-    """All of them. `data_dir` holds everything the app writes: weights, indexes, database."""
+    """All settings. `data_dir` holds everything that the program writes: weights, indexes, database."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
@@ -427,12 +451,13 @@ class Settings(BaseSettings):
     library: str = Field("starter", description="the library to answer from")
     library_folder: Path | None = Field(
         None,
-        description="a folder whose files are among your own documents: what comes, changes and goes in it follows "
-        "while the page runs; only where nobody needs to log in",
+        description="a folder whose files are among your own documents; new, changed and deleted files are followed "
+        "while the page runs; only for pages without logins",
     )
     hub: bool = Field(True, description="whether the Hugging Face hub may be asked for models")
     log: Literal["text", "json"] = Field(
-        "text", description="how the page's log is written: for people, or a JSON object a line for programs"
+        "text",
+        description="the form of the page's log: for people (text), or one JSON object a line for programs (json)",
     )
     llm: LLMSettings = LLMSettings()
     embedder: EmbedderSettings = EmbedderSettings()

@@ -1,4 +1,4 @@
-"""The nouns of Sequitur.
+"""The data types of Sequitur, above all the turn.
 
 A turn is a value that grows: every step takes the frozen `Turn` and returns a richer one. The page, the command line,
 the store and the evaluation read the same snapshots.
@@ -20,24 +20,26 @@ from assistant.settings import IfUnanswerable, RetrieverName
 Role = Literal["system", "user", "assistant"]
 Status = Literal["running", "done", "stopped", "failed"]
 Intent = Literal["question", "small_talk", "conversation", "writing"]
-# What a message wants with what is known of its writer: hear it, have some of it go, or what the last reply rests on.
+# What a message asks about the stored facts: to list them, to forget some of them, or why the last reply says what it
+# says.
 Asks = Literal["", "recall", "forget", "why"]
 Form = Literal["chat", "factoid"]
 Origin = Literal["passages", "pool", "model", "conversation"]
-# What a reply is: what was written; the model's own knowledge, for want of a source; or, in fixed words, why nothing
-# was written: nobody was asked (withheld), the library doesn't hold it, what was found doesn't suit the person, the
-# person is asked what to do, or was only telling something.
+# What kind of reply it is. "written": the strategy's answer. "own": the model's own knowledge, for want of a source.
+# All others are fixed sentences: "withheld" (no passage was relevant enough, and the model was not asked), "not_held"
+# (the library has no answer), "unsuited" (all that was found clashes with the person's facts), "ask" (the person is
+# asked what to do), and "acknowledged" (the message only told something).
 Outcome = Literal["written", "own", "withheld", "not_held", "unsuited", "ask", "acknowledged"]
-# What may happen in a turn that a person should know; `wording.events` says it in words.
+# What may happen in a turn that a person should know of; `wording.events` puts each code into a sentence.
 EventCode = Literal[
     "documents_missing", "none_relevant", "relevance_failed", "quality_failed", "none_reliable", "summary_failed",
     "suitability_failed", "not_checked", "second_look_failed", "set_aside", "fell_back", "quoted", "unsupported",
     "own_knowledge", "lines_left", "other",
 ]  # fmt: skip
-# What is done with whole documents.
+# The kinds of work on whole documents.
 Task = Literal["summary", "compare", "changes", "table"]
 Support = Literal["well", "weak", "none"]
-# Whether passages say what a sentence says.
+# Whether the passages support a sentence of the reply.
 State = Literal["supported", "partly", "not"]
 
 
@@ -69,7 +71,7 @@ Messages = tuple[Message, ...]
 class Options:
     """How to generate: a budget in tokens, temperature (0 = greedy), seed, and strings that end the text.
 
-    With a `schema`, a JSON schema as text, nothing is written but JSON that keeps to it.
+    With a `schema`, a JSON schema as text, the model is constrained to JSON that is valid by it.
     """
 
     max_tokens: int = 256
@@ -83,9 +85,9 @@ class Options:
 class Completion:
     """Generated text so far. `logprobs` holds the natural-log probability of each generated token, where known.
 
-    `finish` is "repeated" where the text went round and was cut; tokens and `logprobs` still count what was cut off.
-    Engines that can tell how far they have read the prompt say so before there is any text: `read` of `prompt_tokens`
-    tokens. It is 0 as soon as something is written.
+    `finish` is "repeated" where the text repeated itself and was cut; tokens and `logprobs` still count what was cut
+    off. Engines that know how far they have read the prompt say so before there is any text: `read` of `prompt_tokens`
+    tokens. `read` is 0 again as soon as something is written.
     """
 
     text: str
@@ -98,7 +100,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Probabilities of given words as the reply to a prompt; they sum to 1 over the words."""
+    """The probability of each of a few words as the reply to a prompt; they sum to 1."""
 
     probabilities: Mapping[str, float]
     prompt_tokens: int = 0
@@ -111,7 +113,7 @@ class Choice:
 class Fact:
     """One statement of the user's PTKB. `source` is "typed" or the id of the turn it was remembered from.
 
-    `field` is what it is about (`ptkb.fields.FIELDS`), "" where nobody has told yet.
+    `field` is its topic, one of `ptkb.fields.FIELDS`, "" where it has not been determined yet.
     """
 
     id: str
@@ -123,7 +125,7 @@ class Fact:
     field: str = ""
 
     def in_field(self, field: str) -> Fact:
-        """The same fact, said to be about this."""
+        """The same fact with this topic."""
         return replace(self, field=field)
 
 
@@ -131,8 +133,8 @@ class Fact:
 class RankedFact:
     """A fact as one turn saw it. `relevance` is a cosine in [-1, 1]; `used` says whether it matters for the turn.
 
-    `told` says whether the model that answers is told it all the same, since there are few. `shows` says whether the
-    answer depends on it; None where nobody looked.
+    `told` says whether the answering model is given the fact even if it is not `used`, because there are only few.
+    `shows` says whether the answer depends on it; None where that was not checked.
     """
 
     id: str
@@ -155,8 +157,8 @@ class FactOffer:
 class Exchange:
     """One earlier utterance of the conversation, its stand-alone form, and the reply to it.
 
-    `turn` is its id, and `origin` where the reply came from. `reasons` are the ids of the facts that the reply depends
-    on, and `quotes` the passages' titles with the places in them that it cites.
+    `turn` is the id of its turn, and `origin` where the reply came from. `reasons` are the ids of the facts that the
+    reply depends on, and `quotes` the titles of the cited passages, each with the quoted text.
     """
 
     utterance: str
@@ -170,14 +172,14 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A text that was searched for; `name` says what it is ("question", "draft", ...)."""
+    """A text that was searched for; `name` says which kind of text it is ("question", "draft", ...)."""
 
     name: str
     text: str
 
 
 def full_title(title: str, heading: str) -> str:
-    """A document's title with the heading of a section of it; either may be ""."""
+    """A document's title joined with a section's heading; either may be ""."""
     return " - ".join(filter(None, (title, heading)))
 
 
@@ -187,10 +189,10 @@ class Passage:
 
     `score` is the retriever's own (BM25: unbounded; dense: cosine; fused: reciprocal rank sum). `found_by` names the
     queries that found it. `source` is the file or work it came from. `confidence` is how sure the relevance estimator
-    is that it answers the question, in (0, 1); None where no estimator was asked. It is the person's `own` where it
-    stands in a document of theirs. `page` is the page of a PDF that it begins on, from 1; 0 where that isn't known.
-    `heading` is what the section that it stands in is headed by, with the sections around that ("Care > Cleaning"); it
-    is no part of the text, so that nothing in it is cited.
+    is that it answers the question, in (0, 1); None where no estimator was asked. `own` says that it comes from a
+    document of the person who asks. `page` is the page of a PDF on which it begins, from 1; 0 where that isn't known.
+    `heading` is the heading of its section, behind those of the sections around it ("Care > Cleaning"); it is not part
+    of the text, so nothing in it is cited.
     """
 
     id: str
@@ -206,25 +208,25 @@ class Passage:
 
     @property
     def full_title(self) -> str:
-        """The document's title, and where in it the passage stands: "Espresso machine - Care > Cleaning"."""
+        """The document's title and the passage's heading: "Espresso machine - Care > Cleaning"."""
         return full_title(self.title, self.heading)
 
     @property
     def titled(self) -> str:
-        """Full title and text in one, as prompts and estimators have it."""
+        """Full title and text in one string, as prompts and estimators read it."""
         return f"{self.full_title}: {self.text}" if self.full_title else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A passage that was found and left out, with the label it was judged by, of probability in [1/3, 1]."""
+    """A passage that the quality classifier rejected, with its label and the label's probability, in [1/3, 1]."""
 
     passage: Passage
     label: str
     probability: float
 
 
-# Confidences stay this far from 0 and 1, where the score would be infinite; well below what any estimator resolves.
+# Confidences are clipped this far from 0 and 1, where the score would be infinite; no estimator resolves less.
 EDGE = 1e-6
 
 
@@ -237,10 +239,10 @@ class Relevance:
 
     @staticmethod
     def of_confidence(confidence: float) -> Relevance:
-        """From a probability (RE-RAG, equation 4: s = log(r / (1 - r))), kept off 0 and 1.
+        """From a probability (RE-RAG, equation 4: s = log(r / (1 - r))), clipped off 0 and 1.
 
         Raises:
-            ValueError: it is not a number in [0, 1].
+            ValueError: the confidence is not a number in [0, 1].
         """
         if not 0 <= confidence <= 1:
             raise ValueError(f"a confidence has to be in [0, 1], not {confidence}")
@@ -249,15 +251,15 @@ class Relevance:
 
     @staticmethod
     def of_score(score: float) -> Relevance:
-        """From log-odds, such as a cross-encoder's logit; kept off the ends.
+        """From log-odds, such as a cross-encoder's logit, clipped to the range of `EDGE`.
 
         Raises:
-            ValueError: it is not a number.
+            ValueError: the score is NaN.
         """
         if score != score:  # noqa: PLR0124 - only NaN differs from itself
             raise ValueError("a score has to be a number")
-        most = log((1 - EDGE) / EDGE)
-        inside = min(max(score, -most), most)
+        highest = log((1 - EDGE) / EDGE)
+        inside = min(max(score, -highest), highest)
         return Relevance(1 / (1 + exp(-inside)), inside)
 
 
@@ -265,8 +267,8 @@ class Relevance:
 class Confidence:
     """How sure the relevance estimator is that the passages hold the answer (RE-RAG, section 5.1).
 
-    `value` is max_j r_j over all passages that were estimated, in (0, 1). Under `threshold` the library counts as not
-    holding the answer. `calibration` says how the number was made to mean what it says, "" if it was not.
+    `value` is max_j r_j over all estimated passages, in (0, 1). Below `threshold` the library counts as not holding the
+    answer. `calibration` says how the estimator was calibrated, "" if it was not.
     """
 
     value: float
@@ -276,7 +278,7 @@ class Confidence:
 
     @property
     def level(self) -> Support:
-        """In words for a person: "none" under the threshold, "well" in the upper half of what is left, else "weak"."""
+        """As a word: "none" below the threshold, "well" in the upper half of the range above it, else "weak"."""
         if self.value < self.threshold:
             return "none"
         return "well" if self.value >= (1 + self.threshold) / 2 else "weak"
@@ -292,7 +294,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One round of searching and writing: what was searched for, what it found, and the document written from that."""
+    """One round of an ITRG loop: its query, the passages found, and the document written from them."""
 
     query: str
     passages: tuple[Passage, ...]
@@ -301,7 +303,7 @@ class Iteration:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What the model is shown of a passage: its best sentences (`spans` says where they are), or a summary of it."""
+    """What the model reads of a passage: its best sentences (`spans` says where they are), or a summary of it."""
 
     passage_id: str
     text: str
@@ -310,7 +312,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What a turn left out, since it clashes with a fact; `passage_id` is where it stood, "" for the model's words."""
+    """Text that was left out since it clashes with a fact; `passage_id` is "" where the model had written it."""
 
     text: str
     fact: str
@@ -319,11 +321,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One answer in the pool of post-fusion: what one passage alone gave, and the votes its cluster got.
+    """One answer in the pool of post-fusion: the answer from one passage alone, and the votes of its cluster.
 
-    `group` numbers the cluster, so that candidates that voted for each other share it; -1 where nobody voted. Where
-    answers are weighed instead (re_rag), `weight` is P_RE of the passage and `probability` the cluster's share of all
-    answers' probability; both are in [0, 1].
+    `group` is the number of its cluster of equal answers; -1 where there was no vote. Where answers are weighed instead
+    (re_rag), `weight` is P_RE of the passage and `probability` the cluster's share of all answers' probability, both in
+    [0, 1].
     """
 
     text: str
@@ -341,8 +343,8 @@ class Citation:
 
     `n` is the source's number in the answer, by first use. `start` and `end` are character offsets into the passage's
     text; `quote` is the text between them; `sentence` is the answer's sentence, and `support` in [0, 1] is the judge's
-    probability that the passage says it. If it says but a part, `partly` is set. It is `further` where the sentence
-    would have its support without it: another passage that says the same.
+    probability that the passage says it. `partly` is set if the passage says only a part of it. `further` is set if the
+    sentence has its support from another passage already, and this one says the same.
     """
 
     n: int
@@ -360,7 +362,7 @@ class Citation:
 class Sentence:
     """A sentence of the answer, without markers. `support`, in [0, 1], is None where no judge was asked about it.
 
-    It is "unchecked" where it claims nothing, and where there was no judge.
+    Its `state` is "unchecked" where it claims nothing, or where there was no judge.
     """
 
     text: str
@@ -370,7 +372,7 @@ class Sentence:
 
 
 def _with_state(stored: object) -> object:
-    """A sentence as it was stored before there were states, with its state."""
+    """A stored sentence of an earlier version, which had no `state`, with its state derived."""
     if not isinstance(stored, dict) or "state" in stored:
         return stored
     backed = "supported" if stored.get("citations") else "unchecked"
@@ -379,9 +381,9 @@ def _with_state(stored: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of an answer, the passages that may support it together, and the question; "" where there is none.
+    """A sentence of an answer, the passages that together may support it, and the question ("" for none).
 
-    `given` are other texts that may name what the sentence names, such as the user's facts; they support nothing.
+    `given` is other text whose names and numbers the sentence may use, such as the user's facts; it supports nothing.
     """
 
     sentence: str
@@ -392,9 +394,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How likely the evidence says all of a claim, in [0, 1], and what that counts as.
+    """A judge's probability that the evidence says all of a claim, in [0, 1], and the state that follows from it.
 
-    `veto` says which number or name the evidence lacks, "" for none; the claim then doesn't count as supported.
+    `veto` names a number or name of the claim that the evidence lacks, "" for none; with a veto the claim is never
+    supported.
     """
 
     probability: float
@@ -418,14 +421,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class TurnEvent:
-    """Something that happened in a turn: a code, and what an error or a number adds to it."""
+    """Something that happened in a turn: a code, and a detail such as an error's message or a number."""
 
     code: EventCode
     detail: str = ""
 
 
 def _with_code(stored: object) -> object:
-    """What happened, as it was stored before there were codes: a sentence."""
+    """A stored event of an earlier version, which was a plain sentence, as one with a code."""
     return {"code": "other", "detail": stored} if isinstance(stored, str) else stored
 
 
@@ -445,12 +448,12 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What was chosen for a turn: the loop, the answer strategy, how many passages, which library, how it is searched.
+    """What was chosen for a turn: the loop, the strategy, the number of passages `k`, the library and its retriever.
 
-    `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation); `loops` is the X of
-    Generate-Retrieve-Generate; `below` is what happens where no passage seems to answer, "" for what the settings say
-    of the form. `collection` is "@recipes" where this message named that collection, or one before it did; `library` is
-    the same then.
+    `form` is "chat" (full sentences, cited) or "factoid" (a few words, for evaluation). `loops` is the X of
+    Generate-Retrieve-Generate, its number of rounds. `below` says what happens if the relevance of all passages is
+    below the threshold; "" leaves that to the settings. `collection` is such as "@recipes" if this message or an
+    earlier one named a collection; `library` is then the same.
     """
 
     strategy: str = "concat_pf"
@@ -466,12 +469,11 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a running turn waits for: that the `prompt` is read, things are loaded, the user's documents, or its turn.
+    """What a running turn waits for.
 
-    Or that so many `passages` of whole documents are read.
-
-    `done` of `total` units are ready (tokens of a prompt, passages, percent of anything else); a `total` of 0 means
-    that nobody knows. `name` says which thing is being loaded. Of a `line`, `total` people are still before this one.
+    `kind` is "prompt" (the model reads it), "loading" (of what `name` says), "documents" (the user's, being added),
+    "line" (`total` other people come first) or "passages" (of whole documents, being read). `done` of `total` units are
+    ready: tokens of a prompt, passages, or percent of anything else; a `total` of 0 means that it isn't known.
     """
 
     kind: Literal["prompt", "loading", "documents", "line", "passages"]
@@ -482,7 +484,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be done with whole documents: their ids, in order, and their names; a table has `columns`."""
+    """A task on whole documents, given by their ids and names in order; `columns` are those of a table."""
 
     task: Task
     documents: tuple[str, ...]
@@ -494,9 +496,9 @@ class Work:
 class Asked:
     """What a turn begins with, and what kind of message it is.
 
-    `english` is the message in English where it was put into that, else "". A `temporary` turn knows no facts and
-    offers none. `asks` is what the message wants with what is known of the person. Where `work` is set, it is no
-    message, but work on whole documents.
+    `known` are the user's facts. `english` is the message translated into English, "" if it wasn't. A `temporary` turn
+    knows no facts and offers none. `asks` is what the message asks about the stored facts. Where `work` is set, the
+    turn is no message, but work on whole documents.
     """
 
     utterance: str
@@ -513,15 +515,15 @@ class Asked:
 
     @property
     def said(self) -> str:
-        """What was said, in English where it was put into English."""
+        """What was said: the English translation if there is one, else the utterance."""
         return self.english or self.utterance
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved(Asked):
-    """What was looked for, and what was found: facts and passages, and what of them the model is shown.
+    """What was searched for and found: facts, passages, and the part of these that the model is shown.
 
-    `reserve` are the next best passages after `passages`, which weighted answers use as well.
+    `reserve` are the next best passages after `passages`; the strategy re_rag uses them as well.
     """
 
     question: str = ""
@@ -544,12 +546,12 @@ class Retrieved(Asked):
 
     @property
     def told_facts(self) -> tuple[str, ...]:
-        """The texts of the facts that the model is told, most relevant first: those that matter, or all if few."""
+        """The texts of the facts that the model is given, most relevant first: those that matter, or all if few."""
         return tuple(fact.text for fact in self.facts if fact.used or fact.told)
 
     @property
     def contextual(self) -> str:
-        """The facts that are used and the stand-alone question, in one."""
+        """The used facts and the stand-alone question in one string."""
         return " ".join((*self.used_facts, self.question))
 
     @property
@@ -559,17 +561,17 @@ class Retrieved(Asked):
 
     @property
     def shown(self) -> tuple[Passage, ...]:
-        """The passages as the model reads them: each with its digest for a text, if that has any."""
+        """The passages as the model reads them: each with its digest as its text; an empty digest leaves one out."""
         digests = {digest.passage_id: digest.text for digest in self.digests}
-        return tuple(replace(one, text=text) for one in self.passages if (text := digests.get(one.id, one.text)))
+        return tuple(replace(p, text=text) for p in self.passages if (text := digests.get(p.id, p.text)))
 
 
 @dataclass(frozen=True, slots=True)
 class Answered(Retrieved):
     """The reply, and what it was chosen from.
 
-    `own_answer` is what the model said by itself where the library has no answer. A reply about what is known has the
-    facts that it lists in `listed`, and in `about` the id of the turn that it explains.
+    `own_answer` is what the model said by itself where the library has no answer. A reply about the stored facts has in
+    `listed` the facts that it lists, and in `about` the id of the turn that it explains.
     """
 
     answer: Answer | None = None
@@ -583,9 +585,9 @@ class Answered(Retrieved):
 
 @dataclass(frozen=True, slots=True)
 class Grounded(Answered):
-    """Which sentences of the reply have support, and by which places in the passages.
+    """Which sentences of the reply have support, and where in the passages.
 
-    `left_lines` is how many were left out of a work on whole documents, since none does.
+    `left_lines` is the number of lines that were left out of work on whole documents for want of support.
     """
 
     sentences: tuple[Annotated[Sentence, BeforeValidator(_with_state)], ...] = ()
@@ -600,10 +602,11 @@ class Grounded(Answered):
 
 @dataclass(frozen=True, slots=True)
 class Turn(Grounded):
-    """One utterance and all that was made of it; steps give back a copy with more in it (`dataclasses.replace`).
+    """One utterance and all that was made of it; each step returns a copy with more in it (`dataclasses.replace`).
 
-    What it has of its own is how it runs and what it cost. `wait` is for those who watch, and is never stored; `model`
-    is the name of the one that writes, and before that the id of the one that must, "" for whichever runs.
+    The fields below say how the turn runs and what it cost. `wait` is shown while the turn runs and is never stored.
+    `model` is the name of the model that answers; before the turn starts it may be the id of the one that has to, ""
+    for whichever is loaded. `timings` (seconds) and `spent` (tokens) are by the name of the step.
     """
 
     status: Status = "running"
@@ -617,11 +620,11 @@ class Turn(Grounded):
     model: str = ""
 
     def reading(self, piece: Completion) -> Turn:
-        """A copy to show while the model reads its prompt."""
+        """A copy that shows how far the model has read its prompt."""
         return replace(self, wait=Wait("prompt", done=piece.read, total=piece.prompt_tokens))
 
     def with_event(self, code: EventCode, detail: object = "") -> Turn:
-        """A copy with this event, told once however often it happens."""
+        """A copy with this event; the same event is added only once."""
         event = TurnEvent(code, str(detail))
         return self if event in self.events else replace(self, events=(*self.events, event))
 
@@ -640,12 +643,12 @@ class Turn(Grounded):
         return sum(self.timings.values())
 
     def to_json(self) -> str:
-        """Everything, as one JSON text that `from_json` reads back."""
+        """The turn as JSON, which `from_json` reads back."""
         return _TURN.dump_json(self).decode()
 
     @staticmethod
     def from_json(text: str) -> Turn:
-        """The turn that `to_json` wrote. Fields that the text lacks take their defaults."""
+        """The turn that `to_json` wrote; missing fields take their defaults."""
         return _TURN.validate_json(text)
 
 

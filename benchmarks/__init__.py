@@ -1,1 +1,1 @@
-"""What answers a question about speed or memory, beside the package."""
+"""Benchmarks of speed and memory; not part of the package."""

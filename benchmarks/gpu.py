@@ -13,9 +13,9 @@ from typing import Annotated, get_args
 
 import typer
 
-from assistant.commands.bars import bar_of_bytes
 from assistant.commands.common import results_folder, talk, writing
-from assistant.commands.spread import Settled, spread
+from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import GPU_DEFAULT, NO_CUDA
@@ -37,7 +37,7 @@ class Machine:
     packages: dict[str, str]
 
 
-@spread
+@with_option_groups
 def gpu(
     into: Annotated[Path, typer.Option("--out", help="A folder for gpu.json and turn.json.")],
     model: Annotated[str, typer.Option(help="A name of the catalogue, a hub id or a folder.")] = GPU_DEFAULT,
@@ -49,7 +49,7 @@ def gpu(
         bool, typer.Option("--on-cpu", help="Measure without a GPU all the same, to try this command.")
     ] = False,
     *,
-    usual: Settled,
+    options: SettingsOptions,
 ) -> None:
     """Measure the model of a GPU: loading, memory, speed, batches and people at once by quantisation, and whole turns.
 
@@ -59,14 +59,14 @@ def gpu(
     lacking = missing()
     if lacking and not on_cpu:
         raise ModelError(lacking)
-    settings = usual.knobs()
+    settings = options.load_settings()
     results_folder(into)
     with bar_of_bytes(f"Fetching {model}") as progress:
         Catalogue.load().resolve(model, settings, progress)
     costs, failed = [], {}
     for one in wanted:
         try:
-            costs.append(measured_apart(model, _BACKEND, one, usual))
+            costs.append(measured_apart(model, _BACKEND, one, options))
         except ModelError as error:
             failed[one] = str(error)
             talk.print(str(error), style="yellow", markup=False)
@@ -75,7 +75,7 @@ def gpu(
             (into / "gpu.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     if costs:
         tell(costs)
-    trouble = _turns(model, limit, into, usual) if limit else ""
+    trouble = _turns(model, limit, into, options) if limit else ""
     if failed or trouble:
         raise ModelError(f"Not all could be measured: {'; '.join([*failed, *filter(None, [trouble])])}; see above why.")
 
@@ -114,8 +114,8 @@ def _version(package: str) -> str:
         return "none"
 
 
-def _turns(model: str, limit: int, into: Path, usual: Settled) -> str:
+def _turns(model: str, limit: int, into: Path, options: SettingsOptions) -> str:
     """Time whole turns with the quantisation that the settings name, twice; what went wrong, or ""."""
-    options = {"--model": model, "--backend": _BACKEND, "--limit": limit, "--out": into}
-    done = subprocess.run(command_of("turn", options, usual), check=False)
+    turn_options = {"--model": model, "--backend": _BACKEND, "--limit": limit, "--out": into}
+    done = subprocess.run(command_of("turn", turn_options, options), check=False)
     return "whole turns" if done.returncode else ""

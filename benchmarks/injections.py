@@ -24,7 +24,8 @@ import typer
 
 from assistant.chat import Chat, Source
 from assistant.commands.common import ready, talk
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.index import add_documents
 from assistant.library.shelves import remove_library
@@ -177,17 +178,17 @@ def _note(event: str, given: tuple[Any, ...], opened: list[str]) -> None:
         opened.append(host)
 
 
-@spread
+@with_option_groups
 def injections(
     limit: Annotated[int, typer.Option(min=1, help="Of the 55 documents, so many.")] = 55,
     *,
     figures: Figures,
-    usual: Modelled,
+    options: ModelOptions,
 ) -> None:
     """Ask about 55 documents that hold orders to the model; tell which orders reach a reply, and what they change."""
-    knobs = usual.knobs()
+    knobs = options.load_settings()
     loader = ready(knobs)
-    choices = Way().choices(knobs)
+    choices = TurnOptions().choices(knobs)
     found = list[Row]()
     for row in rows(loader, knobs, choices, limit):
         _tell(row)

@@ -18,9 +18,9 @@ from typing import Annotated, Any, get_args
 import typer
 
 from assistant.commands.common import out, results_folder, talk, writing
-from assistant.commands.ending import at_end
+from assistant.commands.exit_status import at_end
 from assistant.commands.experiment import show
-from assistant.commands.spread import Settled, spread
+from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.errors import ModelError
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import load
@@ -69,7 +69,7 @@ class Cost:
     bandwidth_share: float
 
 
-@spread
+@with_option_groups
 def llm(
     model: Annotated[
         str, typer.Option(help="A name of the catalogue, a path, or (transformers) a hub id.")
@@ -81,15 +81,15 @@ def llm(
     ] = False,
     into: Annotated[Path | None, typer.Option("--out", help="A folder for llm.jsonl.", show_default=False)] = None,
     *,
-    usual: Settled,
+    settings_options: SettingsOptions,
 ) -> None:
     """Measure loading, memory, reading and writing of one model, on one engine or on all of them."""
-    settings = usual.knobs()
+    settings = settings_options.load_settings()
     results_folder(into)
     if every:
         # a server is somebody else's machine, and is asked only where one is set
         engines = [one for one in get_args(Backend) if one != "server" or settings.llm.server]
-        costs = [measured_apart(model, one, quantisation, usual) for one in engines]
+        costs = [measured_apart(model, one, quantisation, settings_options) for one in engines]
     else:
         costs = [asdict(measure(model, backend, quantisation, settings))]
     tell(costs)
@@ -116,7 +116,7 @@ def fastest(costs: Sequence[Mapping[str, Any]]) -> str:
     return f"Fastest here: {chat['backend']} for chat, {many['backend']} for evaluation."
 
 
-def measured_apart(model: str, backend: str, quantisation: str, usual: Settled) -> dict[str, Any]:
+def measured_apart(model: str, backend: str, quantisation: str, settings_options: SettingsOptions) -> dict[str, Any]:
     """The costs of one engine, measured in a process of its own, so that no other engine's memory counts.
 
     Raises:
@@ -125,7 +125,7 @@ def measured_apart(model: str, backend: str, quantisation: str, usual: Settled) 
     with TemporaryDirectory() as folder:
         options = {"--model": model, "--backend": backend, "--quantisation": quantisation, "--out": folder}
         talk.print(f"Measuring {backend} ...", style="dim")
-        command = command_of("llm", options, usual)
+        command = command_of("llm", options, settings_options)
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise ModelError(f"{backend} could not be measured: {done.stderr.strip()[-500:]}")
@@ -133,10 +133,10 @@ def measured_apart(model: str, backend: str, quantisation: str, usual: Settled) 
     return {**cost, "batches": {int(size): speed for size, speed in cost["batches"].items()}}
 
 
-def command_of(benchmark: str, options: Mapping[str, object], usual: Settled) -> list[str]:
+def command_of(benchmark: str, options: Mapping[str, object], settings_options: SettingsOptions) -> list[str]:
     """The command line of a benchmark that runs in a process of its own, with the same settings."""
-    given = {**options, "--settings": usual.settings, "--data-dir": usual.data_dir}
-    words = [str(word) for option in given.items() if option[1] for word in option]
+    values = {**options, "--settings": settings_options.settings_file, "--data-dir": settings_options.data_dir}
+    words = [str(word) for option in values.items() if option[1] for word in option]
     return [sys.executable, "-m", "assistant", "bench", benchmark, *words]
 
 

@@ -14,8 +14,9 @@ import typer
 
 from assistant.chat import Chat
 from assistant.commands.common import Model, ready, talk
-from assistant.commands.experiment import Usual, show
-from assistant.commands.spread import Way, spread
+from assistant.commands.experiment import ModelMeasurementOptions, show
+from assistant.commands.option_groups import with_option_groups
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import SequiturError
 from assistant.parts import Loader
 from assistant.store.conversations import Conversations
@@ -82,29 +83,29 @@ TURNS = (20, 50, 100, 200)
 
 
 @dataclass(frozen=True)
-class Small(Usual):
+class Small(ModelMeasurementOptions):
     """The usual options, with a small model where none is named: what is measured is all around it."""
 
     model: Model = "smollm2-135m"
 
 
-@spread
+@with_option_groups
 def memory(
     turns: Annotated[
         list[int] | None,
         typer.Option(min=1, help="Look after so many turns; may be repeated.", show_default="20 to 200"),
     ] = None,
     *,
-    usual: Small,
+    options: Small,
 ) -> None:
     """Ask as the page does, up to 200 different questions, and tell what memory is held after 20, 50, 100 and all."""
-    knobs = usual.knobs()
+    knobs = options.load_settings()
     loader = ready(knobs)
-    choices = Way().choices(knobs)
+    choices = TurnOptions().choices(knobs)
     name = loader.parts("me", choices).llm.name
     with TemporaryDirectory() as folder:
         held = held_after(sorted(turns or TURNS), loader, choices, Path(folder), _tell)
-    show({"model": name, "held_gb": held, "growth": held[max(held)] / held[min(held)] - 1}, usual.as_json)
+    show({"model": name, "held_gb": held, "growth": held[max(held)] / held[min(held)] - 1}, options.as_json)
 
 
 def _tell(n: int, turn: Turn) -> None:

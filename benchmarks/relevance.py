@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.bars import bar
 from assistant.commands.common import load_llm
-from assistant.commands.experiment import Usual, show
-from assistant.commands.spread import spread
+from assistant.commands.experiment import ModelMeasurementOptions, show
+from assistant.commands.option_groups import with_option_groups
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import read_questions, sample
 from assistant.experiment.options import Corpus, Questions
@@ -21,7 +21,7 @@ from assistant.library.corpus import load_corpus
 from assistant.types import Passage
 
 
-@spread
+@with_option_groups
 def relevance(
     *,
     corpus: Corpus,
@@ -29,12 +29,12 @@ def relevance(
     estimator: Annotated[str, typer.Option(help="'llm', 'shipped', a folder, or a hub id.")] = "shipped",
     passages: Annotated[int, typer.Option(min=1, help="Passages scored for each question.")] = 25,
     runs: Annotated[int, typer.Option(min=1, help="Questions; the first is not counted.")] = 12,
-    usual: Usual,
+    options: ModelMeasurementOptions,
 ) -> None:
     """Time a relevance estimator on real passages, drawn from the corpus: by the clock, and what the CPUs worked."""
     from assistant.judges.relevance.load import load  # noqa: PLC0415 - torch
 
-    knobs = usual.knobs()
+    knobs = options.load_settings()
     asked = sample(read_questions(questions), runs + 1, 0)
     pool = sample(load_corpus(corpus), passages * (runs + 1), 0)
     if len(asked) <= runs or len(pool) < passages * (runs + 1):
@@ -55,4 +55,4 @@ def relevance(
         "estimator": scorer.name, "machine": platform.processor() or platform.machine(), "passages": passages,
         "words": words, "runs": runs, "median": median(timed), "fastest": min(timed), "slowest": max(timed), "cpu": cpu,
     }  # fmt: skip
-    show(found, usual.as_json)
+    show(found, options.as_json)

@@ -25,9 +25,9 @@ import numpy as np
 import psutil
 import typer
 
-from assistant.commands.bars import bar
-from assistant.commands.experiment import Basic, command_line, show, tell_folder
-from assistant.commands.spread import spread
+from assistant.commands.experiment import MeasurementOptions, command_line, show, tell_folder
+from assistant.commands.option_groups import with_option_groups
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.datasets import Question, fingerprint, read_questions, sample
 from assistant.experiment.options import Corpus, Out, Questions, Seed
@@ -38,7 +38,7 @@ from assistant.protocols import Progress, Retriever, silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Bm25, searchable
 from assistant.retrieve.dense import EXACT, Dense, Encoder, build_dense, read_manifest
-from assistant.retrieve.pieces import cut, pieces_of
+from assistant.retrieve.encoder_pieces import cut, pieces_of
 from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import Settings
 from assistant.types import Passage
@@ -408,7 +408,7 @@ def _peak() -> float:
     return peak_bytes() / MIB
 
 
-@spread
+@with_option_groups
 def retrieval(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
@@ -429,7 +429,7 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     limit: Annotated[int, typer.Option(min=2, help="Questions to ask.")] = 300,
     runs: Annotated[int, typer.Option(min=1, help="Times that all are asked; the medians count.")] = 3,
     seed: Seed = 0,
-    usual: Basic,
+    options: MeasurementOptions,
 ) -> None:
     """Measure BM25 (beside plain Lucene), dense (exact and approximate) and hybrid search at several sizes.
 
@@ -437,7 +437,7 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     """
     from benchmarks import retrieval_report as report  # noqa: PLC0415 - matplotlib
 
-    knobs = usual.knobs()
+    knobs = options.load_settings()
     material = prepare(corpus, questions, more or (), words, limit, seed)
     sizes = sorted(set(size or SIZES))
     if sizes[-1] > len(material.passages):
@@ -458,5 +458,5 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
         run.fill(tasks, len(tasks), progress)
     rows = list(run.rows.values())
     report.write(rows, run, command_line())
-    show({"rows": rows}, usual.as_json, report.tables(rows))
+    show({"rows": rows}, options.as_json, report.tables(rows))
     tell_folder(run)

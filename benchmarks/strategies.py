@@ -17,7 +17,7 @@ from pandas import DataFrame
 
 from assistant.commands.common import by_words_only, talk
 from assistant.commands.experiment import indexed, with_models
-from assistant.commands.spread import Modelled, spread
+from assistant.commands.option_groups import ModelOptions, with_option_groups
 from assistant.evaluation.answers import Experiment, Material, Passages, prepare
 from assistant.evaluation.scores import Setting
 from assistant.experiment.options import Corpus, Questions, Seed
@@ -99,7 +99,7 @@ def _times(costs: DataFrame) -> float:
     return float((sums["seconds"] / sums["base"]).median())
 
 
-@spread
+@with_option_groups
 def strategies(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
@@ -113,13 +113,13 @@ def strategies(  # noqa: PLR0913 - the experiment's knobs
     limit: Annotated[int, typer.Option(min=1, help="Questions asked.")] = 12,
     seed: Seed = 0,
     figures: Figures,
-    usual: Modelled,
+    options: ModelOptions,
 ) -> None:
     """Time strategies side by side: seconds a question, and times those of concatenation."""
     names = tuple(dict.fromkeys([BASE, *(strategy or ["post_fusion", "concat_pf"])]))
     experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)
     material = prepare(experiment)
-    knobs = by_words_only(usual.knobs())
+    knobs = by_words_only(options.load_settings())
     parts = with_models(knobs, indexed(corpus, knobs))
     costs = measure(experiment, material, parts, rounds, each=_tell)
     found = {name: asdict(one) for name, one in ratios(costs).items()}

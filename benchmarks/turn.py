@@ -18,7 +18,8 @@ import typer
 from assistant import turn as flow
 from assistant.commands.common import ready, talk
 from assistant.commands.experiment import show
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import ModelError, SequiturError, SettingsError
 from assistant.experiment.task import Summary
 from assistant.llm.meter import Meter
@@ -113,7 +114,7 @@ _NOTHING = 0.01  # seconds
 _CONTEXT = get_context("spawn")  # a process with Java in it can't be forked
 
 
-@spread
+@with_option_groups
 def turn(
     runs: Annotated[
         int, typer.Option(min=1, help="Times that all questions are asked; the first is the cold one.")
@@ -128,7 +129,7 @@ def turn(
     limit: Annotated[int, typer.Option(min=1, help="Of the questions, so many.")] = len(QUESTIONS),
     *,
     figures: Figures,
-    usual: Modelled,
+    options: ModelOptions,
 ) -> None:
     """Time whole turns over twelve real questions: first source, first word, the model's share, memory.
 
@@ -137,23 +138,23 @@ def turn(
     named without its ending; it shows what other settings cost.
     """
     names = [name.strip() for name in engines.split(",") if name.strip()]
-    asked = dict(_named(name, usual) for name in names)
+    asked = dict(_named(name, options) for name in names)
     if len(asked) < len(names):
         raise SettingsError("Two of --engines have one name; give each once, and files of different names.")
-    report = _side_by_side(asked, runs, limit) if asked else _alone(usual.knobs(), runs, limit)
+    report = _side_by_side(asked, runs, limit) if asked else _alone(options.load_settings(), runs, limit)
     short = {name: {"model": one["model"], **_short(one)} for name, one in report.items()}
     show({"engines": short}, figures.as_json, {"engines": short, **_told(report)})
     figures.keep("turn", report)
 
 
-def _named(name: str, usual: Modelled) -> tuple[str, Settings]:
+def _named(name: str, options: ModelOptions) -> tuple[str, Settings]:
     if name.endswith(".toml"):
-        return Path(name).stem, replace(usual, settings=Path(name), backend=None).knobs()
+        return Path(name).stem, replace(options, settings_file=Path(name), backend=None).load_settings()
     if name not in get_args(Engine):
         raise SettingsError(
             f"There is no engine {name}; give some of {', '.join(get_args(Engine))}, or TOML files with settings."
         )
-    return name, replace(usual, backend=name).knobs()
+    return name, replace(options, backend=name).load_settings()
 
 
 def _short(report: dict[str, Any]) -> dict[str, float]:
@@ -241,7 +242,7 @@ def _received(connection: Connection) -> Any:
 
 def _parts(settings: Settings) -> tuple[Parts, Choices]:
     loader = ready(settings)
-    choices = Way().choices(loader.settings)
+    choices = TurnOptions().choices(loader.settings)
     return loader.parts("me", choices), choices
 
 

@@ -1,4 +1,4 @@
-"""Which facts matter for an utterance: Sentence-BERT relevance, in the context of the conversation.
+"""Ranks facts by their relevance to an utterance, by Sentence-BERT and in the context of the conversation.
 
 Follows Generate-Retrieve-Generate (iKAT 2023), section 2.2.1. What is compared, and the constants below, were chosen on
 the train topics of TREC iKAT 2023 and the organisers' labels; docs/results/ptkb.md has the trials.
@@ -26,9 +26,9 @@ LAST_REPLY = 0.7
 # An exchange less similar to the utterance than this was about something else, and is no context of it.
 SAME_TOPIC = 0.1
 EXCHANGES = 3
-# "What about iron?" is the utterance before once more, of something else.
+# "What about iron?" repeats the last utterance about something else.
 SAME_AGAIN = re.compile(r"^(?:(?:and|but|or|so|ok|okay),? )?(?:what|how) about\b", re.IGNORECASE)
-# A reply's beginning says what it is about; the rest only costs time.
+# The beginning of a reply says what it is about; the rest would only cost time.
 REPLY_CHARS = 400
 CACHED = 5_000
 
@@ -39,34 +39,32 @@ def rank(
     history: tuple[Exchange, ...],
     embedder: Embedder,
     threshold: float,
-    most: int,
-    few: int = 0,
+    max_facts: int,
+    max_chars_to_tell_all: int = 0,
 ) -> tuple[RankedFact, ...]:
-    """The facts that are on, most relevant first; at most `most` are used, those with `threshold` or more.
+    """The facts that are on, most relevant first; at most `max_facts` with a relevance of `threshold` or more are used.
 
-    All are told to the model where their texts together have at most `few` characters.
+    If their texts together have at most `max_chars_to_tell_all` characters, the model is given all of them.
 
-    The relevance of a fact is its cosine to the utterance or, weighed down, to what was said just before, whichever is
-    greatest. So a follow-up ("Is the second one better?") keeps the facts of its topic.
+    The relevance of a fact is its highest cosine to the utterance or, with less weight, to what was said just before.
+    So a follow-up ("Is the second one better?") keeps the facts of its topic.
     """
     on = [fact for fact in facts if fact.on]
     if not on:
         return ()
     scores = relevance([fact.text for fact in on], utterance, history, embedder)
-    ranked = ranked_by(scores, on, threshold, most)
-    told = sum(len(fact.text) for fact in on) <= few
+    ranked = ranked_by(scores, on, threshold, max_facts)
+    told = sum(len(fact.text) for fact in on) <= max_chars_to_tell_all
     return tuple(replace(fact, told=told) for fact in ranked)
 
 
 def ranked_by(
-    scores: NDArray[np.float32], facts: Sequence[Fact], threshold: float, most: int
+    scores: NDArray[np.float32], facts: Sequence[Fact], threshold: float, max_facts: int
 ) -> tuple[RankedFact, ...]:
-    """The facts by their scores, the greatest first; at most `most` are used, those with `threshold` or more."""
+    """The facts by their scores, the highest first; at most `max_facts` with scores of `threshold` or more are used."""
     order = np.argsort(-scores, kind="stable")
-    return tuple(
-        RankedFact(facts[at].id, facts[at].text, float(scores[at]), used=bool(place < most and scores[at] >= threshold))
-        for place, at in enumerate(order)
-    )
+    used = (scores >= threshold) & np.isin(np.arange(len(scores)), order[:max_facts])
+    return tuple(RankedFact(facts[n].id, facts[n].text, float(scores[n]), used=bool(used[n])) for n in order)
 
 
 def relevance(
@@ -74,20 +72,20 @@ def relevance(
 ) -> NDArray[np.float32]:
     """The relevance of each text, shape (len(texts),), in [-1, 1]."""
     recent = history[: -EXCHANGES - 1 : -1]
-    replies_said = ((one.reply or one.utterance)[:REPLY_CHARS] for one in recent)
-    said = [utterance, *(one.utterance for one in recent), *replies_said]
-    vectors = _CACHE.encode([*texts, *said], embedder)
-    facts, said_now, before = vectors[: len(texts)], vectors[len(texts)], vectors[len(texts) + 1 :]
-    utterances, replies = before[: len(recent)], before[len(recent) :]
-    again = bool(SAME_AGAIN.match(utterance))
-    parts = [facts @ said_now]
+    earlier = [exchange.utterance for exchange in recent]
+    earlier += [(exchange.reply or exchange.utterance)[:REPLY_CHARS] for exchange in recent]
+    vectors = _CACHE.encode([*texts, utterance, *earlier], embedder)
+    facts, current, context = vectors[: len(texts)], vectors[len(texts)], vectors[len(texts) + 1 :]
+    utterances, replies = context[: len(recent)], context[len(recent) :]
+    repeats = bool(SAME_AGAIN.match(utterance))
+    similarities = [facts @ current]
     for turns_ago, (asked, replied) in enumerate(zip(utterances, replies, strict=True), start=1):
         last = turns_ago == 1
-        if (again and last) or max(asked @ said_now, replied @ said_now) >= SAME_TOPIC:
-            parts.append(DECAY ** (turns_ago - again) * (facts @ asked))
+        if (repeats and last) or max(asked @ current, replied @ current) >= SAME_TOPIC:
+            similarities.append(DECAY ** (turns_ago - repeats) * (facts @ asked))
             if last:
-                parts.append(LAST_REPLY * (facts @ replied))
-    best: NDArray[np.float32] = np.max(parts, axis=0)
+                similarities.append(LAST_REPLY * (facts @ replied))
+    best: NDArray[np.float32] = np.max(similarities, axis=0)
     return best
 
 

@@ -168,7 +168,7 @@ class NumberContract:
 
 
 class LLMContract(StopContract, NumberContract):
-    """The contract. Tolerances are those of `assistant.types.LLM`'s users: see each test."""
+    """The contract. Tolerances are those of `assistant.protocols.LLM`'s users: see each test."""
 
     def test_a_stream_grows_and_ends_once(self, llm: LLM) -> None:
         pieces = run(llm, "Why is the sky blue?", max_tokens=24)

@@ -35,8 +35,8 @@ def settings_table() -> str:
     return "\n".join(rows)
 
 
-def rooms() -> dict[str, set[str]]:
-    """Which rooms each room imports: the packages and modules right inside `assistant`, `ptkb` and `benchmarks`."""
+def packages() -> dict[str, set[str]]:
+    """Which others each package imports: those (and modules) right inside `assistant`, `ptkb` and `benchmarks`."""
     graph = grimp.build_graph("assistant", "benchmarks", "ptkb", cache_dir=None)
     names = {*graph.find_children("assistant"), "benchmarks", "ptkb"}
     for name in names:
@@ -45,24 +45,28 @@ def rooms() -> dict[str, set[str]]:
 
 
 def layers() -> list[list[str]]:
-    """The rooms as the contract in pyproject.toml orders them, the top layer first."""
+    """The packages as the contract in pyproject.toml orders them, the top layer first."""
     text = Path(__file__).parents[1].joinpath("pyproject.toml").read_text(encoding="utf-8")
     contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
     [ordered] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
     return [layer.split(" | ") for layer in ordered]
 
 
-def house() -> str:
-    """The rooms and who imports whom; an arrow that others lead to already is left out."""
-    imports = rooms()
+def packages_map() -> str:
+    """The packages and who imports whom; an arrow that follows from others is left out."""
+    imports = packages()
     order = [name for layer in layers() for name in layer]
-    above: dict[str, set[str]] = {}  # all that a room imports, straight or through others
+    above: dict[str, set[str]] = {}  # all that a package imports, directly or through others
     arrows: list[str] = []
     for name in reversed(order):
         through = set().union(*(above[one] for one in imports[name]))
         above[name] = imports[name] | through
         arrows += [f"    {_short(name)} --> {_short(one)}" for one in order if one in imports[name] - through]
-    table = ["| room | what is in it |", "|---|---|", *(f"| `{_short(name)}` | {_about(name)} |" for name in order)]
+    table = [
+        "| package | what it contains |",
+        "|---|---|",
+        *(f"| `{_short(name)}` | {_about(name)} |" for name in order),
+    ]
     return "\n".join(["```mermaid", "flowchart TD", *reversed(arrows), "```", "", *table])
 
 

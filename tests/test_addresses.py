@@ -10,10 +10,10 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.judges.addresses import ANY, Addresses, nearest
+from assistant.judges.addresses import ANY, Addresses, with_nearest_evidence
 from assistant.protocols import Parts
 from assistant.steps import cite
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.types import Answer, Choice, Choices, Claim, Messages, Passage, Turn, TurnEvent, Verdict
 from assistant.wording.replies import FIXED
 from tests.scripted import ScriptedLLM, WordEmbedder
@@ -213,4 +213,4 @@ def test_of_no_claims_nobody_is_asked() -> None:
 
 def test_evidence_without_a_sentence_is_shown_as_it_is() -> None:
     claim = Claim("Oats.", (Passage("o", "Oats", " "),), QUESTION)
-    assert nearest(claim, WordEmbedder()) == claim
+    assert with_nearest_evidence(claim, WordEmbedder()) == claim

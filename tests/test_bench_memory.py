@@ -74,7 +74,7 @@ def test_no_two_questions_are_alike() -> None:
 
 GIVING_BACK = """
 import threading, psutil
-from assistant.llm.memory import give_back
+from assistant.llm.memory_trim import trim_memory
 held = lambda: psutil.Process().memory_info().rss
 before = held()
 def work():
@@ -86,7 +86,7 @@ keep = []
 for _ in range(4):
     thread = threading.Thread(target=work); thread.start(); thread.join()
 kept = held() - before
-give_back()
+trim_memory()
 print(kept, held() - before)
 """
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.folders import NOTE, name_of
+from assistant.llm.model_folders import NOTE, name_of
 from assistant.settings import RetrieveSettings, Settings
 from benchmarks import retrieval as bench
 from benchmarks import retrieval_report as report

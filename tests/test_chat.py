@@ -14,7 +14,7 @@ from assistant.errors import LibraryError, StoreError, UtteranceError
 from assistant.library.collections import make
 from assistant.protocols import Parts, silent
 from assistant.settings import Settings
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.types import Choices, Exchange, Turn, TurnEvent, Wait

@@ -13,9 +13,9 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
-from assistant.grounding.align import gather
 from assistant.grounding.claims import is_claim
-from assistant.judges.addresses import evidence
+from assistant.grounding.evidence import nearest_evidence
+from assistant.judges.addresses import cited_excerpts
 from assistant.judges.packed import WEIGHTS
 from assistant.judges.support import trained
 from assistant.judges.support.llm import ByLLM
@@ -171,7 +171,7 @@ def test_a_passage_that_says_a_part_is_no_second_source(parts: Parts) -> None:
 def test_the_second_look_reads_no_further_sources(parts: Parts) -> None:
     passages = (LENTILS, PULSES)
     turn = cited(parts, "Lentils are rich in protein.", passages=passages)
-    assert [one.id for one in evidence(turn.citations, passages)] == ["p1"]
+    assert [one.id for one in cited_excerpts(turn.citations, passages)] == ["p1"]
 
 
 # --- what the judge is asked -------------------------------------------------------------------------------------
@@ -224,9 +224,9 @@ def test_of_two_near_passages_the_one_with_the_sentences_words_is_asked_first(pa
     texts = ["Calcium comes from fortified drinks, tofu, sardines and kale."]
     diet = Passage("diet", "Vegan diet", "Vegans get calcium from fortified drinks. Vegans get calcium from tofu.")
     sources = Passage("sources", "Without dairy", "Fortified drinks, tofu. Other sources: canned sardines and kale.")
-    [[first, second]] = gather(texts, (diet, sources), [frozenset()], parts.embedder)
+    [[first, second]] = nearest_evidence(texts, (diet, sources), [frozenset()], parts.embedder)
     assert (first.passage.id, second.passage.id) == ("sources", "diet")
-    [[hinted, _]] = gather(texts, (diet, sources), [frozenset({"diet"})], parts.embedder)
+    [[hinted, _]] = nearest_evidence(texts, (diet, sources), [frozenset({"diet"})], parts.embedder)
     assert hinted.passage.id == "diet"
 
 

@@ -11,7 +11,7 @@ from assistant.library.collections import chosen, collections, make, mentioned, 
 from assistant.library.index import add_documents, list_documents, remove_documents
 from assistant.library.passages import document_of
 from assistant.library.shelves import own_library
-from assistant.retrieve.within import Within
+from assistant.retrieve.document_filter import DocumentFilter
 from assistant.settings import Settings
 from assistant.types import Passage
 from tests.scripted import FixedRetriever
@@ -78,7 +78,7 @@ def test_a_message_chooses_by_what_it_begins_with(settings: Settings) -> None:
 
 def test_search_within_documents_looks_past_the_others() -> None:
     passages = [Passage(f"{'a' if n % 50 else 'b'}-{n}", "t", "x") for n in range(1, 201)]
-    inside = Within(FixedRetriever(passages), {"b"}, document_of)
+    inside = DocumentFilter(FixedRetriever(passages), {"b"}, document_of)
     assert [one.id for one in inside.search("x", 3)] == ["b-50", "b-100", "b-150"]
     assert [one.id for one in inside.search("x", 9)] == ["b-50", "b-100", "b-150", "b-200"]
     assert inside.search("x", 0) == []

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from assistant.errors import LibraryError, SequiturError
-from assistant.flow.stage import step_named
 from assistant.library.writer import writing
 from assistant.parts import Loader
 from assistant.protocols import Parts, Retriever, silent
@@ -178,7 +177,7 @@ class TestStep:
         return turn if kind == "loops" else replace(turn, passages=tuple(PASSAGES), digests=digests)
 
     def test_the_turn_grows(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
-        snapshots = list(step_named(kind, name)(turn, parts, Event()))
+        snapshots = list(variants.module(kind, name).run(turn, parts, Event()))
         last = snapshots[-1]
         assert {one.id for one in snapshots} == {turn.id}
         assert last.status == "running"
@@ -194,7 +193,7 @@ class TestStep:
         assert [one.title for one in shown.values()].count(shown[name].title) == 1
 
     def test_what_it_adds_can_be_stored(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
-        *_, last = step_named(kind, name)(turn, parts, Event())
+        *_, last = variants.module(kind, name).run(turn, parts, Event())
         assert Turn.from_json(last.to_json()) == last
 
     def test_stopped_before_it_begins_it_ends_at_once(
@@ -202,14 +201,14 @@ class TestStep:
     ) -> None:
         stop = Event()
         stop.set()
-        *_, last = step_named(kind, name)(turn, parts, stop)
+        *_, last = variants.module(kind, name).run(turn, parts, stop)
         assert not last.citations
         assert (last.draft, last.document, last.reasoning) == ("", "", "")
         assert last.answer is None or last.answer.text in {"", "unknown"}
 
     def test_nothing_found_is_no_error(self, kind: variants.Kind, name: str, turn: Turn, parts: Parts) -> None:
         empty = replace(turn, passages=(), digests=())
-        *_, last = step_named(kind, name)(empty, replace(parts, retriever=FixedRetriever([])), Event())
+        *_, last = variants.module(kind, name).run(empty, replace(parts, retriever=FixedRetriever([])), Event())
         assert last.status == "running"
 
 

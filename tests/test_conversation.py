@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from sqlalchemy import Engine
 
 from assistant.errors import StoreError
-from assistant.store import older
+from assistant.store import older_turns
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.store.export import document
@@ -298,7 +298,7 @@ def test_replies_and_events_of_before_they_were_typed_are_what_they_were() -> No
 
     def stored(text: str, origin: str, *events: str, unknown: bool = False) -> Turn:
         answer = {"text": text, "unknown": unknown, "origin": origin}
-        return older.read(json.dumps({**json.loads(said("q").to_json()), "answer": answer, "events": events}))
+        return older_turns.read(json.dumps({**json.loads(said("q").to_json()), "answer": answer, "events": events}))
 
     own = stored(
         "Not from your library: this is the model's own knowledge, without a source.\n\nIt is oat drink.",
@@ -313,7 +313,7 @@ def test_replies_and_events_of_before_they_were_typed_are_what_they_were() -> No
     assert lost.events == (TurnEvent("other", "Something else."),)
     fell = "The passages together gave no answer, so each was asked alone."
     assert stored("A. [1]", "pool", fell).events == (TurnEvent("fell_back"),)
-    assert older.read(own.to_json()) == own
+    assert older_turns.read(own.to_json()) == own
 
 
 def test_a_models_reply_in_the_words_of_a_fixed_one_is_stored_as_it_is(store: Conversations) -> None:

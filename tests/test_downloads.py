@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from assistant.commands.models import app
 from assistant.errors import ModelError
 from assistant.llm import downloads
+from assistant.llm.background_download import BackgroundDownload, DownloadState
 from assistant.llm.catalogue import Catalogue, Entry
-from assistant.llm.fetching import Fetching, State
 from assistant.llm.sources import Hub
 from assistant.settings import Settings
 from tests.hub import StandInHub, stand_in_hub
@@ -156,8 +156,8 @@ def test_the_key_goes_to_the_hub_and_not_to_where_it_stores(hub, catalogue, onli
 
 def test_a_model_is_fetched_in_the_background(hub, catalogue, online) -> None:
     hub.pause = 0.05
-    fetching = Fetching(online)
-    assert fetching.state == State()
+    fetching = BackgroundDownload(online)
+    assert fetching.state == DownloadState()
     assert fetching.wait(0)
     fetching.start("chat")
     fetching.start("chat")
@@ -168,7 +168,7 @@ def test_a_model_is_fetched_in_the_background(hub, catalogue, online) -> None:
     while not fetching.wait(0.1):
         states.append(fetching.state)
     assert any(0 < state.done < state.total == 300_000 for state in states)
-    assert fetching.state == State("chat", 300_000, 300_000, finished=True)
+    assert fetching.state == DownloadState("chat", 300_000, 300_000, finished=True)
     assert len(hub.ranges_asked()) == 1
     fetching.start("other")
     assert fetching.wait(10)
@@ -178,14 +178,14 @@ def test_a_model_is_fetched_in_the_background(hub, catalogue, online) -> None:
 
 def test_a_stopped_one_ends_at_once_and_goes_on_later(hub, catalogue, online) -> None:
     hub.pause = 0.2
-    fetching = Fetching(online)
+    fetching = BackgroundDownload(online)
     fetching.stop()
     fetching.start("chat")
     Timer(1.0, fetching.stop).start()
     since = time.perf_counter()
     assert fetching.wait(10)
     assert time.perf_counter() - since < 3
-    assert fetching.state == State()
+    assert fetching.state == DownloadState()
     [partial] = partials(online)
     assert 0 < partial.stat().st_size < len(CONTENT)
     hub.pause = 0.0
@@ -197,7 +197,7 @@ def test_a_stopped_one_ends_at_once_and_goes_on_later(hub, catalogue, online) ->
 
 def test_one_that_is_begun_again_while_it_ends_is_fetched(hub, catalogue, online) -> None:
     hub.pause = 0.1
-    fetching = Fetching(online)
+    fetching = BackgroundDownload(online)
     fetching.start("chat")
     Event().wait(0.3)
     fetching.stop()
@@ -209,7 +209,7 @@ def test_one_that_is_begun_again_while_it_ends_is_fetched(hub, catalogue, online
 
 def test_what_goes_wrong_is_in_the_state_and_a_new_start_tries_again(hub, catalogue, online) -> None:
     hub.status = 403
-    fetching = Fetching(online)
+    fetching = BackgroundDownload(online)
     fetching.start("chat")
     assert fetching.wait(10)
     assert not fetching.state.under_way
@@ -223,7 +223,7 @@ def test_what_goes_wrong_is_in_the_state_and_a_new_start_tries_again(hub, catalo
 
 def test_an_unknown_name_is_refused(catalogue, online) -> None:
     with pytest.raises(ModelError, match="There is no model 'nope'"):
-        Fetching(online).start("nope")
+        BackgroundDownload(online).start("nope")
 
 
 def test_it_is_fetched_on_the_command_line(hub, catalogue, online) -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import ranking
+from assistant.evaluation.answer_methods import Method, method
 from assistant.evaluation.answers import Experiment, Varied, claim, prepare
-from assistant.evaluation.methods import Method, method
+from assistant.evaluation.few_shot import Demonstrator, demonstrating, draw
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import Finder, check_loops
-from assistant.evaluation.shots import Demonstrator, demonstrating, draw
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import answer_recall
 from assistant.protocols import Parts, silent

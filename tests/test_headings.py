@@ -13,7 +13,7 @@ from assistant.library.readers.shared.text import TITLE_CHARS
 from assistant.library.shelves import open_library
 from assistant.library.writer import writing
 from assistant.retrieve.bm25 import read_manifest
-from assistant.retrieve.pieces import pieces_of
+from assistant.retrieve.encoder_pieces import pieces_of
 from assistant.settings import Settings
 from assistant.types import Passage
 from assistant.web.cited import copies

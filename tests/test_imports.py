@@ -1,4 +1,4 @@
-"""What may import what: no room one above it; and neither page nor command line what takes seconds, too early."""
+"""What may import what: no package one above it; and neither page nor command line what takes seconds, too early."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.readme import layers, rooms
+from tests.readme import layers, packages
 
 ROOT = Path(__file__).parents[1]
 # ruff sees private names that a test uses in its code; these stand in its strings.
@@ -31,8 +31,8 @@ def test_the_contracts_of_imports_are_kept() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_every_room_has_its_layer() -> None:
-    assert sorted(room for layer in layers() for room in layer) == sorted(rooms())
+def test_every_package_has_its_layer() -> None:
+    assert sorted(package for layer in layers() for package in layer) == sorted(packages())
 
 
 def test_tests_name_nothing_private_in_strings() -> None:

@@ -7,8 +7,8 @@ from threading import Event
 
 import pytest
 
+from assistant import loops
 from assistant import turn as flow
-from assistant.flow.stage import step_named
 from assistant.protocols import Parts
 from assistant.types import Choices, Iteration, Passage, RankedFact, Turn
 from tests.scripted import ScriptedLLM, answering
@@ -40,7 +40,7 @@ def ran(loop: str, parts: Parts, *replies: str, k: int = 4, **knobs: object) -> 
     llm = ScriptedLLM(list(replies))
     parts = with_knobs(replace(parts, llm=llm, retriever=Library(*LIBRARY)), **knobs)
     turn = Turn(QUESTION, question=QUESTION, choices=Choices(loop=loop, k=k))
-    *_, turn = step_named("loops", loop)(turn, parts, Event())
+    *_, turn = loops.named(loop)(turn, parts, Event())
     assert llm.replies == []
     return turn, llm
 
@@ -118,7 +118,7 @@ def test_one_iteration_is_one_search_and_one_document(parts: Parts) -> None:
 def test_a_library_that_holds_nothing_ends_early(parts: Parts) -> None:
     llm = ScriptedLLM(["Perhaps."])
     turn = Turn(QUESTION, question=QUESTION)
-    *_, turn = step_named("loops", "itrg_refresh")(turn, replace(parts, llm=llm, retriever=Library()), Event())
+    *_, turn = loops.named("itrg_refresh")(turn, replace(parts, llm=llm, retriever=Library()), Event())
     assert found(turn) == [(), ()]
     assert turn.passages == ()
     assert turn.document == "Perhaps."
@@ -128,7 +128,7 @@ def test_a_library_that_holds_nothing_ends_early(parts: Parts) -> None:
 def test_stopped_in_the_middle_what_was_written_is_kept(parts: Parts, loop: str) -> None:
     stop = Event()
     llm = ScriptedLLM(["The mother was Anne."])
-    turns = step_named("loops", loop)(
+    turns = loops.named(loop)(
         Turn(QUESTION, question=QUESTION), replace(parts, llm=llm, retriever=Library(*LIBRARY)), stop
     )
     for turn in turns:
@@ -142,7 +142,7 @@ def test_facts_about_the_person_are_in_the_prompt_not_in_the_query(parts: Parts)
     llm = ScriptedLLM(["Anne."])
     turn = Turn(QUESTION, question=QUESTION, facts=(RankedFact("f", "I like Ada.", 0.9, used=True),))
     parts = with_knobs(replace(parts, llm=llm, retriever=Library(*LIBRARY)), itrg_rounds=1)
-    *_, turn = step_named("loops", "itrg_refresh")(turn, parts, Event())
+    *_, turn = loops.named("itrg_refresh")(turn, parts, Event())
     assert f"I like Ada. {QUESTION}" in llm.prompts[0][-1].content
     assert turn.iterations[0].query == QUESTION
 

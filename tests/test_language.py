@@ -9,7 +9,7 @@ import pytest
 
 from assistant.protocols import Parts
 from assistant.steps import language
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.types import Answer, Citation, Passage, Sentence, Turn
 from assistant.wording.replies import LABEL, reply
 from tests.scripted import FixedRetriever, OutOfRoom, ScriptedLLM

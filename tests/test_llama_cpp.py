@@ -17,8 +17,8 @@ from llm_contract import StopContract, ask
 from assistant.errors import ModelError
 from assistant.llm import gguf
 from assistant.llm.backends.llama_cpp import LlamaCpp
-from assistant.llm.control import defuse
-from assistant.llm.queue import FairQueue
+from assistant.llm.control_tokens import defuse
+from assistant.llm.fair_queue import FairQueue
 from assistant.protocols import LLM
 from assistant.settings import LLMSettings
 from assistant.types import Options
@@ -34,7 +34,7 @@ def listening() -> set[tuple[str, int]]:
 
 @pytest.mark.model
 class TestContract(StopContract):
-    """tests/test_apart.py has the rest, of this engine where it always runs: there a stop is heard on the way to it."""
+    """The rest is in tests/test_subprocess_engine.py: this engine always runs in a process of its own."""
 
     @pytest.fixture
     def llm(self, smollm: LlamaCpp) -> LLM:

@@ -12,10 +12,10 @@ import torch
 from assistant.errors import ModelError
 from assistant.llm import backends
 from assistant.llm import load as choice
-from assistant.llm.apart import Apart
 from assistant.llm.backends import openvino
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.engines.openvino_model import converted
+from assistant.llm.subprocess_engine import SubprocessEngine
 from assistant.protocols import silent
 from assistant.settings import LLMSettings, Settings, load
 from assistant.types import Message
@@ -48,7 +48,7 @@ def small_default(smollm_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_gguf_runs_in_a_process_of_its_own(smollm_path: Path, folder: Path) -> None:
     llm = choice.load(settings_for(folder, model=str(smollm_path)), silent)
-    assert isinstance(llm, Apart)
+    assert isinstance(llm, SubprocessEngine)
     llm.close()
 
 
@@ -81,7 +81,7 @@ def test_the_model_by_pip_answers_where_another_cannot_be_had(
     told: list[str] = []
     settings = settings_for(folder, **{"model": choice.BY_PIP, **asked})
     llm = choice.load_or_fall_back(settings, silent, told.append)
-    assert isinstance(llm, Apart)
+    assert isinstance(llm, SubprocessEngine)
     assert why in told[0]
     assert "the model that comes by pip answers" in told[0]
     llm.close()

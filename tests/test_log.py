@@ -32,7 +32,7 @@ PASSWORD = f"oats and {SECRET} tea"
 SERVE = """
 import sys
 from assistant import chat
-from assistant.commands.ending import end_with
+from assistant.commands.exit_status import end_with
 from assistant.commands.serve import main
 
 run = chat.flow.run
@@ -154,7 +154,7 @@ def test_every_line_is_json_and_holds_nothing_that_a_person_wrote(tmp_path: Path
 def test_a_traceback_that_is_printed_becomes_places_and_the_kind_of_the_error() -> None:
     code = f"""
 from threading import Thread
-from assistant.commands.ending import end_with
+from assistant.commands.exit_status import end_with
 from assistant.commands.logs import write_logs
 
 def main():

@@ -20,14 +20,14 @@ from typer.testing import CliRunner
 
 from assistant.__main__ import app
 from assistant.errors import ModelError
-from assistant.llm import measured
+from assistant.llm import speed_test
 from assistant.llm.catalogue import Catalogue, Entry
-from assistant.llm.gauge import Gauge
-from assistant.llm.known import FILE, AddedServer, KnownModels
-from assistant.llm.measured import is_measured, speeds
+from assistant.llm.idle_speed_test import IdleSpeedTest
+from assistant.llm.known_models import FILE, AddedServer, KnownModels
 from assistant.llm.models import Models
+from assistant.llm.reply_speed import ReplySpeed, TimedLLM
 from assistant.llm.sources import Hub
-from assistant.llm.speed import Clocked, Speed
+from assistant.llm.speed_test import is_measured, speeds
 from assistant.protocols import Engine, Progress, silent
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Message, Options
@@ -377,7 +377,9 @@ def test_the_best_is_offered_once_the_speed_is_known_where_the_hub_can_be_reache
     models = Models(settings)
     models.take_up(models.known.find("small"), Small())
     assert models.offer is None
-    speed = measured.Speed("small", "llama.cpp", measured.place_of("llama.cpp", settings.llm), 300_000, 200.0, 20.0)
+    speed = speed_test.MeasuredSpeed(
+        "small", "llama.cpp", speed_test.place_of("llama.cpp", settings.llm), 300_000, 200.0, 20.0
+    )
     (tmp_path / "speeds.json").write_text(json.dumps([asdict(speed)]))
     before = models.mark
     models.measure()
@@ -410,7 +412,7 @@ def test_why_another_engine_runs_a_model_is_told_until_the_next_one(tmp_path: Pa
 def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
     turns = [True]
-    gauge = Gauge(settings, lambda _: not turns, quiet=0.01)
+    gauge = IdleSpeedTest(settings, lambda _: not turns, quiet=0.01)
     engine = Paced(name="paced")
     gauge.start(engine, settings, nothing)
     time.sleep(0.3)
@@ -427,7 +429,7 @@ def test_an_engine_is_measured_once_and_only_while_nobody_is_answered(tmp_path: 
 
 def test_a_turn_that_begins_stops_a_measurement_which_is_begun_anew(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
-    gauge, engine = Gauge(settings, lambda _: True, quiet=0.01), Paced(name="paced")
+    gauge, engine = IdleSpeedTest(settings, lambda _: True, quiet=0.01), Paced(name="paced")
     gauge.start(engine, settings, nothing)
     until(lambda: engine.asked_for)
     gauge.stop()
@@ -438,7 +440,7 @@ def test_a_turn_that_begins_stops_a_measurement_which_is_begun_anew(tmp_path: Pa
 def test_an_engine_that_was_replaced_is_not_measured(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, backend="llama.cpp", model="paced")
     engine = Paced(name="paced")
-    Gauge(settings, lambda _: None, quiet=0.01).start(engine, settings, nothing)
+    IdleSpeedTest(settings, lambda _: None, quiet=0.01).start(engine, settings, nothing)
     time.sleep(0.2)
     assert engine.asked_for == 0
 
@@ -537,16 +539,16 @@ def test_what_the_settings_name_can_be_switched_back_to(tmp_path: Path) -> None:
 
 
 def test_the_pace_of_replies_is_told_without_the_readers_own_time() -> None:
-    speed = Speed()
+    speed = ReplySpeed()
     assert speed.per_second == 0
-    for _ in Clocked(Paced(), speed).stream((), Options(), Event()):
+    for _ in TimedLLM(Paced(), speed).stream((), Options(), Event()):
         time.sleep(0.02)
     assert speed.replies == 1
     assert 40 < speed.per_second <= 100
 
 
 def test_the_last_twenty_replies_count_and_short_ones_do_not() -> None:
-    speed = Speed()
+    speed = ReplySpeed()
     speed.add(3, 1.0)
     assert speed.replies == 0
     speed.add(1001, 1.0)

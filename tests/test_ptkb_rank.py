@@ -44,25 +44,25 @@ def said(utterance: str, reply: str = "") -> Exchange:
 
 
 def test_facts_are_ranked_by_their_cosine_and_used_from_the_threshold_up(compass: Compass) -> None:
-    ranked = rank(facts("80", "10", "50"), "0", (), compass, threshold=0.5, most=5)
+    ranked = rank(facts("80", "10", "50"), "0", (), compass, threshold=0.5, max_facts=5)
     assert [fact.text for fact in ranked] == ["10", "50", "80"]
     assert [fact.used for fact in ranked] == [True, True, False]
     assert [fact.relevance for fact in ranked] == pytest.approx(np.cos(np.radians([10, 50, 80])), abs=1e-5)
 
 
 def test_no_more_than_the_most_are_used(compass: Compass) -> None:
-    ranked = rank(facts("10", "20", "30"), "0", (), compass, ALWAYS, most=2)
+    ranked = rank(facts("10", "20", "30"), "0", (), compass, ALWAYS, max_facts=2)
     assert [fact.used for fact in ranked] == [True, True, False]
-    assert not any(fact.used for fact in rank(facts("10"), "0", (), compass, ALWAYS, most=0))
+    assert not any(fact.used for fact in rank(facts("10"), "0", (), compass, ALWAYS, max_facts=0))
 
 
 def test_few_facts_are_all_told_and_many_are_ranked(compass: Compass) -> None:
     mine = [*facts("10", "170"), *facts("20", on=False)]
-    assert [fact.told for fact in rank(mine, "0", (), compass, NEVER, 1, few=5)] == [True, True]
-    few_and_none_used = rank(mine, "0", (), compass, NEVER, 1, few=4)
+    assert [fact.told for fact in rank(mine, "0", (), compass, NEVER, 1, max_chars_to_tell_all=5)] == [True, True]
+    few_and_none_used = rank(mine, "0", (), compass, NEVER, 1, max_chars_to_tell_all=4)
     assert [fact.told for fact in few_and_none_used] == [False, False]
     assert Turn("?", facts=few_and_none_used).told_facts == ()
-    assert len(Turn("?", facts=rank(mine, "0", (), compass, NEVER, 1, few=5)).told_facts) == 2
+    assert len(Turn("?", facts=rank(mine, "0", (), compass, NEVER, 1, max_chars_to_tell_all=5)).told_facts) == 2
 
 
 def test_facts_that_are_off_are_left_out(compass: Compass) -> None:

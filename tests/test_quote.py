@@ -13,7 +13,7 @@ from assistant.errors import ModelError
 from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
 from assistant.steps import quote
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.types import Answer, Choices, Claim, Passage, Relevance, Turn, TurnEvent, Verdict
 from assistant.wording.replies import FIXED
 from tests.scripted import FixedRetriever, ScriptedLLM

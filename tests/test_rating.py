@@ -17,10 +17,10 @@ from assistant.errors import ModelError
 from assistant.llm import rating
 from assistant.llm.backends.llama_cpp import LlamaCpp
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.known import AddedServer, KnownModels
+from assistant.llm.known_models import AddedServer, KnownModels
 from assistant.llm.load import SMALL
-from assistant.llm.measured import Speed, measured, place_of, speeds
 from assistant.llm.rating import Rating, Verdict, offered, rated
+from assistant.llm.speed_test import MeasuredSpeed, measure_speed, place_of, speeds
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Messages, Options
 from tests.scripted import ScriptedLLM
@@ -175,8 +175,8 @@ class Writing(ScriptedLLM):
 
 def test_what_is_measured_is_kept_and_the_newest_counts(here) -> None:
     noted(here, model="other", size=5)
-    first = measured(Writing(40), here, Event())
-    second = measured(Writing(40), here, Event())
+    first = measure_speed(Writing(40), here, Event())
+    second = measure_speed(Writing(40), here, Event())
     assert [one.model for one in speeds(here)] == ["other", first.model]
     assert speeds(here)[-1] == second
     assert 20 < second.written < 110
@@ -185,17 +185,17 @@ def test_what_is_measured_is_kept_and_the_newest_counts(here) -> None:
 @pytest.mark.parametrize("tokens", [1, 2])
 def test_one_that_writes_next_to_nothing(here, tokens) -> None:
     if tokens > 1:
-        assert measured(Writing(tokens), here, Event()).written > 0
+        assert measure_speed(Writing(tokens), here, Event()).written > 0
         return
     with pytest.raises(ModelError, match="wrote too little to be measured"):
-        measured(Writing(tokens), here, Event())
+        measure_speed(Writing(tokens), here, Event())
     assert speeds(here) == ()
 
 
 def test_a_stopped_measurement_keeps_nothing(here) -> None:
     stop = Event()
     stop.set()
-    assert measured(Writing(40), here, stop) is None
+    assert measure_speed(Writing(40), here, stop) is None
     assert speeds(here) == ()
 
 
@@ -203,18 +203,18 @@ def test_a_data_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     settings = Settings(data_dir=tmp_path / "file", hub=False, llm=LLMSettings(backend="llama.cpp"))
     with pytest.raises(ModelError, match=r"speeds\.json can't be written .*; free space or set data_dir"):
-        measured(Writing(40), settings, Event())
+        measure_speed(Writing(40), settings, Event())
 
 
 @pytest.mark.model
 def test_a_real_engine_is_measured_and_can_be_stopped(smollm: LlamaCpp, here) -> None:
-    speed = measured(smollm, here, Event())
+    speed = measure_speed(smollm, here, Event())
     assert (speed.model, speed.backend) == ("smollm2-135m", "llama.cpp")
     assert speed.size == Catalogue.load().entry("smollm2-135m").size
     assert speed.read > speed.written > 0
     stop = Event()
     Timer(0.3, stop.set).start()
-    assert measured(smollm, here, stop) is None
+    assert measure_speed(smollm, here, stop) is None
     assert speeds(here) == (speed,)
 
 
@@ -265,4 +265,4 @@ def test_a_model_is_measured_on_the_command_line(smollm_path: Path, here) -> Non
     told = call(here, "measure", "--model", str(smollm_path), "--backend", "llama.cpp")
     assert "tokens a second on llama.cpp" in told
     assert [one.size for one in speeds(here)] == [smollm_path.stat().st_size]
-    assert isinstance(speeds(here)[0], Speed)
+    assert isinstance(speeds(here)[0], MeasuredSpeed)

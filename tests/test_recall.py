@@ -16,7 +16,7 @@ from assistant.errors import StoreError
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.protocols import Parts
 from assistant.settings import TurnSettings
-from assistant.steps import because, recall
+from assistant.steps import reasons, recall
 from assistant.steps.intent import asks_of
 from assistant.store.conversations import Conversations, Spot
 from assistant.store.database import connect
@@ -80,7 +80,7 @@ def test_any_fact_is_told_on_a_line_of_its_own(parts: Parts, text: str) -> None:
 def test_a_reply_depends_on_what_something_was_left_out_for(parts: Parts) -> None:
     facts = (RankedFact("a", "I run.", 0.5, used=True), RankedFact("b", "No nuts for me.", 0.1, used=False))
     turn = Turn("Tea?", facts=facts, answer=Answer("Green."), left_out=(LeftOut("nuts", "No nuts for me."),))
-    *_, turn = because.run(turn, parts, Event())
+    *_, turn = reasons.run(turn, parts, Event())
     assert [(one.id, one.shows) for one in turn.facts] == [("a", False), ("b", True)]
     assert [one.id for one in turn.reasons] == ["b"]
 

@@ -9,15 +9,15 @@ from threading import Event
 import pytest
 
 from assistant.errors import DataError, ModelError, UtteranceError
-from assistant.judges.relevance.by_cosine import CosineEstimator
 from assistant.judges.relevance.calibration import (
     METHODS,
-    Calibrated,
+    CalibratedEstimator,
     Calibration,
     expected_calibration_error,
     fit,
     reliability,
 )
+from assistant.judges.relevance.cosine import CosineEstimator
 from assistant.judges.relevance.estimate import READ_CLOSELY, estimates, reranked, set_confidence
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.estimators.llm import LlmEstimator
@@ -292,7 +292,9 @@ def test_calibrations_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_estimator_is_calibrated_in_place() -> None:
-    halved = Calibrated(LlmEstimator(scripted(0.9, 0.5)), Calibration("llm:scripted", "temperature", slope=0.5))
+    halved = CalibratedEstimator(
+        LlmEstimator(scripted(0.9, 0.5)), Calibration("llm:scripted", "temperature", slope=0.5)
+    )
     found = halved.estimate("?", PASSAGES[:2], Event())
     assert halved.name == "llm:scripted"
     assert found[0].score == pytest.approx(log(9) / 2)

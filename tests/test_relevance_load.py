@@ -14,12 +14,12 @@ from assistant.commands.train import app as train
 from assistant.commands.train import blend
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.judges import packed
-from assistant.judges.relevance.blend import AGAIN, NAME, Again, Blend, fit
+from assistant.judges.relevance.blend import AGAIN, NAME, Blend, TwoStageEstimator, fit
 from assistant.judges.relevance.calibration import Calibration
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
 from assistant.judges.stand_ins import StandIns
-from assistant.llm.folders import name_of
+from assistant.llm.model_folders import name_of
 from assistant.parts import load_estimator
 from assistant.protocols import silent
 from assistant.settings import EmbedderSettings, RelevanceSettings, Settings
@@ -128,12 +128,12 @@ def test_weights_are_fitted_and_what_tells_nothing_is_refused() -> None:
 def test_a_larger_one_reads_again_what_a_quick_one_finds_first() -> None:
     passages = [Passage(str(n), "", f"walk {n}") for n in range(AGAIN + 2)]
     quick, judge = Places([float(-n) for n in range(AGAIN + 2)]), Places([float(n) for n in range(AGAIN)])
-    found = Again(judge, quick, Blend(quick.name, 0.2, 0.3, 1.0)).estimate("where", passages, Event())
+    found = TwoStageEstimator(judge, quick, Blend(quick.name, 0.2, 0.3, 1.0)).estimate("where", passages, Event())
     assert judge.asked == [passages[:AGAIN]]
     assert found[AGAIN - 1].score == pytest.approx(0.2 * (AGAIN - 1) - 0.3 * (AGAIN - 1) + 1)
     # what isn't read again counts as the least of what is
     assert found[AGAIN].score == pytest.approx(-0.3 * AGAIN + 1)
-    assert Again(judge, quick, Blend("", 2.0, 3.0, 1.0)).estimate("where", [], Event()) == []
+    assert TwoStageEstimator(judge, quick, Blend("", 2.0, 3.0, 1.0)).estimate("where", [], Event()) == []
 
 
 def test_the_smaller_one_stands_in_where_the_encoder_cannot_be_had(

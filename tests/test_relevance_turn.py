@@ -12,11 +12,11 @@ import pytest
 from assistant import turn as flow
 from assistant.errors import ModelError
 from assistant.judges.relevance.estimators.llm import LlmEstimator
-from assistant.judges.relevance.ranked import estimated
+from assistant.judges.relevance.rerank import with_relevance
 from assistant.parts import load_estimator
 from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.strategies import re_rag
 from assistant.types import (
     Answer,
@@ -136,7 +136,7 @@ def test_the_order_is_by_the_question_and_by_who_asks_it(parts: Parts) -> None:
     vegan = RankedFact("1", "I'm vegan.", 0.5, used=True)
     turn = Turn(QUESTION, question=QUESTION, facts=(vegan, replace(vegan, used=False)), choices=choices())
     passages = [Passage(name, "", "") for name in ("p1", "p2", "p3")]
-    turn = estimated(turn, passages, sure(parts, estimator), Event())
+    turn = with_relevance(turn, passages, sure(parts, estimator), Event())
     assert len(estimator.asked) == 2
     assert [(one.id, one.confidence) for one in (*turn.passages, *turn.reserve)] == [
         ("p3", pytest.approx(0.9)),
@@ -167,9 +167,9 @@ def test_one_passage_always_stays(parts: Parts, confidences: dict[str, float]) -
     turn = Turn(QUESTION, question=QUESTION, choices=choices(k=1))
     for rerank in (True, False):
         judged = sure(parts, Sure(confidences), min_relative_confidence=0.99, rerank=rerank)
-        assert len(estimated(turn, passages, judged, Event()).passages) == 1
-        assert estimated(turn, passages[:1], judged, Event()).passages
-        assert estimated(turn, [], judged, Event()).passages == ()
+        assert len(with_relevance(turn, passages, judged, Event()).passages) == 1
+        assert with_relevance(turn, passages[:1], judged, Event()).passages
+        assert with_relevance(turn, [], judged, Event()).passages == ()
 
 
 def test_candidates_and_places_are_set(parts: Parts) -> None:

@@ -14,7 +14,7 @@ from assistant.commands.reproduce import Maker, reproduce
 from assistant.errors import DataError, SettingsError
 from assistant.evaluation import looked_at, tables
 from assistant.evaluation.looked_at import Drawn, List, Looked
-from assistant.evaluation.moved import moved
+from assistant.evaluation.table_changes import field_changes
 from assistant.evaluation.tables import Data, Derived, Made, Registry, Table
 from assistant.experiment.datasets import sample
 
@@ -176,7 +176,7 @@ def test_words_are_counted_and_times_are_not_compared() -> None:
         {"run": "dev", "id": "gone", "found": "talk", "seconds": 1, "cost": {"tokens": 5}},
     ]
     after = [{**row, "seconds": 2, "found": "question", "cost": {"tokens": 7}} for row in before[:2]]
-    told = [str(one) for one in moved(before, [*after, {**after[0], "id": "new"}])]
+    told = [str(one) for one in field_changes(before, [*after, {**after[0], "id": "new"}])]
     assert told == ["dev: found is another in 1 of 2", "dev: cost.tokens +2.000 [+2.000, +2.000] of 2"]
 
 

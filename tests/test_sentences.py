@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from assistant.errors import ModelError
-from assistant.prompting.sentences import best_sentences, likeliest_sentences
+from assistant.prompting.sentence_selection import best_sentences, likeliest_sentences
 from assistant.protocols import Parts
 from assistant.steps import digest
 from assistant.types import Passage, RankedFact, Relevance, Turn

@@ -26,7 +26,7 @@ from assistant.errors import ChoiceError, ModelError
 from assistant.llm import load as choice
 from assistant.llm.engines.server import Server
 from assistant.llm.servers.address import root_of
-from assistant.llm.servers.meet import KINDS, on_this_computer
+from assistant.llm.servers.discovery import KINDS, on_this_computer
 from assistant.llm.servers.ollama import Ollama
 from assistant.llm.servers.openai_compatible import fewest
 from assistant.llm.servers.probe import Probed, absences, probe

@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 
 from assistant.protocols import Parts
-from assistant.strategies.post_fusion import CHAT_ROOM
+from assistant.strategies.post_fusion import CHAT_MAX_TOKENS
 from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.reasoning import split
 from assistant.strategies.shared.strategy import in_full, strategy_named
@@ -155,7 +155,7 @@ def test_a_title_that_is_copied_is_no_part_of_an_answer(parts: Parts, name: str)
     assert known == ["18 grams"]
 
 
-@pytest.mark.parametrize(("tokens", "room"), [(160, CHAT_ROOM), (20, 20)])
+@pytest.mark.parametrize(("tokens", "room"), [(160, CHAT_MAX_TOKENS), (20, 20)])
 @pytest.mark.parametrize("name", ["post_fusion", "pf_concat", "re_rag"])
 def test_a_passage_alone_is_given_no_more_room_than_an_answer(parts: Parts, name: str, tokens: int, room: int) -> None:
     rooms = []

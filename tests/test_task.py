@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.experiment import Running
-from assistant.commands.spread import spread
+from assistant.commands.experiment import RunOptions
+from assistant.commands.option_groups import with_option_groups
 from assistant.errors import DataError
 from assistant.experiment.options import Limit, Sample
 from assistant.experiment.runs import Row, Run
@@ -39,7 +39,7 @@ class Doubling(Task[int, int]):
 
 
 def test_what_is_missing_is_made_and_all_is_summed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Running(as_json=True, into=tmp_path / "out").perform(Doubling({"1": 1, "2": 2}), lambda: 2)
+    RunOptions(as_json=True, into=tmp_path / "out").perform(Doubling({"1": 1, "2": 2}), lambda: 2)
     told = capsys.readouterr()
     assert json.loads(told.out)["total"] == 6
     assert "Left out: zeros (3)." in told.err
@@ -51,7 +51,7 @@ def test_what_is_missing_is_made_and_all_is_summed_up(tmp_path: Path, capsys: py
 
 
 def test_a_run_goes_on_and_loads_nothing_where_no_row_is_missing(tmp_path: Path) -> None:
-    usual = Running(into=tmp_path)
+    usual = RunOptions(into=tmp_path)
     usual.perform(Doubling({"1": 1}), lambda: 2)
     usual.perform(Doubling({"1": 1}), lambda: pytest.fail("loaded for nothing"))
     usual.perform(Doubling({"1": 1, "2": 2}), lambda: 5)
@@ -61,7 +61,7 @@ def test_a_run_goes_on_and_loads_nothing_where_no_row_is_missing(tmp_path: Path)
 
 
 def test_the_same_asked_again_without_a_folder_goes_on(tmp_path: Path) -> None:
-    usual = Running(data_dir=tmp_path)
+    usual = RunOptions(data_dir=tmp_path)
     usual.perform(Doubling({"1": 1}), lambda: 2)
     usual.perform(Doubling({"1": 1}), lambda: pytest.fail("loaded for nothing"))
     usual.perform(Doubling({"1": 1}, "letters"), lambda: 2)
@@ -71,7 +71,7 @@ def test_the_same_asked_again_without_a_folder_goes_on(tmp_path: Path) -> None:
 def test_the_options_of_a_group_are_the_commands_own() -> None:
     seen: list[object] = []
 
-    @spread
+    @with_option_groups
     def command(*, name: str, some: Sample, most: Limit = None) -> None:
         seen.append((name, some, most))
 

@@ -23,7 +23,7 @@ from transformers import LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 from assistant.errors import ModelError
-from assistant.llm.continuous import SideBySide
+from assistant.llm.continuous_batching import ContinuousBatcher
 from assistant.llm.dequantise import dequantised
 from assistant.llm.engines.transformers import Transformers
 from assistant.llm.pretrained import load_model
@@ -203,12 +203,12 @@ def test_replies_that_are_written_in_turn_are_the_same(
 ) -> None:
     side_by_side: list[int] = []
 
-    def counted(self: SideBySide, prompt: list[int], most: int, stop: Event) -> Iterator[tuple[int, float]]:
+    def counted(self: ContinuousBatcher, prompt: list[int], most: int, stop: Event) -> Iterator[tuple[int, float]]:
         side_by_side.append(most)
         return tokens(self, prompt, most, stop)
 
-    tokens = SideBySide.tokens
-    monkeypatch.setattr(SideBySide, "tokens", counted)
+    tokens = ContinuousBatcher.tokens
+    monkeypatch.setattr(ContinuousBatcher, "tokens", counted)
     in_turn = Transformers(smollm_folder, LLMSettings(context=2048, continuous_batching=False))
     alone = run(in_turn, QUESTIONS[0], max_tokens=8)[-1].text
     assert side_by_side == []

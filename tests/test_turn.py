@@ -14,7 +14,7 @@ import pytest
 from assistant import turn as flow
 from assistant.errors import SettingsError, UtteranceError
 from assistant.protocols import Parts
-from assistant.retrieve.search import sought
+from assistant.retrieve.search import search_text
 from assistant.settings import TurnSettings
 from assistant.types import Answer, Choices, Exchange, Fact, Messages, Turn, TurnEvent, now
 from assistant.wording.replies import FIXED
@@ -121,8 +121,8 @@ def test_golden_a_follow_up_is_rewritten_and_glanced_for(parts: Parts) -> None:
     assert isinstance(parts.retriever, FixedRetriever)
     assert parts.retriever.queries == [
         "What are good diets? What's so great about the 2nd one?",
-        sought(turn),
-        sought(turn),
+        search_text(turn),
+        search_text(turn),
         DRAFT,
     ]
     golden("follow_up", turn)
@@ -310,7 +310,7 @@ def test_an_answer_or_a_question_of_before_is_no_rewrite(parts: Parts, written: 
     turn = asked(scripted(parts, written, *tries, DRAFT, "Lentils do."), Turn("And without meat?", (EARLIER,)))
     # what goes on with the question before, and was not rewritten, is asked behind it
     question = "What is a good diet without meat?" if good else "What are good diets? And without meat?"
-    assert (turn.question, sought(turn)) == (question, question)
+    assert (turn.question, search_text(turn)) == (question, question)
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_what_only_goes_on_is_written_anew_from_the_question_before_alone(parts:
 def test_what_was_said_is_searched_for_where_the_rewrite_lost_words(
     utterance: str, question: str, searched: str
 ) -> None:
-    assert sought(Turn(utterance, question=question, rewritten=utterance != question)) == searched
+    assert search_text(Turn(utterance, question=question, rewritten=utterance != question)) == searched
 
 
 def test_what_could_stand_alone_is_not_asked_behind_the_question_before(parts: Parts) -> None:

@@ -9,7 +9,7 @@ from assistant.errors import ChoiceError, DataError
 from assistant.evaluation.answers import Experiment, prepare
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.uncertainty import Ways, at_threshold
-from assistant.judges.uncertainty import WAYS, Asked, confidences, unknown
+from assistant.judges.uncertainty import WAYS, PromptedAnswer, confidences, unknown
 from assistant.protocols import Parts, silent
 from assistant.settings import Uncertainty
 from assistant.types import Completion, Message, Passage
@@ -19,8 +19,8 @@ from tests.test_evaluate_answers import CAPITALS, Reader, files, passages  # noq
 PROMPT = (Message("system", "You answer."), Message("user", "Passage: ... Question: ...?"))
 
 
-def asked(text: str, *probabilities: float) -> Asked:
-    return Asked(PROMPT, Completion(text, logprobs=tuple(map(log, probabilities))))
+def asked(text: str, *probabilities: float) -> PromptedAnswer:
+    return PromptedAnswer(PROMPT, Completion(text, logprobs=tuple(map(log, probabilities))))
 
 
 def knowing(parts: Parts, way: Uncertainty, threshold: float, llm: ScriptedLLM) -> Parts:

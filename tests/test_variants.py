@@ -39,7 +39,7 @@ def test_a_file_has_what_its_kind_needs(kind: variants.Kind, name: str) -> None:
 
 @pytest.mark.parametrize("name", variants.names("estimators"))
 def test_an_estimator_is_of_one_kind(name: str) -> None:
-    kinds = (estimators.Asking, estimators.Trained, estimators.Added)
+    kinds = (estimators.PromptedModule, estimators.TrainedModule, estimators.AdapterModule)
     assert sum(isinstance(estimators.named(name), kind) for kind in kinds) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from assistant import turn as flow
 from assistant.errors import SettingsError
 from assistant.protocols import Estimator, Parts
-from assistant.steps.own import unbacked
+from assistant.steps.closed_book import unbacked
 from assistant.store.conversations import Conversation
 from assistant.types import Answer, Choices, Citation, Confidence, Passage, Relevance, Turn, now
 from assistant.web import render

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from assistant.errors import SettingsError
-from assistant.llm.known import AddedServer
+from assistant.llm.known_models import AddedServer
 from assistant.settings import WebSettings
 from assistant.store.database import connect
 from assistant.store.users import Logins

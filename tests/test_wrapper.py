@@ -9,12 +9,12 @@ from threading import Event
 import pytest
 
 from assistant.errors import ModelError
-from assistant.evaluation.shots import Demonstrator
-from assistant.experiment.cache import Memo
+from assistant.evaluation.few_shot import Demonstrator
+from assistant.experiment.batching import BatchingLLM
+from assistant.experiment.cache import CachedLLM
 from assistant.experiment.datasets import Question
-from assistant.experiment.gather import Gatherer
 from assistant.llm.meter import Meter
-from assistant.llm.rounds import Straight
+from assistant.llm.repetition import RepetitionCutter
 from assistant.llm.wrapper import Wrapper
 from assistant.protocols import LLM
 from assistant.strategies.shared.consistency import Sampler
@@ -26,11 +26,11 @@ SHOWN = (Question("1", "capital of Norway?", ("Oslo",)),)
 WRAPPERS: dict[str, Callable[[LLM, Path], Wrapper]] = {
     "alone": lambda llm, _: Wrapper(llm),
     "meter": lambda llm, _: Meter(llm),
-    "straight": lambda llm, _: Straight(llm),
+    "straight": lambda llm, _: RepetitionCutter(llm),
     "sampler": lambda llm, _: Sampler(llm, seed=1),
     "demonstrator": lambda llm, _: Demonstrator(llm, SHOWN),
-    "memo": lambda llm, folder: Memo(llm, folder / "replies.jsonl", "m"),
-    "gatherer": lambda llm, _: Gatherer(llm),
+    "memo": lambda llm, folder: CachedLLM(llm, folder / "replies.jsonl", "m"),
+    "gatherer": lambda llm, _: BatchingLLM(llm),
 }
 
 

@@ -1,4 +1,4 @@
-"""`ask` and `chat`: the turn on the command line."""
+"""`ask` and `chat`: questions and conversations on the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from typer import Argument, Option
 from assistant import turn as flow
 from assistant.chat import addressed, exchanges, within
 from assistant.commands.common import Searched, out, ready, talk
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import LibraryError, SequiturError
 from assistant.library.collections import library_of
 from assistant.parts import Loader
@@ -27,15 +28,15 @@ from assistant.settings import IfUnanswerable, Settings
 from assistant.store.database import connect
 from assistant.types import Fact, Turn, new_id, now
 from assistant.wording.replies import reply
-from assistant.wording.views import as_json, events, headline, instead, passed_over, sources
+from assistant.wording.views import as_json, events, headline, instead, passed_over, sources, waits
 from ptkb.store import Ptkb, key, validated
 
 GIVEN = "command line"
 
 
 @dataclass(frozen=True)
-class Asking(Way):
-    """The options of a turn that is asked for on the command line."""
+class Asking(TurnOptions):
+    """The options of a turn on the command line."""
 
     fact: Annotated[tuple[str, ...], Option("--fact", help="Something about you; may be repeated.")] = ()
     temporary: Annotated[bool, Option("--temporary", help="Read no stored facts, and offer none to remember.")] = False
@@ -49,14 +50,14 @@ class Asking(Way):
         Option(help="What happens where no passage seems to answer, as in relevance.if_unanswerable."),
     ] = None
 
-    def settled(self, usual: Modelled) -> Settings:
-        """The settings, with what these options say on top."""
-        return usual.knobs(retriever=self.retriever, library=self.library)
+    def settled(self, options: ModelOptions) -> Settings:
+        """The settings, with these options on top."""
+        return options.load_settings(retriever=self.retriever, library=self.library)
 
     def beginning(self, settings: Settings) -> Callable[..., Turn]:
-        """Gives a turn of an utterance, and of the turns before it, with what is chosen and known.
+        """A function that begins a turn from an utterance and the turns before it, with the chosen options and facts.
 
-        A collection that isn't there is told before anything loads.
+        A missing collection is reported before anything is loaded.
         """
         choices = self.choices(settings, below=self.if_unanswerable or "")
         if self.collection and self.library:
@@ -73,31 +74,25 @@ class Asking(Way):
         return begun
 
 
-@spread
+@with_option_groups
 def ask(
     question: Annotated[str, Argument(help="What you want to know.")],
     *,
     asked: Asking,
     as_data: Annotated[bool, Option("--json", help="Print the turn as JSON.")] = False,
-    usual: Modelled,
+    options: ModelOptions,
 ) -> None:
     """Ask one question and print the answer with its sources."""
-    settings = asked.settled(usual)
+    settings = asked.settled(options)
     question = flow.accepted(question, settings.turn.max_utterance_chars)
     turn = asked.beginning(settings)(question)
-    turn = _answered(turn, ready(settings), quiet=as_data)
-    if as_data:
-        out.print_json(json.dumps(as_json(turn)))
-    else:
-        show_sources(turn)
-    if turn.status == "failed":
-        raise SequiturError(turn.error)
+    finish(run(turn, ready(settings), quiet=as_data), as_data)
 
 
-@spread
-def chat(*, asked: Asking, usual: Modelled) -> None:
+@with_option_groups
+def chat(*, asked: Asking, options: ModelOptions) -> None:
     """Talk in the terminal; an empty line or Ctrl-D ends it, Ctrl-C stops an answer."""
-    settings = asked.settled(usual)
+    settings = asked.settled(options)
     beginning = asked.beginning(settings)
     loader = ready(settings)
     turns: list[Turn] = []
@@ -106,7 +101,7 @@ def chat(*, asked: Asking, usual: Modelled) -> None:
     talk.print("Ask away; an empty line ends the conversation.", style="dim")
     for utterance in _lines():
         try:
-            turn = _answered(beginning(utterance, turns), loader)
+            turn = run(beginning(utterance, turns), loader)
         except SequiturError as error:
             talk.print(str(error), style="red", markup=False)
             continue
@@ -116,9 +111,9 @@ def chat(*, asked: Asking, usual: Modelled) -> None:
         turns.append(turn)
 
 
-def _known(usual: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fact, ...]:
-    """What is known of the person: the stored facts, unless the chat is temporary, and those of the command line."""
-    stored = () if temporary else tuple(Ptkb(connect(usual.database_url)).facts("me"))
+def _known(options: Settings, texts: Sequence[str], temporary: bool) -> tuple[Fact, ...]:
+    """The person's facts: the stored ones, unless the chat is temporary, and those of the command line."""
+    stored = () if temporary else tuple(Ptkb(connect(options.database_url)).facts("me"))
     said = {key(fact.text) for fact in stored}
     given = (Fact(new_id(), validated(text), now(), now(), GIVEN) for text in texts)
     return (*stored, *(fact for fact in given if key(fact.text) not in said))
@@ -135,18 +130,43 @@ def _lines() -> Iterator[str]:
         yield line
 
 
-def _answered(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
+def run(turn: Turn, loader: Loader, quiet: bool = False) -> Turn:
+    """Run a turn and show it as it grows; where it is `quiet`, only what it is doing, on the error stream."""
     stop = Event()
-    with stopping(stop), Live(console=talk if quiet else out, refresh_per_second=8, transient=quiet) as live:
-        parts = loader.parts("me", turn.choices)
-        for turn in flow.run(turn, parts, stop):
-            text = reply(turn.answer)
-            live.update(Markdown(text) if text and not quiet else headline(turn))
+    with _stopping(stop), Live(console=talk if quiet else out, refresh_per_second=8, transient=quiet) as live:
+        for turn in flow.run(turn, loader.parts("me", turn.choices), stop):
+            live.update(_headline(turn) if quiet else _reply(turn))
     return turn
 
 
+def finish(turn: Turn, as_data: bool) -> None:
+    """Print a finished turn as JSON, or its sources below its reply.
+
+    Raises:
+        SequiturError: the turn failed.
+    """
+    if as_data:
+        out.print_json(json.dumps(as_json(turn)))
+    else:
+        show_sources(turn)
+    if turn.status == "failed":
+        raise SequiturError(turn.error)
+
+
+def _reply(turn: Turn) -> Markdown | str:
+    """The reply so far; of work on whole documents also how far it is."""
+    text = reply(turn.answer)
+    if turn.work:
+        return Markdown(f"{text}\n\n{waits(turn)}")
+    return Markdown(text) if text else headline(turn)
+
+
+def _headline(turn: Turn) -> str:
+    return f"{headline(turn)} {waits(turn)}" if turn.work else headline(turn)
+
+
 @contextmanager
-def stopping(stop: Event) -> Iterator[None]:
+def _stopping(stop: Event) -> Iterator[None]:
     """Ctrl-C stops the answer, not the program."""
     before = signal.signal(signal.SIGINT, lambda *_: stop.set())
     try:
@@ -182,7 +202,7 @@ def show_sources(turn: Turn) -> None:
 
 
 def _show_listed(turn: Turn) -> None:
-    """The commands that change the facts which a reply lists: here nothing has a button."""
+    """Print the commands that change the facts which a reply lists, in place of the page's buttons."""
     stored = [fact for fact in turn.listed if fact.source != GIVEN]
     if stored:
         out.print(

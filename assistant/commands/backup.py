@@ -8,20 +8,22 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from assistant.commands.common import DataDir, SettingsFile, settings_of, talk
+from assistant.commands.common import talk
+from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.settings import default_file, usual_file
 from assistant.upkeep.archive import MODELS, SETTINGS, Manifest
 from assistant.upkeep.backup import write_backup
 from assistant.upkeep.restore import ASIDE, restore_backup
 
 
+@with_option_groups
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write, such as sequitur.zip; it must be new.")],
     keys: Annotated[
         bool, typer.Option("--keys", help="Keep the keys of servers, too; without it they are left out.")
     ] = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Write all that people told and added to one file, while the page may be up.
 
@@ -29,8 +31,8 @@ def backup(
     the servers that were added, without their keys. Only its owner can read it; it is not encrypted. What can be made
     or fetched again is left out: models, the starter library, vectors, caches.
     """
-    found = settings_of(settings, data_dir)
-    written = write_backup(found, file, settings or default_file(), keys=keys)
+    loaded = options.load_settings()
+    written = write_backup(loaded, file, options.settings_file or default_file(), keys=keys)
     _say(f"{file} ({decimal(written.size)}) holds {_told(written.manifest)}.")
     _say(
         f"Left out: models, the starter library, vectors and caches ({decimal(written.left_out)}), which are made or "
@@ -38,19 +40,20 @@ def backup(
     )
 
 
+@with_option_groups
 def restore(
     file: Annotated[Path, typer.Argument(help="What `backup` wrote.")],
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Put back what `backup` wrote; what is there now is kept aside.
 
     Every file is checked by its hash before anything is replaced. Programs that use the data folder must have ended.
     The settings file is put back only where there is none; else it is laid into the data folder, to be compared.
     """
-    found = settings_of(settings, data_dir)
-    restored = restore_backup(file, found, settings or default_file() or usual_file())
-    _say(f"{found.data_dir} holds {_told(restored.manifest)} now, as of {restored.manifest.made[:16]}.")
+    loaded = options.load_settings()
+    restored = restore_backup(file, loaded, options.settings_file or default_file() or usual_file())
+    _say(f"{loaded.data_dir} holds {_told(restored.manifest)} now, as of {restored.manifest.made[:16]}.")
     if restored.settings:
         not_used = ", which is not used; compare it with yours" if restored.settings.name == ASIDE else ""
         _say(f"The settings of the backup are in {restored.settings}{not_used}.")

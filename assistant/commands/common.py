@@ -1,4 +1,4 @@
-"""What the commands share: settings from the common options, loading with bars, and stores."""
+"""What the commands share: common options, settings from them, and loading with progress bars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from assistant import parts
-from assistant.commands.ending import at_end
+from assistant.commands.exit_status import at_end
 from assistant.errors import DataError, SettingsError
 from assistant.library import starter
 from assistant.library.shelves import check_is_built
@@ -22,7 +22,7 @@ from assistant.parts import Loader, LoadingStage
 from assistant.protocols import Engine, Progress
 from assistant.settings import AnyBackend, RetrieverName, Settings, load
 
-# What is said to a person goes to the error stream, so that `--json` leaves the output to programs.
+# Messages for people go to the error stream, so that with `--json` the output is for programs only.
 talk = Console(stderr=True)
 out = Console()
 
@@ -52,10 +52,10 @@ Searched = Annotated[
 
 
 def by_words_only(settings: Settings) -> Settings:
-    """The settings, for a command that can search by words alone.
+    """The settings, checked for a command that can only search by words.
 
     Raises:
-        SettingsError: they want something else, which would go unheard.
+        SettingsError: they name another retriever, which would be ignored.
     """
     if settings.retrieve.retriever != "bm25":
         raise SettingsError("This command searches by words alone; leave retrieve.retriever at bm25.")
@@ -83,7 +83,7 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def results_folder(into: Path | None) -> None:
-    """Make the folder for results, where one is wanted, before a measurement whose results would be lost without it.
+    """Create the folder for results, if one is named, before a measurement whose results would be lost without it.
 
     Raises:
         DataError: the folder can't be made, or takes no files.
@@ -97,7 +97,7 @@ def results_folder(into: Path | None) -> None:
 
 @contextmanager
 def writing(into: Path) -> Iterator[None]:
-    """Say what to do where results can't be written.
+    """Turns an error in writing results into a sentence that says what to do.
 
     Raises:
         DataError: something in the folder `into` could not be written.
@@ -111,7 +111,7 @@ def writing(into: Path) -> Iterator[None]:
 def ready(settings: Settings) -> Loader:
     """Load everything, with a bar for each stage on the error stream; it is closed when the command ends.
 
-    A library that is not there is told of before anything is loaded.
+    A missing library is reported before anything is loaded.
 
     Raises:
         SequiturError: something could not be loaded.

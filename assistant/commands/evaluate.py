@@ -1,6 +1,6 @@
-"""`evaluate`: measures on real data, each run in a folder of its own that a killed run goes on in.
+"""`evaluate`: measures on real data. Each run has a folder, in which a killed run is continued.
 
-What an evaluation asks for by its options stands with the evaluation; here its parts are loaded, and the runner called.
+The options of an evaluation are defined beside it; here its parts are loaded, and the runner is called.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
-from assistant.commands.bars import bar
 from assistant.commands.common import Searched, by_words_only, load_llm, ready, talk
 from assistant.commands.experiment import (
-    Judged,
+    JudgeOptions,
     Nothing,
-    Running,
-    Written,
+    ResultOptions,
+    RunOptions,
     embedder_of,
     indexed,
     show,
     with_models,
 )
-from assistant.commands.spread import Way, spread
+from assistant.commands.option_groups import with_option_groups
+from assistant.commands.progress_bars import bar
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import DataError
 from assistant.evaluation import (
     answers,
@@ -49,9 +50,9 @@ from assistant.evaluation import (
     weighing,
 )
 from assistant.evaluation.searching import Finder
+from assistant.experiment.batching import batched
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Gold, read_corpus, read_qrels, read_queries
-from assistant.experiment.gather import side_by_side
 from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, Shown, Split
 from assistant.experiment.runs import rows_of
 from assistant.ikat.topics import read_topics
@@ -63,7 +64,7 @@ from assistant.judges.support.large import SHIPPED as LARGE
 from assistant.judges.support.large import opened
 from assistant.judges.support.llm import ByLLM
 from assistant.judges.support.trained import SHIPPED as SUPPORT
-from assistant.judges.uncertainty import told
+from assistant.judges.uncertainty import uncertainty_label
 from assistant.library.corpus import corpus_folder
 from assistant.library.shelves import open_library
 from assistant.library.vectors import dense_retriever
@@ -76,7 +77,7 @@ from assistant.steps.intent import library_answers
 app = Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
 
 SHIPPED, BY_LLM, ADDRESSES = "shipped", "llm", "addresses"
-# Where the language model says yes more likely than no.
+# The probability from which on the language model's "yes" is likelier than its "no".
 EVEN = 0.5
 Estimates = Annotated[
     str,
@@ -85,8 +86,8 @@ Estimates = Annotated[
 
 
 def command(run: Callable[..., None]) -> Callable[..., None]:
-    """A command of this group, with the options of all its parts; `evaluate_x` is called x."""
-    return app.command(run.__name__.removeprefix("evaluate_").replace("_", "-"))(spread(run))
+    """Register a command of this group, with its option groups; `evaluate_x` becomes the command x."""
+    return app.command(run.__name__.removeprefix("evaluate_").replace("_", "-"))(with_option_groups(run))
 
 
 # --- answers and rankings ----------------------------------------------------------------------------------------
@@ -108,16 +109,20 @@ def evaluate_answers(
     retriever: Searched = None,
     varied: answers.Varied,
     jobs: Jobs = 1,
-    usual: Running,
+    options: RunOptions,
 ) -> None:
     """Compare answer strategies by EM, F1, %Unk, %NM, tokens and seconds, on the same questions and passages."""
     names = tuple(dict.fromkeys(name for listed in (*strategy, *(more or ())) for name in listed.split(",")))
-    knobs = usual.knobs(retriever=retriever)
+    knobs = options.load_settings(retriever=retriever)
     experiment = replace(
-        experiment, strategies=names, settings=varied.settings, retriever=_how(knobs), uncertainty=told(knobs.turn)
+        experiment,
+        strategies=names,
+        settings=varied.settings,
+        retriever=_retriever_label(knobs),
+        uncertainty=uncertainty_label(knobs.turn),
     )
     task = answers.Answers(experiment, answers.prepare(experiment), model_of(knobs))
-    usual.perform(task, lambda: _asking(knobs, experiment.corpus), jobs)
+    options.perform(task, lambda: _asking(knobs, experiment.corpus), jobs)
 
 
 @command
@@ -140,16 +145,16 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     loop: OneLoop = "question",
     k: Shown = 5,
     gold: Annotated[Gold, Option(help="Where the gold passage is put.")] = "none",
-    some: Sample,
-    usual: Running,
+    sample: Sample,
+    options: RunOptions,
 ) -> None:
     """Compare ways to tell that an answer is not known: AUC, and the best threshold of each."""
-    knobs = usual.knobs(retriever=retriever)
+    knobs = options.load_settings(retriever=retriever)
     experiment = answers.Experiment(
-        corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_how(knobs), **asdict(some)
+        corpus, questions, (), (scores.Setting(k, gold),), loop, retriever=_retriever_label(knobs), **asdict(sample)
     )
     task = uncertainty.Ways(experiment, answers.prepare(experiment), model_of(knobs))
-    usual.perform(task, lambda: _asking(knobs, corpus))
+    options.perform(task, lambda: _asking(knobs, corpus))
 
 
 @command
@@ -161,20 +166,20 @@ def evaluate_ranking(
         bool, Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
     jobs: Jobs = 1,
-    usual: Running,
+    options: RunOptions,
 ) -> None:
     """Compare ways to find passages by nDCG, success, recall, reciprocal rank and average precision."""
-    knobs = usual.knobs(retriever=retriever)
-    experiment = replace(experiment, retriever=_how(knobs) + (", without stop words" if stop_words else ""))
+    knobs = options.load_settings(retriever=retriever)
+    experiment = replace(experiment, retriever=_retriever_label(knobs) + (", without stop words" if stop_words else ""))
     task = ranking.Ranking(experiment, ranking.prepare(experiment), model_of(knobs))
 
     def finder() -> Finder:
         found = _retriever(knobs, experiment.corpus)
         found = ranking.WithoutStopWords(found) if stop_words else found
-        loaded = cache(lambda: side_by_side(with_models(knobs, found), jobs))
+        loaded = cache(lambda: batched(with_models(knobs, found), jobs))
         return Finder(knobs, found, loaded, experiment.rounds, experiment.iterations)
 
-    usual.perform(task, finder, jobs)
+    options.perform(task, finder, jobs)
 
 
 @command
@@ -184,8 +189,8 @@ def evaluate_rewriting(
     corpus: Annotated[Path | None, Option(help="Passages to search with the rewrites.", show_default=False)] = None,
     qrels: Annotated[Path | None, Option(help="Which passage belongs to a follow-up.", show_default=False)] = None,
     jobs: Jobs = 1,
-    some: Sample,
-    usual: Running,
+    sample: Sample,
+    options: RunOptions,
 ) -> None:
     """Compare our rewrites to people's by ROUGE-1, BLEU and exact match, and by what they find."""
     if (corpus is None) != (qrels is None):
@@ -194,13 +199,13 @@ def evaluate_rewriting(
     if corpus:
         read_corpus(corpus, set())
     every = rewriting.read_follow_ups(dialogues)
-    chosen = rewriting.choose(every, some.limit, some.seed, judged, some.skip)
-    knobs = usual.knobs()
+    chosen = rewriting.choose(every, sample.limit, sample.seed, judged, sample.skip)
+    knobs = options.load_settings()
     retriever = _retriever(knobs, corpus) if corpus else None
     missing = sum(not one.human for one in every)
-    task = rewriting.Rewriting(dialogues, chosen, model_of(knobs), some.seed, retriever, judged, missing)
+    task = rewriting.Rewriting(dialogues, chosen, model_of(knobs), sample.seed, retriever, judged, missing)
     given = partial(with_models, knobs, retriever or Nothing())
-    usual.perform(task, lambda: side_by_side(given(), jobs), jobs)
+    options.perform(task, lambda: batched(given(), jobs), jobs)
 
 
 # --- judges of pairs and messages --------------------------------------------------------------------------------
@@ -221,17 +226,17 @@ def evaluate_support(
         ),
     ] = "",
     split: Split = "",
-    some: Sample,
-    to: Judged,
+    sample: Sample,
+    options: JudgeOptions,
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
-    rows = some.of(support.read_pairs(pairs, split))
-    judge = judge or to.knobs().turn.support
-    asked = _support(judge, to.knobs())
+    rows = sample.of(support.read_pairs(pairs, split))
+    judge = judge or options.load_settings().turn.support
+    judge_asked = _support(judge, options.load_settings())
     with bar("Pairs") as progress:
-        judged = support.by_judge(asked)
-        found, each = support.measure(rows, judged, asked.threshold, lambda n: progress(n, len(rows)))
-    to.finish({"judge": judge, **found}, each)
+        judged = support.by_judge(judge_asked)
+        summary, rows_judged = support.measure(rows, judged, judge_asked.threshold, lambda n: progress(n, len(rows)))
+    options.finish({"judge": judge, **summary}, rows_judged)
 
 
 def _support(name: str, knobs: Settings) -> SupportJudge:
@@ -258,35 +263,35 @@ def evaluate_suitability(
     corpus: Annotated[
         list[Path] | None, Option(help="Passages that pairs point into; may be given again.", show_default=False)
     ] = None,
-    some: Sample,
-    to: Judged,
+    sample: Sample,
+    options: JudgeOptions,
 ) -> None:
     """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
-    rows = some.of(suitability.read_pairs(pairs, corpus or ()))
+    rows = sample.of(suitability.read_pairs(pairs, corpus or ()))
     if judge == BY_LLM:
         with bar("Language model") as progress:
-            asked, threshold = suitability.by_llm(load_llm(to.knobs(), progress)), EVEN
+            judged_by, threshold = suitability.by_llm(load_llm(options.load_settings(), progress)), EVEN
     else:
-        embedder = embedder_of(to.knobs())
-        trained = judge_of(Path(judge), embedder) if judge else shipped(to.knobs(), embedder, silent)
-        asked, threshold = suitability.by_judge(trained), trained.threshold
-    found, each = suitability.measure(rows, asked, threshold)
-    to.finish({"judge": judge or to.knobs().facts.suitability, **found}, each)
+        embedder = embedder_of(options.load_settings())
+        trained = judge_of(Path(judge), embedder) if judge else shipped(options.load_settings(), embedder, silent)
+        judged_by, threshold = suitability.by_judge(trained), trained.threshold
+    summary, rows_judged = suitability.measure(rows, judged_by, threshold)
+    options.finish({"judge": judge or options.load_settings().facts.suitability, **summary}, rows_judged)
 
 
 @command
-def evaluate_quoting(*, corpus: Corpus, questions: Questions, some: Sample, to: Written) -> None:
+def evaluate_quoting(*, corpus: Corpus, questions: Questions, sample: Sample, options: ResultOptions) -> None:
     """Does the sentence that would be quoted answer? AUC of what says so, and what passes `turn.quote_threshold`.
 
     The questions are some that their gold passages answer, and some that they leave open (no answers).
     """
-    knobs, asked = to.knobs(), list(some.asked(questions).values())
+    knobs, asked = options.load_settings(), list(sample.asked(questions).values())
     passages = read_corpus(corpus, {one for question in asked for one in question.gold}).wanted
     with bar("Questions") as progress:
         rows = sentences.quoting(
             asked, passages, _relevance(knobs), _support(knobs.turn.support, knobs), lambda n: progress(n, len(asked))
         )  # fmt: skip
-    to.finish(sentences.quoted(rows, knobs.turn.quote_threshold, some.seed), rows)
+    options.finish(sentences.quoted(rows, knobs.turn.quote_threshold, sample.seed), rows)
 
 
 @command
@@ -297,18 +302,18 @@ def evaluate_own_passages(
         Option("--scenarios", help="JSONL of {id, kind, documents, ask, expect, ...}; may be given again."),
     ],
     unrelated: Annotated[Path, Option(help="Questions that none of the documents answers: JSONL of {id, question}.")],
-    to: Written,
+    options: ResultOptions,
 ) -> None:
     """What does reading a person's own passages sentence by sentence change? Confidence in documents that answer."""
-    knobs = to.knobs()
+    knobs = options.load_settings()
     every = [one for file in files for one in scenarios.read_scenarios(file).values()]
     rows = sentences.own_passages(every, read_queries(unrelated), _relevance(knobs))
-    found = sentences.read_closely(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
-    to.finish(found, rows)
+    summary = sentences.read_closely(rows, knobs.relevance.threshold, knobs.relevance.small_talk_threshold, 0)
+    options.finish(summary, rows)
 
 
 def _relevance(knobs: Settings) -> Estimator:
-    """The estimator that comes with Sequitur and is set, as turns ask it."""
+    """The estimator that comes with Sequitur and is set, calibrated as in turns."""
     name = estimators.LARGE if knobs.relevance.estimator == estimators.LARGE else SHIPPED
     return estimators.load_calibrated(name, None, partial(load_llm, knobs, silent), knobs, silent)
 
@@ -321,13 +326,13 @@ def evaluate_intents(
     library: Annotated[
         str | None, Option(help="Look up in this library what seems talk, as a turn does; without it, no search.")
     ] = None,
-    to: Written,
+    options: ResultOptions,
 ) -> None:
     """Are questions told from small talk, talk about the conversation and writing? Accuracy, and questions withheld."""
-    knobs, rows = to.knobs(), intents.read_messages(messages, split)
+    knobs, rows = options.load_settings(), intents.read_messages(messages, split)
     looked_up = partial(_answered, library, knobs) if library else None
-    found, each = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
-    to.finish({"split": split, **found}, each)
+    summary, judged_rows = intents.measure(rows, load_embedder(knobs, silent), knobs.turn, looked_up)
+    options.finish({"split": split, **summary}, judged_rows)
 
 
 def _answered(library: str, knobs: Settings, texts: Sequence[str]) -> list[bool]:
@@ -351,7 +356,7 @@ def evaluate_relevance(
         Method | None,
         Option(help="Calibrate each half on the other; all of it is written as calibration.json to --out."),
     ] = None,
-    usual: Running,
+    options: RunOptions,
 ) -> None:
     """Measure a relevance estimator: R@1 to R@20, F1 of 'unanswerable', calibration error."""
     if calibration and calibrate:
@@ -359,12 +364,12 @@ def evaluate_relevance(
     if calibration:
         Calibration.load(calibration)
     material = relevance.prepare(experiment)
-    knobs = by_words_only(usual.knobs())
+    knobs = by_words_only(options.load_settings())
     with bar("Estimator") as progress:
         judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, judge.name) if calibration else None
     task = relevance.Estimates(experiment, material, judge.name, model_of(knobs), curve, calibrate)
-    usual.perform(task, lambda: (judge, indexed(experiment.corpus, knobs)))
+    options.perform(task, lambda: (judge, indexed(experiment.corpus, knobs)))
 
 
 @command
@@ -375,11 +380,11 @@ def evaluate_re_rag(
     calibration: Annotated[
         Path | None, Option(help="A calibration to apply.", show_default="the one beside the model")
     ] = None,
-    usual: Running,
+    options: RunOptions,
 ) -> None:
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
-    knobs = by_words_only(usual.knobs())
-    experiment = replace(experiment, uncertainty=told(knobs.turn))
+    knobs = by_words_only(options.load_settings())
+    experiment = replace(experiment, uncertainty=uncertainty_label(knobs.turn))
     chosen = weighing.prepare(experiment)
     retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
     with bar("Language model") as progress:
@@ -387,7 +392,7 @@ def evaluate_re_rag(
     with bar("Estimator") as progress:
         judge = estimators.load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
     task = weighing.Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
-    usual.perform(task, lambda: Parts(knobs, llm, embedder, retriever))
+    options.perform(task, lambda: Parts(knobs, llm, embedder, retriever))
 
 
 # --- turns as people have them -----------------------------------------------------------------------------------
@@ -401,23 +406,23 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
         Path | None, Option(help="Passages to answer from: a .jsonl[.gz] file.", show_default="the library")
     ] = None,
     library: Annotated[str | None, Option(help="The library to answer from.", show_default=False)] = None,
-    way: Way,
+    turn_options: TurnOptions,
     read: Annotated[int, Option(min=0, help="Write so many sentences to reading.jsonl, for a person to label.")] = 0,
     labels: Annotated[
         Path | None, Option(help="What a person found: compare the check with it.", show_default=False)
     ] = None,
-    some: Sample,
-    usual: Running,
+    sample: Sample,
+    options: RunOptions,
 ) -> None:
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
-    asked, found = some.asked(questions), groundedness.read_labels(labels) if labels else []
-    knobs = by_words_only(usual.knobs(library=library))
+    asked, found = sample.asked(questions), groundedness.read_labels(labels) if labels else []
+    knobs = by_words_only(options.load_settings(library=library))
     below, searched = knobs.relevance.if_unanswerable_for("factoid"), str(corpus or "")
-    choices = way.choices(knobs, searched, below)
+    choices = turn_options.choices(knobs, searched, below)
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
     threshold, model = knobs.turn.support_threshold, model_of(knobs)
-    task = groundedness.Groundedness(questions, asked, choices, digest, threshold, model, some.seed, found, read)
-    usual.perform(task, lambda: with_models(knobs, _searched(knobs, corpus)))
+    task = groundedness.Groundedness(questions, asked, choices, digest, threshold, model, sample.seed, found, read)
+    options.perform(task, lambda: with_models(knobs, _searched(knobs, corpus)))
 
 
 def _searched(knobs: Settings, corpus: Path | None) -> Retriever:
@@ -433,14 +438,14 @@ def evaluate_chat(
         Path | None,
         Option(help="The folder of another run on the same questions, to compare with.", show_default=False),
     ] = None,
-    some: Sample,
-    usual: Running,
+    sample: Sample,
+    options: RunOptions,
 ) -> None:
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
-    asked, knobs = some.asked(questions), by_words_only(usual.knobs())
-    choices = Way().choices(knobs)
-    task = chat.Chat(corpus, questions, asked, choices, knobs, some.seed, rows_of(beside) if beside else None)
-    usual.perform(task, lambda: with_models(knobs, indexed(corpus, knobs)))
+    asked, knobs = sample.asked(questions), by_words_only(options.load_settings())
+    choices = TurnOptions().choices(knobs)
+    task = chat.Chat(corpus, questions, asked, choices, knobs, sample.seed, rows_of(beside) if beside else None)
+    options.perform(task, lambda: with_models(knobs, indexed(corpus, knobs)))
 
 
 @command
@@ -450,14 +455,14 @@ def evaluate_scenarios(
         Path,
         Option("--scenarios", help="A .jsonl[.gz] file of {id, kind, facts, history, documents, ask, expect, …}."),
     ],
-    some: Sample,
-    usual: Running,
+    sample: Sample,
+    options: RunOptions,
 ) -> None:
     """Run whole turns with facts, history and documents, and count those that pass their own marks, by kind."""
-    every, knobs = scenarios.read_scenarios(file), usual.knobs()
-    chosen = {one: every[one] for one in some.of(list(every))}
-    task = scenarios.Scenarios(file, chosen, Way().choices(knobs), model_of(knobs), Path())
-    usual.perform(replace(task, folder=usual.folder(task)), lambda: ready(knobs))
+    every, knobs = scenarios.read_scenarios(file), options.load_settings()
+    chosen = {one: every[one] for one in sample.of(list(every))}
+    task = scenarios.Scenarios(file, chosen, TurnOptions().choices(knobs), model_of(knobs), Path())
+    options.perform(replace(task, folder=options.folder(task)), lambda: ready(knobs))
 
 
 @command
@@ -465,17 +470,17 @@ def evaluate_personal(
     *,
     pairs: Annotated[Path, Option(help="A .jsonl[.gz] file of {facts, question, must, history, split}.")],
     split: Split = "",
-    some: Sample,
-    usual: Running,
+    sample: Sample,
+    options: RunOptions,
 ) -> None:
     """How often does the rewritten question say what the facts tell ("my country": Germany)? The share, by kind."""
-    chosen, knobs = some.of(personal.read_pairs(pairs, split)), usual.knobs()
+    chosen, knobs = sample.of(personal.read_pairs(pairs, split)), options.load_settings()
     task = personal.Personal(pairs, {pair.id: pair for pair in chosen}, model_of(knobs))
-    usual.perform(task, lambda: _without_passages(knobs))
+    options.perform(task, lambda: _without_passages(knobs))
 
 
 def _without_passages(knobs: Settings) -> Parts:
-    """What a question is written anew with."""
+    """The parts for rewriting questions, which needs no passages."""
     embedder = embedder_of(knobs)
     with bar("Language model") as progress:
         return Parts(knobs, load_llm(knobs, progress), embedder, Nothing())
@@ -499,8 +504,8 @@ def evaluate_ptkb(
             show_default=False,
         ),
     ] = None,
-    some: Sample,
-    to: Written,
+    sample: Sample,
+    options: ResultOptions,
 ) -> None:
     """Measure which facts are found relevant, against people's labels, and beside a baseline.
 
@@ -509,10 +514,10 @@ def evaluate_ptkb(
     everyone = ptkb.read_topics(topics)
     labelled, labels = ptkb.judged(everyone, qrels)
     known = {turn.id for turn in ptkb.judged(everyone, seen)[0]} if seen else set[str]()
-    turns, knobs = ptkb.taken(labelled, some), to.knobs()
+    turns, knobs = ptkb.taken(labelled, sample), options.load_settings()
     embedder = embedder_of(knobs)
-    summary, rows = ptkb.measure(turns, labels, embedder, knobs.facts, some.seed, known)
-    to.finish({"embedder": embedder.name, **summary}, rows)
+    summary, rows = ptkb.measure(turns, labels, embedder, knobs.facts, sample.seed, known)
+    options.finish({"embedder": embedder.name, **summary}, rows)
 
 
 @command
@@ -529,7 +534,7 @@ def evaluate_ikat(
         Path | None, Option(help="Nuggets of responses: JSONL of {turn, text}.", show_default=False)
     ] = None,
     seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
-    to: Written,
+    options: ResultOptions,
 ) -> None:
     """Measure a run of TREC iKAT: facts, passages, and responses beside the canonical ones and nuggets."""
     labels = ikat.Labels(
@@ -537,23 +542,23 @@ def evaluate_ikat(
         ikat.of_turns(read_qrels(qrels)) if qrels else {},
         ikat.read_nuggets(nuggets) if nuggets else {},
     )
-    to.finish(
-        *ikat.measure(read_topics(topics), rows_of(run), labels, _support(to.knobs().turn.support, to.knobs()), seed)
-    )
+    settings = options.load_settings()
+    judge = _support(settings.turn.support, settings)
+    options.finish(*ikat.measure(read_topics(topics), rows_of(run), labels, judge, seed))
 
 
 @command
 def evaluate_memory(
     *,
     dialogues: Annotated[Path, Option(help="Dialogues with personas, a .jsonl[.gz] file.")],
-    some: Sample,
-    to: Written,
+    sample: Sample,
+    options: ResultOptions,
 ) -> None:
     """Measure what is offered for remembering, against the personas of the speakers."""
-    everyone, embedder = memory.read_speakers(dialogues), embedder_of(to.knobs())
+    everyone, embedder = memory.read_speakers(dialogues), embedder_of(options.load_settings())
     with bar("Dialogues") as progress:
-        summary, rows = memory.measure(some.drawn(everyone), everyone, embedder, some.seed, progress)
-    to.finish({"embedder": embedder.name, **summary}, rows)
+        summary, rows = memory.measure(sample.drawn(everyone), everyone, embedder, sample.seed, progress)
+    options.finish({"embedder": embedder.name, **summary}, rows)
 
 
 # --- how passages are found --------------------------------------------------------------------------------------
@@ -568,7 +573,7 @@ def _retriever(knobs: Settings, corpus: Path) -> Retriever:
 
 
 class _Indexes:
-    """The indexes of a corpus, made with a bar where they are not there yet."""
+    """The indexes of a corpus, which are made with a progress bar if they are missing."""
 
     def __init__(self, settings: Settings, corpus: Path) -> None:
         self.settings, self._corpus = settings, corpus
@@ -591,10 +596,10 @@ class _Indexes:
         return meaning
 
 
-def _how(knobs: Settings) -> str:
-    """How passages are found, for a run to say: other vectors or weights give other rows."""
-    chosen, usual = knobs.retrieve, RetrieveSettings()
+def _retriever_label(knobs: Settings) -> str:
+    """The retriever with its vectors or weights, for a run to state, since others give other rows."""
+    chosen, options = knobs.retrieve, RetrieveSettings()
     name = chosen.retriever
-    weights = "" if (chosen.k1, chosen.b) == (usual.k1, usual.b) else f" (k1 {chosen.k1:g}, b {chosen.b:g})"
+    weights = "" if (chosen.k1, chosen.b) == (options.k1, options.b) else f" (k1 {chosen.k1:g}, b {chosen.b:g})"
     encoders = f"{chosen.encoder or knobs.embedder.model} {chosen.question_encoder}".strip()
     return f"{name}{weights} ({encoders})" if retrievers.named(name).ENCODES else name + weights

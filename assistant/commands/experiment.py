@@ -1,4 +1,4 @@
-"""What commands share that measure or train on data: their options, parts loaded, and rows made."""
+"""What the commands that measure or train on data share: options, loading of parts, and running a `Task`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from assistant.commands.bars import bar
 from assistant.commands.common import load_llm, out, talk, writing
-from assistant.commands.spread import Modelled, Settled
+from assistant.commands.option_groups import ModelOptions, SettingsOptions
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import remarked
 from assistant.experiment.datasets import Question
 from assistant.experiment.options import AsJson, Kept, Sample
 from assistant.experiment.report import markdown
-from assistant.experiment.runs import ASKED, ROWS, Row, Run
+from assistant.experiment.runs import CLAIM, ROWS, Row, Run
 from assistant.experiment.task import Item, Summary, Task, With
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder, load_estimator, load_support
@@ -32,58 +32,58 @@ from assistant.types import Passage
 
 
 @dataclass(frozen=True)
-class Basic(Settled):
+class MeasurementOptions(SettingsOptions):
     """The options of every measurement."""
 
     as_json: AsJson = False
 
 
 @dataclass(frozen=True)
-class Usual(Basic, Modelled):
+class ModelMeasurementOptions(MeasurementOptions, ModelOptions):
     """The options of every measurement that asks a language model."""
 
 
 @dataclass(frozen=True)
-class Running(Usual):
-    """The options of a measurement whose rows are kept, so that a run goes on where it was."""
+class RunOptions(ModelMeasurementOptions):
+    """The options of a measurement whose rows are kept, so that a run can be continued."""
 
     into: Kept = None
 
     def folder(self, task: Task[Item, With]) -> Path:
-        """The run's; the same one where the same is asked again."""
+        """The run's folder; by default one that is named by the task's claim, so that the same task finds it again."""
         digest = sha256(json.dumps(task.claim(), sort_keys=True).encode()).hexdigest()
         name = f"{type(task).__module__.rpartition('.')[2]}-{digest[:16]}"
-        return self.into or self.knobs().data_dir / "runs" / name
+        return self.into or self.load_settings().data_dir / "runs" / name
 
     def perform(self, task: Task[Item, With], load: Callable[[], With], jobs: int = 1) -> None:
-        """Make the rows that are missing, with what `load` gives only then; write and tell what all of them say."""
+        """Make the missing rows, loading what they take only if there are any; write and print the summary."""
         run = task.open(self.folder(task))
         if not task.is_done(run):
-            given = load()
+            resources = load()
             with bar(task.title) as progress:
-                task.fill(run, given, progress, jobs)
+                task.fill(run, resources, progress, jobs)
         summary = remarked(task.summarise(run.rows), (str(row["id"]) for row in run.rows.values()))
         task.write(run, summary, command_line())
         for key, start in (("left_out", "Left out"), ("remarks", "Note")):
-            for what, count in summary.get(key, {}).items():
-                talk.print(f"{start}: {what} ({count}).", highlight=False)
-        show(summary, self.as_json, task.told(summary))
+            for reason, count in summary.get(key, {}).items():
+                talk.print(f"{start}: {reason} ({count}).", highlight=False)
+        show(summary, self.as_json, task.shown(summary))
         tell_folder(run)
 
 
 @dataclass(frozen=True)
-class Written(Basic):
-    """The options of a measurement that takes no time to speak of: its rows are written anew each time."""
+class ResultOptions(MeasurementOptions):
+    """The options of a measurement that is quick, so that its rows are made again each time."""
 
     into: Annotated[Path | None, Option("--out", help="A folder for rows and results.", show_default=False)] = None
 
     def __post_init__(self) -> None:
-        # the rows of a run may have taken hours
-        if self.into and (self.into / ASKED).exists():
+        # the rows of a kept run may have taken hours, and would be overwritten
+        if self.into and (self.into / CLAIM).exists():
             raise DataError(f"{self.into} holds a run, whose rows would be lost; choose another folder for --out.")
 
     def finish(self, summary: Summary, rows: Sequence[Row]) -> None:
-        """Write rows and summary, where they are wanted, and tell the summary."""
+        """Write rows and summary if a folder is named, and print the summary."""
         summary = remarked(summary, (str(row["id"]) for row in rows))
         if self.into:
             with writing(self.into):
@@ -95,16 +95,16 @@ class Written(Basic):
 
 
 @dataclass(frozen=True)
-class Judged(Written, Usual):
-    """The same, of what may ask a language model."""
+class JudgeOptions(ResultOptions, ModelMeasurementOptions):
+    """The same, for measurements that may ask a language model."""
 
 
-def show(summary: Any, as_json: bool, told: Summary | None = None) -> None:
-    """Print what was measured: all of it for programs, for people what is `told` of it, where that is not all."""
+def show(summary: Any, as_json: bool, shown: Summary | None = None) -> None:
+    """Print a summary: all of it as JSON, or as Markdown only the part that is `shown`, if one is given."""
     if as_json:
         out.print_json(json.dumps(summary))
     else:
-        out.print(markdown(summary if told is None else told), highlight=False, markup=False, soft_wrap=True)
+        out.print(markdown(summary if shown is None else shown), highlight=False, markup=False, soft_wrap=True)
 
 
 def embedder_of(settings: Settings) -> Embedder:
@@ -114,7 +114,7 @@ def embedder_of(settings: Settings) -> Embedder:
 
 
 def indexed(corpus: Path, settings: Settings) -> Bm25:
-    """BM25 over a corpus, which is indexed first where it is new.
+    """BM25 over a corpus, which is indexed first if it is new.
 
     Raises:
         LibraryError: the corpus can't be read, or the index not be written.
@@ -143,30 +143,30 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
 
 
 def command_line() -> str:
-    """The command as it was typed, for a report."""
+    """The command as it was typed, for the report."""
     return shlex.join(["python", "-m", "assistant", *sys.argv[1:]])
 
 
 def tell_folder(run: Run[Any]) -> None:
-    """Say where the whole of a run is."""
+    """Print where the rows, the summary and the report of a run are."""
     talk.print(f"Rows, summary and report are in {run.folder}.", highlight=False, soft_wrap=True)
 
 
-def answered(file: Path, some: Sample, kept_apart: int) -> list[Question]:
-    """A sample of a file's questions, those with answers.
+def answered(file: Path, sample: Sample, kept_apart: int) -> list[Question]:
+    """Those of a sample of a file's questions that have answers.
 
     Raises:
-        DataError: there are no more than are to be kept apart.
+        DataError: there are not more of them than are to be kept apart.
     """
-    chosen = [question for question in some.asked(file).values() if question.answers]
+    chosen = [question for question in sample.asked(file).values() if question.answers]
     if len(chosen) <= kept_apart:
         raise DataError(f"Of {len(chosen)} questions with answers, {kept_apart} can't be kept apart; lower --dev.")
     return chosen
 
 
 class Nothing:
-    """A retriever for what is measured without passages."""
+    """A retriever that finds nothing, for measurements without passages."""
 
     def search(self, query: str, k: int) -> list[Passage]:  # noqa: ARG002 - the signature is Retriever's
-        """Nothing, whatever the query."""
+        """No passages, whatever the query."""
         return []

@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.common import out, talk
+from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.errors import FactError
 from assistant.store.database import connect
 from ptkb.store import ImportReport, Ptkb
@@ -22,9 +23,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON, with all that is kno
 
 
 @app.command("list")
-def list_(user: User = "me", as_json: AsJson = False, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def list_(user: User = "me", as_json: AsJson = False, *, options: SettingsOptions) -> None:
     """List the facts with their ids."""
-    ptkb = _ptkb(settings, data_dir)
+    ptkb = _ptkb(options)
     if as_json:
         typer.echo(ptkb.export_json(user), nl=False)
         return
@@ -35,59 +37,70 @@ def list_(user: User = "me", as_json: AsJson = False, settings: SettingsFile = N
 
 
 @app.command()
-def add(text: Statement, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def add(text: Statement, user: User = "me", *, options: SettingsOptions) -> None:
     """Add a fact and print its id."""
-    typer.echo(_ptkb(settings, data_dir).add(user, text).id)
+    typer.echo(_ptkb(options).add(user, text).id)
 
 
 @app.command()
+@with_option_groups
 def edit(
-    fact: FactId, text: Statement, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None
+    fact: FactId,
+    text: Statement,
+    user: User = "me",
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Change a fact's text."""
-    _ptkb(settings, data_dir).edit(user, fact, text)
+    _ptkb(options).edit(user, fact, text)
 
 
 @app.command()
-def remove(fact: FactId, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def remove(fact: FactId, user: User = "me", *, options: SettingsOptions) -> None:
     """Delete a fact."""
-    _ptkb(settings, data_dir).remove(user, fact)
+    _ptkb(options).remove(user, fact)
 
 
 @app.command()
-def on(fact: FactId, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def on(fact: FactId, user: User = "me", *, options: SettingsOptions) -> None:
     """Let answers use a fact again."""
-    _ptkb(settings, data_dir).switch(user, fact, on=True)
+    _ptkb(options).switch(user, fact, on=True)
 
 
 @app.command()
-def off(fact: FactId, user: User = "me", settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def off(fact: FactId, user: User = "me", *, options: SettingsOptions) -> None:
     """Keep a fact without using it."""
-    _ptkb(settings, data_dir).switch(user, fact, on=False)
+    _ptkb(options).switch(user, fact, on=False)
 
 
 @app.command("import")
+@with_option_groups
 def import_(
     file: Annotated[Path, typer.Argument(help="Text with a fact a line, or .json as `export --json` writes it.")],
     user: User = "me",
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Add the facts of a file; what can't be added is said and skipped."""
     text = _read(file)
-    ptkb = _ptkb(settings, data_dir)
+    ptkb = _ptkb(options)
     _tell(ptkb.import_json(user, text) if file.suffix.lower() == ".json" else ptkb.import_text(user, text))
 
 
 @app.command()
-def export(user: User = "me", as_json: AsJson = False, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def export(user: User = "me", as_json: AsJson = False, *, options: SettingsOptions) -> None:
     """Print all facts, one a line or as JSON, so that they can be imported again."""
-    ptkb = _ptkb(settings, data_dir)
+    ptkb = _ptkb(options)
     typer.echo(ptkb.export_json(user) if as_json else ptkb.export_text(user), nl=False)
 
 
-def _ptkb(settings: SettingsFile, data_dir: DataDir) -> Ptkb:
-    return Ptkb(connect(settings_of(settings, data_dir).database_url))
+def _ptkb(options: SettingsOptions) -> Ptkb:
+    return Ptkb(connect(options.load_settings().database_url))
 
 
 def _read(file: Path) -> str:

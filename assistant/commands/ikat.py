@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 import typer
 from rich.markup import escape
 
-from assistant.commands.bars import bar
 from assistant.commands.common import by_words_only, out
 from assistant.commands.experiment import indexed, with_models
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.progress_bars import bar
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import DataError, LibraryError
 from assistant.experiment.conditions import always_drafting, model_of
 from assistant.ikat.topics import Topics, read_topics
@@ -21,12 +22,12 @@ from assistant.judges.quality import Classifier
 from assistant.protocols import Retriever
 from assistant.settings import Settings
 
-# How many problems of a kind are shown; the rest is counted.
+# How many problems of a kind are shown; the others are counted.
 SHOWN = 10
 TopicsFile = Annotated[Path, typer.Option("--topics", help="The topics of 2023, 2024 or 2025, the track's JSON file.")]
 
 
-@spread
+@with_option_groups
 def ikat(  # noqa: PLR0913 - one parameter an option
     *,
     topics: TopicsFile,
@@ -41,7 +42,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(help="Instead: a Lucene index's folder, or a .jsonl[.gz] of passages.", show_default=False),
     ] = None,
-    way: Way,
+    turn_options: TurnOptions,
     depth: Annotated[int, typer.Option(min=20, max=1000, help="Passages ranked for a turn.")] = 1000,
     kind: Annotated[
         Literal["automatic", "manual"], typer.Option("--type", help="Manual: people's rewrites are asked, not ours.")
@@ -54,7 +55,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         Path | None,
         typer.Option(help="A model of `train quality`: unreliable passages are left out.", show_default=False),
     ] = None,
-    usual: Modelled,
+    options: ModelOptions,
 ) -> None:
     """Play the conversations of TREC iKAT turn by turn and write the run that the track wants."""
     from assistant.ikat import play  # noqa: PLC0415
@@ -62,10 +63,10 @@ def ikat(  # noqa: PLR0913 - one parameter an option
 
     label, asked = Label(name, team, kind, reply), read_topics(topics).only(topic or ())
     label.check(asked.year)
-    knobs = always_drafting(usual.knobs())
+    knobs = always_drafting(options.load_settings())
     knobs = _judging(by_words_only(knobs), quality)
     below = knobs.relevance.if_unanswerable_for("factoid")
-    choices = way.choices(knobs, library or "", below)
+    choices = turn_options.choices(knobs, library or "", below)
     if index and library:
         raise LibraryError("--library and --index both name what is searched; give one of them.")
     retriever = _searched(knobs, index, choices.library)
@@ -76,7 +77,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
         with bar("Turns") as progress:
             play.play(asked, plan, run, parts, progress)
     written = write_run(asked, run.rows, label, into)
-    _told(written, asked)
+    _report_problems(written, asked)
 
 
 def validate(
@@ -84,7 +85,7 @@ def validate(
     topics: TopicsFile,
 ) -> None:
     """Check a run against the rules of TREC iKAT."""
-    _told([run], read_topics(topics))
+    _report_problems([run], read_topics(topics))
 
 
 def index(
@@ -121,7 +122,7 @@ def index(
 
 
 def _judging(settings: Settings, quality: Path | None) -> Settings:
-    """The settings with this classifier of passage quality, where one is given.
+    """The settings with this classifier of passage quality, if one is named.
 
     Raises:
         ModelError: the classifier can't be loaded; a run that was to be judged by it should not go on without.
@@ -135,7 +136,7 @@ def _judging(settings: Settings, quality: Path | None) -> Settings:
 
 
 def _searched(settings: Settings, index: Path | None, library: str) -> Retriever:
-    """What is searched: refused while it holds nothing, before a model is loaded."""
+    """The library or index to search; an empty one is refused before a model is loaded."""
     if index is None:
         from assistant.library.shelves import open_library  # noqa: PLC0415 - starts the JVM
 
@@ -150,11 +151,11 @@ def _searched(settings: Settings, index: Path | None, library: str) -> Retriever
     return indexed(index, settings)
 
 
-def _told(runs: Sequence[Path], topics: Topics) -> None:
-    """Say of each file whether the track will take it.
+def _report_problems(runs: Sequence[Path], topics: Topics) -> None:
+    """Print of each file whether the track will accept it.
 
     Raises:
-        DataError: it will not take one of them.
+        DataError: the track will not accept one of them.
     """
     from assistant.ikat.validate import validate as problems_of  # noqa: PLC0415
 

@@ -10,8 +10,9 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
-from assistant.commands.bars import bar_of_bytes
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.common import out, talk
+from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import LibraryError
 from assistant.library.index import Outcome, add_documents, list_documents, remove_documents
 from assistant.library.scans import BY_OCR
@@ -23,7 +24,8 @@ from assistant.text.sentences import clean
 DEFAULT = "documents"
 
 
-def index(  # noqa: PLR0913 - one parameter an option
+@with_option_groups
+def index(
     paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.", show_default=False)] = None,
     *,
     library: Annotated[str, typer.Option(help="The library that they go to.")] = DEFAULT,
@@ -38,15 +40,14 @@ def index(  # noqa: PLR0913 - one parameter an option
             "--prebuilt", metavar="NAME", help="Fetch this index of Pyserini's as a library.", show_default=False
         ),
     ] = None,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    options: SettingsOptions,
 ) -> None:
     """Index documents, so that they can be asked about with --library.
 
     Reads .txt, .md, .html, .pdf, .docx, .xlsx, .csv, .pptx, .eml, .epub, .jsonl ({id, title, contents} a line) and
     .tsv (id, text, title). A changed file replaces what was indexed of it; what can't be read is reported and skipped.
     """
-    settings = settings_of(settings_file, data_dir)
+    settings = options.load_settings()
     if show:
         _show(library, settings)
         _show_happenings(settings)
@@ -118,5 +119,5 @@ def _report(outcomes: list[Outcome], library: str) -> None:
         status: sum(one.status == status for one in outcomes)
         for status in dict.fromkeys(one.status for one in outcomes)
     }
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    out.print(f"Library '{library}': {told}.", highlight=False)
+    summary = ", ".join(f"{count} {status}" for status, count in counts.items())
+    out.print(f"Library '{library}': {summary}.", highlight=False)

@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Literal
 
 from assistant.commands.common import talk
-from assistant.commands.ending import at_end
+from assistant.commands.exit_status import at_end
 
 OURS = ("assistant", "ptkb")
 LAST = 1.0  # seconds in which what was written at the very end is still read

@@ -9,8 +9,9 @@ import typer
 from assistant.api.answers import Answers
 from assistant.api.mcp import server
 from assistant.chat import Chat
-from assistant.commands.ending import at_end
-from assistant.commands.spread import Modelled, Way, spread
+from assistant.commands.exit_status import at_end
+from assistant.commands.option_groups import ModelOptions, with_option_groups
+from assistant.commands.turn_options import TurnOptions
 from assistant.parts import Loader
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -20,19 +21,19 @@ from assistant.web.runs import Runs
 from ptkb.store import Ptkb
 
 
-@spread
+@with_option_groups
 def mcp(
     user: Annotated[str, typer.Option(help="Whose facts and documents are used.")] = ME,
     *,
-    usual: Modelled,
+    options: ModelOptions,
 ) -> None:
     """Answer programs that speak the Model Context Protocol, with one tool, `ask`; they start this command."""
-    settings = usual.knobs()
+    settings = options.load_settings()
     engine, loader = connect(settings.database_url), Loader(settings)
     runs = Runs(shared=Leases(engine), most=settings.limits.max_answers)
     at_end(loader.close)
     at_end(runs.close)
     chat = Chat(Conversations(engine), Ptkb(engine), loader)
-    choices = Way().choices(settings)
+    choices = TurnOptions().choices(settings)
     # loading begins once standard output is put aside for the protocol, so that nothing else writes there
     server(Answers(chat, runs, lambda _: choices), user, loader.start).run()

@@ -10,17 +10,18 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from assistant.commands.bars import bar_of_bytes
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, load_llm, out, settings_of
+from assistant.commands.common import load_llm, out
+from assistant.commands.option_groups import ModelOptions, SettingsOptions, with_option_groups
+from assistant.commands.progress_bars import bar_of_bytes
 from assistant.commands.servers import app as servers_app
 from assistant.errors import ModelError
 from assistant.judges.adapted import BASE
 from assistant.llm.catalogue import Catalogue, Entry
-from assistant.llm.known import KnownModels
+from assistant.llm.known_models import KnownModels
 from assistant.llm.load import AUTO, model_of
-from assistant.llm.measured import Speed, speeds
-from assistant.llm.measured import measured as measure_engine
 from assistant.llm.rating import Rating, rated
+from assistant.llm.speed_test import MeasuredSpeed, speeds
+from assistant.llm.speed_test import measure_speed as measure_engine
 from assistant.settings import Settings
 
 app = typer.Typer()
@@ -29,30 +30,27 @@ _GB = 1e9
 
 
 @app.callback(invoke_without_command=True)
-def rate(context: typer.Context, settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def rate(context: typer.Context, options: SettingsOptions) -> None:
     """Show which model answers and which ones run here; with a command: list, fetch, measure or verify them.
 
     A turn's time follows from the speed that `models measure` found, scaled by size where another model was measured.
     """
     if context.invoked_subcommand is None:
-        settings = settings_of(settings_file, data_dir)
+        settings = options.load_settings()
         out.print(_answering(settings), soft_wrap=True, highlight=False, markup=False)
         if told := _judging(settings):
             out.print(told, soft_wrap=True, highlight=False, markup=False)
         _show_ratings(settings)
-    elif settings_file or data_dir:
+    elif options != SettingsOptions():
         raise typer.BadParameter(f"put the options behind `{context.invoked_subcommand}`")
 
 
 @app.command()
-def measure(
-    model: Model = None,
-    backend: Backend = None,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
-) -> None:
+@with_option_groups
+def measure(options: ModelOptions) -> None:
     """Measure in some seconds how fast the model that the settings name reads and writes here, and keep it."""
-    settings = settings_of(settings_file, data_dir, model=model, backend=backend)
+    settings = options.load_settings()
     with bar_of_bytes("Loading the model") as progress:
         engine = load_llm(settings, progress)
     speed = measure_engine(engine, settings, Event())
@@ -62,18 +60,19 @@ def measure(
 
 
 @app.command("list")
+@with_option_groups
 def list_models(
     servers: Annotated[
         bool, typer.Option("--servers", help="Show the servers that run on this computer instead.")
     ] = False,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Show the catalogue: names, sizes, licences, what is here already."""
     if servers:
         _list_servers()
         return
-    settings = settings_of(settings_file, data_dir)
+    settings = options.load_settings()
     catalogue = Catalogue.load()
     table = Table("name", "size", "context", "licence", "here", "what for", box=None)
     for entry in catalogue.entries:
@@ -84,26 +83,28 @@ def list_models(
 
 
 @app.command()
+@with_option_groups
 def fetch(
     name: Annotated[str, typer.Argument(help="A name of the catalogue, or a hub id.")],
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Download a model and check it; a download that was broken off goes on where it stopped."""
-    settings = settings_of(settings_file, data_dir)
+    settings = options.load_settings()
     with bar_of_bytes(f"Fetching {name}") as progress:
         path = Catalogue.load().fetch(name, settings, progress)
     out.print(f"{name} is at {path}.", soft_wrap=True, highlight=False, markup=False)
 
 
 @app.command()
+@with_option_groups
 def verify(
     name: Annotated[str, typer.Argument(help="A name of the catalogue; all that are here if left out.")] = "",
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Read models' files again and compare them with their pinned hashes."""
-    settings = settings_of(settings_file, data_dir)
+    settings = options.load_settings()
     catalogue = Catalogue.load()
     names = [name] if name else _fetched(catalogue, settings)
     errors = [error for error in (_verified(catalogue, each, settings) for each in names) if error]
@@ -157,7 +158,7 @@ def _advice(ratings: list[Rating], settings: Settings) -> str:
     )
 
 
-def _told(speed: Speed) -> str:
+def _told(speed: MeasuredSpeed) -> str:
     return (
         f"{speed.model} read {speed.read:.0f} and wrote {speed.written:.1f} tokens a second on {speed.backend}"
         f" ({speed.processor})."
@@ -165,7 +166,7 @@ def _told(speed: Speed) -> str:
 
 
 def _list_servers() -> None:
-    from assistant.llm.servers.meet import on_this_computer  # noqa: PLC0415 - takes a second to import
+    from assistant.llm.servers.discovery import on_this_computer  # noqa: PLC0415 - takes a second to import
 
     found = asyncio.run(on_this_computer())
     table = Table("server", "address", "models", box=None)

@@ -1,4 +1,4 @@
-"""`reproduce`: a table of docs/results from raw files to Markdown, on this commit, with its rows beside it."""
+"""`reproduce`: makes a table of docs/results on this commit, from raw files to Markdown, and stores its rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from typer import Argument, Exit, Option
 from assistant.commands.common import DataDir, out, settings_of, talk
 from assistant.errors import DataError
 from assistant.evaluation import looked_at, tables
-from assistant.evaluation.moved import moved
+from assistant.evaluation.table_changes import field_changes
 from assistant.evaluation.tables import Made, Registry, Table
 from assistant.experiment.datasets import fingerprint, records
-from assistant.experiment.runs import ASKED, ROWS, Row
+from assistant.experiment.runs import CLAIM, ROWS, Row
 from assistant.settings import PREFIX
 
 _KEPT = f"{PREFIX}DATA_DIR"
@@ -80,30 +80,30 @@ def reproduce(  # noqa: PLR0913 - one parameter an option
 
 
 def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
-    """Say of each table whether it is as the code is.
+    """Print of each table whether it was made with the present code.
 
     Raises:
-        Exit: with 1, where that was to be checked and one is not.
+        Exit: with 1 if this is a check and a table was not.
     """
-    told = {name: tables.state(name, table, checkout) for name, table in chosen.items()}
-    for name, (_, says) in told.items():
+    states = {name: tables.state(name, table, checkout) for name, table in chosen.items()}
+    for name, (_, says) in states.items():
         out.print(f"{name}: {says}.", highlight=False, markup=False, soft_wrap=True)
-    if check and not all(is_current for is_current, _ in told.values()):
+    if check and not all(is_current for is_current, _ in states.values()):
         raise Exit(1)
 
 
 def _gate(maker: Maker, chosen: dict[str, Table]) -> None:
-    """Say what moved of tables that were made before.
+    """Print what changed in tables that were made before.
 
     Raises:
-        Exit: with 1, where something moved beyond chance.
-        DataError: there are no rows of one to compare with.
+        Exit: with 1 if something changed beyond chance.
+        DataError: a table has no stored rows to compare with.
     """
     before = {name: tables.kept_rows(name, maker.checkout) for name in chosen}
     beyond = False
     for name, table in chosen.items():
         made, rows = maker.make(name, table)
-        found = moved(before[name], [tables.without_texts(row) for row in rows], made.seed)
+        found = field_changes(before[name], [tables.without_texts(row) for row in rows], made.seed)
         beyond |= any(one.beyond_chance for one in found)
         told = [f"{one}{' (beyond chance)' if one.beyond_chance else ''}" for one in found]
         for says in told or ["as before"]:
@@ -126,11 +126,11 @@ def _check_data(registry: Registry, table: Table, data: Path | None) -> None:
     """
     for name in table.data:
         if not data or not (data / name).exists():
-            known = registry.data[name]
-            made = f" {known.made}" if known.made else ""
+            listed = registry.data[name]
+            made = f" {listed.made}" if listed.made else ""
             raise DataError(
-                f"'{table.title}' needs {name} in the folder of --data: {known.what}, from {known.source}"
-                f" ({known.licence}).{made}"
+                f"'{table.title}' needs {name} in the folder of --data: {listed.what}, from {listed.source}"
+                f" ({listed.licence}).{made}"
             )
 
 
@@ -162,8 +162,8 @@ class Maker:
             into = folder / str(n)
             summary = self._run(run.command, into, folder, table.environment)
             rows += [{"run": run.label, **row} for _, row in records(into / ROWS)]
-            if (into / ASKED).exists():
-                models |= {json.loads((into / ASKED).read_text(encoding="utf-8")).get("model", "")} - {""}
+            if (into / CLAIM).exists():
+                models |= {json.loads((into / CLAIM).read_text(encoding="utf-8")).get("model", "")} - {""}
             # with which files it was made, and what was left out, says nothing to others
             shared = {key: found for key, found in summary.items() if key not in {"run", "left_out"}}
             told = {"label": run.label, "command": run.command, "summary": shared}
@@ -178,7 +178,7 @@ class Maker:
             DataError: it failed; what it said stands above.
         """
         # a measurement that takes no time to speak of refuses what is there already
-        if (into / ROWS).exists() and not (into / ASKED).exists():
+        if (into / ROWS).exists() and not (into / CLAIM).exists():
             shutil.rmtree(into)
         (folder / "usual.toml").write_text("", encoding="utf-8")
         words = shlex.split(command.format(data=self.data, work=folder))

@@ -8,22 +8,24 @@ import typer
 from rich.markup import escape
 from rich.padding import Padding
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of
+from assistant.commands.common import out
+from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.library.finding import MOST, find
 from assistant.store.users import ME
 
 
+@with_option_groups
 def search(
     words: Annotated[str, typer.Argument(help="What to search for.")],
     library: Annotated[
         str, typer.Option(help="The library; with @ before it, a collection of your documents.")
     ] = "mine",
     k: Annotated[int, typer.Option("--k", min=1, max=MOST, help="Passages at most.")] = 10,
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Search a library's passages for words, without a model."""
-    found = find(words, library, ME, settings_of(settings_file, data_dir), k)
+    found = find(words, library, ME, options.load_settings(), k)
     if not found:
         out.print(f"No passage of '{library}' has these words.", highlight=False, markup=False)
     for one in found:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of, talk, watch
-from assistant.commands.ending import MENDABLE, at_end
+from assistant.commands.exit_status import MENDABLE, at_end
 from assistant.commands.logs import write_logs
 from assistant.errors import SequiturError
-from assistant.llm.known import KnownModels
+from assistant.llm.known_models import KnownModels
 from assistant.parts import Loader
 from assistant.settings import Settings
 

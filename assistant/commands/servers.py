@@ -11,9 +11,10 @@ from pydantic import SecretStr, ValidationError
 from rich.markup import escape
 from rich.table import Table
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.common import out, talk
+from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.errors import ModelError
-from assistant.llm.known import AddedServer, KnownModels
+from assistant.llm.known_models import AddedServer, KnownModels
 from assistant.llm.load import AUTO
 from assistant.settings import MIN_CONTEXT
 
@@ -28,10 +29,11 @@ Context = Annotated[
 
 
 @app.command("list")
-def list_(settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def list_(options: SettingsOptions) -> None:
     """List the servers that were added."""
     table = Table("id", "model", "address", "key", box=None)
-    for known in _known(settings_file, data_dir).added():
+    for known in _known(options).added():
         key = "kept" if known.llm.api_key.get_secret_value() else "none"
         table.add_row(*map(escape, (known.id, known.llm.model, known.llm.server)), key)
     out.print(table)
@@ -40,15 +42,16 @@ def list_(settings_file: SettingsFile = None, data_dir: DataDir = None) -> None:
 def _of_a_server(act: Callable[[KnownModels, AddedServer], None]) -> Callable[..., None]:
     """The command that does this with what is known and the server that its options name."""
 
+    @with_option_groups
     def command(
         address: Address,
         model: ServedModel = AUTO,
         key: Key = False,
         context: Context = None,
-        settings_file: SettingsFile = None,
-        data_dir: DataDir = None,
+        *,
+        options: SettingsOptions,
     ) -> None:
-        act(_known(settings_file, data_dir), _server(address, model, key, context))
+        act(_known(options), _server(address, model, key, context))
 
     command.__doc__ = act.__doc__
     return command
@@ -82,13 +85,14 @@ def add(known: KnownModels, server: AddedServer) -> None:
 
 
 @app.command()
+@with_option_groups
 def remove(
     id_: Annotated[str, typer.Argument(metavar="ID", help="Its id, as `models servers list` shows it.")],
-    settings_file: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Forget a model of a server, and its key."""
-    _known(settings_file, data_dir).remove(id_)
+    _known(options).remove(id_)
     talk.print("It was removed.")
 
 
@@ -100,5 +104,5 @@ def _server(address: str, model: str, key: bool, context: int | None) -> AddedSe
         raise ModelError("A name or a key has 500 characters at most; check what was pasted.") from error
 
 
-def _known(settings_file: SettingsFile, data_dir: DataDir) -> KnownModels:
-    return KnownModels(settings_of(settings_file, data_dir))
+def _known(options: SettingsOptions) -> KnownModels:
+    return KnownModels(options.load_settings())

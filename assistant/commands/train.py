@@ -1,6 +1,6 @@
-"""`train`: the parts that learn.
+"""`train`: trains the judges and classifiers.
 
-What takes seconds to import is imported by the command that needs it, so that the help comes at once.
+Slow imports are inside the command that needs them, so that the help comes at once.
 """
 
 from __future__ import annotations
@@ -15,10 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import BadParameter, Option, Typer
 
-from assistant.commands.bars import bar
 from assistant.commands.common import by_words_only, load_llm, talk, writing
-from assistant.commands.experiment import Basic, Usual, answered, embedder_of, indexed, show
-from assistant.commands.spread import spread
+from assistant.commands.experiment import (
+    MeasurementOptions,
+    ModelMeasurementOptions,
+    answered,
+    embedder_of,
+    indexed,
+    show,
+)
+from assistant.commands.option_groups import with_option_groups
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question, fingerprint, read_corpus
@@ -56,7 +63,7 @@ def _group() -> None:
 
 
 @app.command()
-@spread
+@with_option_groups
 def relevance(  # noqa: PLR0913 - the training's knobs
     *,
     corpus: Annotated[
@@ -84,37 +91,37 @@ def relevance(  # noqa: PLR0913 - the training's knobs
         bool, Option("--frozen/--unfrozen", help="Leave the word embeddings of the base as they are.")
     ] = True,
     length: Length = 256,
-    some: Sample,
-    usual: Usual,
+    sample: Sample,
+    options: ModelMeasurementOptions,
 ) -> None:
     """Train a relevance estimator; the language model's likelihoods of the answers are computed once and kept."""
     if len(corpus) != len(questions):
         raise BadParameter("give one --questions for each --corpus")
-    chosen = [answered(file, some, dev) for file in questions]
+    chosen = [answered(file, sample, dev) for file in questions]
     for file in corpus:
         read_corpus(file, set())
-    knobs = by_words_only(usual.knobs())
+    knobs = by_words_only(options.load_settings())
     measured = _by_words if likelihoods == "words" else _by_llm
-    examples = [measured(asked, file, contexts, knobs, dev) for asked, file in zip(chosen, corpus, strict=True)]
+    examples = [measured(of_file, file, contexts, knobs, dev) for of_file, file in zip(chosen, corpus, strict=True)]
 
     from assistant.training.loop import MODEL  # noqa: PLC0415
     from assistant.training.relevance.train import Plan, Trainer  # noqa: PLC0415 - torch
 
     plan = Plan(
-        _resolved(base, knobs), epochs=epochs, batch=batch, rate=rate, length=length, seed=some.seed, warm_up=warm_up,
+        _resolved(base, knobs), epochs=epochs, batch=batch, rate=rate, length=length, seed=sample.seed, warm_up=warm_up,
         frozen=frozen, most=steps,
     )  # fmt: skip
     trainer = Trainer(
         into, plan, [one for of in examples for one in of[dev:]], [one for of in examples for one in of[:dev]]
     )
     with bar("Steps") as progress:
-        found = trainer.run(progress)
-    _show_epochs(found, usual.as_json)
+        epochs_done = trainer.run(progress)
+    _show_epochs(epochs_done, options.as_json)
     talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
 
 
 @app.command()
-@spread
+@with_option_groups
 def reranker(  # noqa: PLR0913 - the training's knobs
     *,
     data: Annotated[Path, Option(help="A folder with squad/, nq/, hotpotqa/, 2wikimultihopqa/ and library/.")],
@@ -126,21 +133,21 @@ def reranker(  # noqa: PLR0913 - the training's knobs
     rate: Rate = 2e-4,
     length: Length = 256,
     seed: Seed = 0,
-    usual: Basic,
+    options: MeasurementOptions,
 ) -> None:
     """Train the larger relevance estimator on questions that name their passage; pack it with `train pack`."""
     from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
     from assistant.training.relevance.reranker import train  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
-    knobs = by_words_only(usual.knobs())
+    knobs = by_words_only(options.load_settings())
     plan = Plan(
         _resolved(base, knobs), batch=batch, rate=rate, length=length, seed=seed, warm_up=50, dropout=0.0,
         save_every=200, adapter=str(adapter),
     )  # fmt: skip
     with bar("Steps") as progress:
         summary = train(into, plan, data, pairs, lambda corpus: indexed(corpus, knobs), progress)
-    show(summary, usual.as_json)
+    show(summary, options.as_json)
     talk.print(f"The best model is {into / MODEL}; pack it with `train pack`, then `train blend`.", soft_wrap=True)
 
 
@@ -223,7 +230,7 @@ def quality(
 
 
 @app.command()
-@spread
+@with_option_groups
 def reader(  # noqa: PLR0913 - the training's knobs
     *,
     into: Into,
@@ -251,7 +258,7 @@ def reader(  # noqa: PLR0913 - the training's knobs
     batch: Pairs = 32,
     rate: Rate = 1e-4,
     seed: Seed = 0,
-    usual: Basic,
+    options: MeasurementOptions,
 ) -> None:
     """Train the reader of the suitability judge, and weigh it with the tags; pack it with `train pack`."""
     from assistant.evaluation.suitability import read_pairs  # noqa: PLC0415
@@ -261,33 +268,33 @@ def reader(  # noqa: PLR0913 - the training's knobs
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
     more = {f"of {path.name}": read_pairs(path, corpus or ()) for path in pairs or ()}
-    embedder = embedder_of(usual.knobs())
-    folder = _resolved(base, usual.knobs())
+    embedder = embedder_of(options.load_settings())
+    folder = _resolved(base, options.load_settings())
     plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank)
     with bar("Steps") as progress:
         summary = train(into, plan, tables, embedder, progress, more, read_pairs(things) if things else ())
-    show(summary, usual.as_json)
+    show(summary, options.as_json)
     talk.print(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", soft_wrap=True)
 
 
 @app.command()
-@spread
+@with_option_groups
 def suitability(
     *,
     into: Annotated[Path, Option("--out", help="The folder for what was learned.")],
     seed: Seed = 0,
-    usual: Basic,
+    options: MeasurementOptions,
 ) -> None:
     """Teach the suitability judge the tables that come with Sequitur, for the embedder that is set; about a minute."""
     from assistant.training.suitability.train import train  # noqa: PLC0415 - scikit-learn
 
-    summary = train(into, embedder_of(usual.knobs()), seed)
-    show(summary, usual.as_json, {"groups of facts": summary["test"]})
+    summary = train(into, embedder_of(options.load_settings()), seed)
+    show(summary, options.as_json, {"groups of facts": summary["test"]})
     talk.print(f"The judge is in {into}; measure it with `evaluate suitability --judge {into}`.")
 
 
 @app.command()
-@spread
+@with_option_groups
 def support(  # noqa: PLR0913 - the training's knobs
     *,
     data: Annotated[
@@ -305,19 +312,19 @@ def support(  # noqa: PLR0913 - the training's knobs
     ] = None,
     rank: Rank = 0,
     seed: Seed = 0,
-    usual: Basic,
+    options: MeasurementOptions,
 ) -> None:
     """Train the support judge on pairs made from question sets, by a recipe; pack it with `train pack`."""
     from assistant.training.loop import MODEL  # noqa: PLC0415 - torch
     from assistant.training.support.train import hold_out, train  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
-    folder = _resolved(base, usual.knobs())
+    folder = _resolved(base, options.load_settings())
     plan = Plan(folder, batch=batch, rate=rate, length=length, seed=seed, dropout=0.0, save_every=200, rank=rank)
     with bar("Steps") as progress:
         summary = train(into, plan, data, pairs, progress, hand)
     misses = hold_out(into, data, seed)
-    show({**summary, "near_misses": str(misses)}, usual.as_json, summary)
+    show({**summary, "near_misses": str(misses)}, options.as_json, summary)
     talk.print(f"The best model is {into / MODEL}; measure it with `evaluate support --judge`, as on {misses}.")
 
 
@@ -325,7 +332,7 @@ def support(  # noqa: PLR0913 - the training's knobs
 
 
 @app.command()
-@spread
+@with_option_groups
 def joint(  # noqa: PLR0913 - the training's knobs
     *,
     corpus: Corpus,
@@ -341,13 +348,13 @@ def joint(  # noqa: PLR0913 - the training's knobs
     alpha1: Annotated[float, Option(min=0, help="Weight of L_re.")] = 1.0,
     alpha2: Annotated[float, Option(min=0, help="Weight of L_tok.")] = 1.0,
     length: Length = 384,
-    some: Sample,
-    usual: Basic,
+    sample: Sample,
+    options: MeasurementOptions,
 ) -> None:
     """Train the paper's two T5s together, from questions and answers alone."""
-    chosen = answered(questions, some, dev)
+    chosen = answered(questions, sample, dev)
     read_corpus(corpus, set())
-    knobs = by_words_only(usual.knobs())
+    knobs = by_words_only(options.load_settings())
     retriever = indexed(corpus, knobs)
 
     from assistant.training.relevance import joint as training  # noqa: PLC0415 - torch
@@ -355,51 +362,51 @@ def joint(  # noqa: PLR0913 - the training's knobs
     reader, writer = (_resolved(name, knobs, "Models") for name in (estimator, generator))
     plan = training.JointPlan(
         reader, writer, epochs=epochs, batch=batch, rate=rate, alpha1=alpha1, alpha2=alpha2, length=length,
-        seed=some.seed,
+        seed=sample.seed,
     )  # fmt: skip
-    asked = [training.Asked(one.text, one.answers, tuple(retriever.search(one.text, contexts))) for one in chosen]
-    trainer = training.JointTrainer(into, plan, asked[dev:], asked[:dev])
+    examples = [training.Asked(one.text, one.answers, tuple(retriever.search(one.text, contexts))) for one in chosen]
+    trainer = training.JointTrainer(into, plan, examples[dev:], examples[:dev])
     with bar("Questions") as progress:
-        found = trainer.run(progress)
-    _show_epochs(found, usual.as_json)
+        epochs_done = trainer.run(progress)
+    _show_epochs(epochs_done, options.as_json)
     talk.print(f"The best models are {into / training.ESTIMATOR} and {into / training.GENERATOR}.", soft_wrap=True)
 
 
 @app.command()
-@spread
+@with_option_groups
 def blend(
     *,
     corpus: Corpus,
     questions: Questions,
     model: Annotated[Path, Option(help="The folder of a cross-encoder, a T5 or a reranker, which gets a blend.json.")],
     depth: Annotated[int, Option(min=2, max=100, help="BM25 candidates of each question.")] = 20,
-    some: Sample,
-    usual: Basic,
+    sample: Sample,
+    options: MeasurementOptions,
 ) -> None:
     """Blend a trained estimator with the embedder's cosine, or a reranker with the estimator that is asked first.
 
     The questions name their gold passages.
     """
     from assistant.judges.relevance.blend import NAME, fit  # noqa: PLC0415
-    from assistant.judges.relevance.load import both  # noqa: PLC0415
+    from assistant.judges.relevance.load import parts_of_blend  # noqa: PLC0415
 
-    chosen = [one for one in some.asked(questions).values() if one.gold and not one.unanswerable]
+    chosen = [one for one in sample.asked(questions).values() if one.gold and not one.unanswerable]
     if not chosen:
         raise DataError(f"No question of {questions} names a gold passage; give another file.")
-    knobs = by_words_only(usual.knobs())
+    knobs = by_words_only(options.load_settings())
     retriever = indexed(corpus, knobs)
-    judge, other, beside = both(model, embedder_of(knobs), knobs)
-    scores, others, relevant = list[float](), list[float](), list[bool]()
+    judge, other, beside = parts_of_blend(model, embedder_of(knobs), knobs)
+    scores, second_scores, relevant = list[float](), list[float](), list[bool]()
     with bar("Questions") as progress:
         for done, question in enumerate(chosen):
             progress(done, len(chosen))
             passages = retriever.search(question.text, depth)
             scores += [one.score for one in judge.estimate(question.text, passages, Event())]
-            others += other(question.text, passages)
+            second_scores += other(question.text, passages)
             relevant += [passage.id in question.gold for passage in passages]
-    found = fit(beside, scores, others, relevant)
-    found.save(model / NAME)
-    show(asdict(found), usual.as_json)
+    blend_found = fit(beside, scores, second_scores, relevant)
+    blend_found.save(model / NAME)
+    show(asdict(blend_found), options.as_json)
     talk.print(f"The blend is {model / NAME}.", soft_wrap=True)
 
 
@@ -407,7 +414,7 @@ def blend(
 
 
 def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
-    """The folder of a model to start from, fetched if need be."""
+    """The folder of the model to start from, fetched if need be."""
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
 
     with bar(title) as progress:
@@ -415,6 +422,6 @@ def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
 
 
 def _show_epochs(epochs: Sequence[Any], as_json: bool) -> None:
-    """What each epoch came to."""
+    """Print the results of each epoch."""
     history = [asdict(epoch) for epoch in epochs]
     show(history, as_json, {"epochs": history})

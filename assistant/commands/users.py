@@ -8,7 +8,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from assistant.commands.common import DataDir, SettingsFile, out, settings_of, talk
+from assistant.commands.common import out, talk
+from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.errors import SettingsError
 from assistant.store.database import connect
 from assistant.store.tokens import AccessToken, AccessTokens
@@ -23,32 +24,35 @@ Name = Annotated[str, typer.Argument(help="The user's name, as it is typed to lo
 
 
 @app.command()
-def add(name: Name, settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def add(name: Name, options: SettingsOptions) -> None:
     """Let a user log in, or change a password, which ends log-ins with the old one; asks for the password twice."""
-    logins, name = _logins(settings, data_dir), checked_name(name)
+    logins, name = _logins(options), checked_name(name)
     logins.add(name, _password(name))
     talk.print(f"{name} can log in now.", markup=False)
 
 
 @app.command("list")
-def list_(settings: SettingsFile = None, data_dir: DataDir = None) -> None:
+@with_option_groups
+def list_(options: SettingsOptions) -> None:
     """List who may log in."""
-    for name in _logins(settings, data_dir).names():
+    for name in _logins(options).names():
         out.print(name, markup=False, highlight=False)
 
 
 @app.command()
+@with_option_groups
 def remove(
     name: Annotated[str, typer.Argument(help=f"Whose account: a user's, or '{ME}' on a page without logins.")],
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Delete a user's account: login, tokens, facts, conversations, documents; asks first.
 
     A page that is up logs the user out. Backups keep what they hold.
     """
-    chosen = settings_of(settings, data_dir)
+    chosen = options.load_settings()
     accounts = Accounts(chosen, connect(chosen.database_url))
     account = accounts.of(name)
     if account and not yes:
@@ -58,6 +62,7 @@ def remove(
 
 
 @app.command()
+@with_option_groups
 def token(
     name: Annotated[str, typer.Argument(help=f"Whose token: a user, or '{ME}' on a page without logins.")],
     label: Annotated[str, typer.Option(help="What the token is for.")] = "",
@@ -65,32 +70,33 @@ def token(
     revoke: Annotated[
         str | None, typer.Option(metavar="ID", help="Revoke this token instead.", show_default=False)
     ] = None,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Make a token by which a user's programs ask the API, and print it: it is shown this once."""
-    name, tokens = kept_name(name), _tokens(settings, data_dir)
+    name, tokens = kept_name(name), _tokens(options)
     if revoke is not None:
         tokens.revoke(name, revoke)
         talk.print(f"The token {revoke} lets nobody in any more.", markup=False)
     elif list_:
         _show(tokens.list(name))
     else:
-        if name not in _logins(settings, data_dir).users():
+        if name not in _logins(options).users():
             raise SettingsError(f"The page serves no user '{name}'; `users list` shows who there is.")
         typer.echo(tokens.make(name, label))
         talk.print("Keep it: it can't be shown again.")
 
 
 @app.command()
+@with_option_groups
 def usage(
     days: Annotated[int, typer.Option(min=1, help="Of how many days, today among them (UTC).")] = 30,
-    settings: SettingsFile = None,
-    data_dir: DataDir = None,
+    *,
+    options: SettingsOptions,
 ) -> None:
     """Show how much each user of the page has used: turns, tokens and seconds; nothing of what was said."""
     table = Table("user", "turns", "tokens read", "written", "seconds", "last", box=None)
-    for one in Usage(connect(settings_of(settings, data_dir).database_url)).of_all(days):
+    for one in Usage(connect(options.load_settings().database_url)).of_all(days):
         figures = (f"{one.turns:,}", f"{one.read:,}", f"{one.written:,}", f"{one.seconds:,.0f}", one.last)
         table.add_row(Text(one.user), *figures)
     out.print(table)
@@ -125,10 +131,10 @@ def _show(tokens: list[AccessToken]) -> None:
     out.print(table)
 
 
-def _tokens(settings: SettingsFile, data_dir: DataDir) -> AccessTokens:
-    return AccessTokens(connect(settings_of(settings, data_dir).database_url))
+def _tokens(options: SettingsOptions) -> AccessTokens:
+    return AccessTokens(connect(options.load_settings().database_url))
 
 
-def _logins(settings: SettingsFile, data_dir: DataDir) -> Logins:
-    chosen = settings_of(settings, data_dir)
+def _logins(options: SettingsOptions) -> Logins:
+    chosen = options.load_settings()
     return Logins(connect(chosen.database_url), chosen.web.logins)

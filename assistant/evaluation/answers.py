@@ -8,9 +8,9 @@ All strategies get the same questions and the same passages. One row, as it is w
      "unanswerable": false, "shots": 0, "iterations": [], "error": ""}
 
 A strategy may name its own loop: "itrg_refresh/document" answers from what that loop found and wrote, and its own way
-to doubt an answer (see `evaluation.methods`). Tokens and
-seconds include the loop's; of a reply that was kept (see `Memo`) they are what it took when it was given. `iterations`
-holds `{"query", "passages": [ids], "document", "recall"}` for each of them.
+to doubt an answer (see `evaluation.answer_methods`). Tokens and seconds include the loop's; those of a cached reply
+(see `CachedLLM`) are what it took when the model wrote it. `iterations` holds `{"query", "passages": [ids], "document",
+"recall"}` for each of them.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from typer import Option
 
 from assistant.errors import DataError, SettingsError, UtteranceError
 from assistant.evaluation import plots, scores
+from assistant.evaluation.answer_methods import method
 from assistant.evaluation.baselines import BASELINES, THINKING, WITHOUT_PASSAGES
-from assistant.evaluation.methods import method
+from assistant.evaluation.few_shot import demonstrating, draw
 from assistant.evaluation.scores import Setting
 from assistant.evaluation.searching import BM25, ITERATIONS, Finder, check_loops
-from assistant.evaluation.shots import demonstrating, draw
-from assistant.experiment.cache import REPLIES, Memo, saved_by
+from assistant.experiment.batching import batched
+from assistant.experiment.cache import REPLIES, CachedLLM, saved_by
 from assistant.experiment.conditions import llm_of, model_of
 from assistant.experiment.datasets import Corpus, Gold, Question, place_gold, read_corpus, read_questions, usable
-from assistant.experiment.gather import side_by_side
 from assistant.experiment.measures import answer_recall, exact_match, lost_vote, token_f1
 from assistant.experiment.options import Corpus as CorpusFile
 from assistant.experiment.options import Iterations, OneLoop, Questions, Rounds, Sample
@@ -46,7 +46,7 @@ from assistant.experiment.task import Rows, Summary, Task, decided_by, unusual
 from assistant.flow.timing import charged, timed
 from assistant.judges.uncertainty import UNKNOWN, WORD
 from assistant.llm.meter import Meter
-from assistant.llm.rounds import Straight
+from assistant.llm.repetition import RepetitionCutter
 from assistant.protocols import Parts, Progress
 from assistant.strategies.shared.consistency import sampled
 from assistant.strategies.shared.strategy import Strategy, in_full, strategy_named
@@ -99,9 +99,9 @@ class Varied:
 
 @dataclass(frozen=True)
 class Experiment(Sample):
-    """What is to be measured, on what. `uncertainty` is how "unknown" is told, with its threshold where it has one.
+    """The experiment's options. `uncertainty` names the test for "unknown", with its threshold if it has one.
 
-    Runs of one model, with the same backend and weights, may share their `replies`.
+    Runs of one model, with the same backend and weights, may share a file of `replies`.
     """
 
     corpus: CorpusFile
@@ -127,9 +127,9 @@ class Experiment(Sample):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The questions that are asked, the corpus they are about, and how many questions were left out, by reason.
+    """The questions, their corpus, and how many questions were left out, by reason.
 
-    `demonstrations` are for few-shot answers, as many as the most that a setting shows.
+    `demonstrations` are for few-shot prompts, as many as any setting shows.
     """
 
     questions: tuple[Question, ...]
@@ -166,7 +166,7 @@ def prepare(experiment: Experiment) -> Material:
 
 
 def claim(experiment: Experiment, model: str) -> Row:
-    """What decides the rows of an experiment, apart from what their keys say."""
+    """All that determines the rows of an experiment, besides their keys."""
     decided = decided_by(experiment, "corpus", "questions", "seed", "skip", "loop")
     return {**decided, "model": model, **unusual(experiment, "rounds", "iterations", "retriever", "uncertainty")}
 
@@ -176,9 +176,11 @@ def _strategy(name: str) -> Strategy:
 
 
 def _check(experiment: Experiment, questions: Sequence[Question], corpus: Corpus, placed: bool) -> None:
-    most = max(setting.k for setting in experiment.settings)
-    if most > corpus.size:
-        raise DataError(f"k is {most}, but {experiment.corpus} has only {corpus.size} passages; choose a smaller k.")
+    largest_k = max(setting.k for setting in experiment.settings)
+    if largest_k > corpus.size:
+        raise DataError(
+            f"k is {largest_k}, but {experiment.corpus} has only {corpus.size} passages; choose a smaller k."
+        )
     named = any(question.gold for question in questions)
     if placed and not (named and corpus.wanted):
         why = "no passage of the corpus" if named else "no gold passages at all"
@@ -194,7 +196,7 @@ def _why_not(question: Question, corpus: Corpus, placed: bool) -> str:
 
 
 class Passages:
-    """The passages that each question is asked with."""
+    """Finds the passages that each question is asked with."""
 
     def __init__(self, experiment: Experiment, corpus: Corpus, parts: Parts, stop: Event | None = None) -> None:
         self._experiment, self._corpus = experiment, corpus
@@ -202,7 +204,7 @@ class Passages:
         self._finder = Finder(parts.settings, parts.retriever, lambda: parts, stop=stop, **loops)
 
     def of(self, setting: Setting, question: Question, loop: str | None = None) -> tuple[Passage, ...]:
-        """The top k with the gold passage where the setting wants it, the same at every call."""
+        """The top k with the gold passage placed as the setting says; the same at every call."""
         if not setting.k:
             return ()
         found = self._finder.find(loop or self._experiment.loop, question.text, setting.k, setting.k)
@@ -210,14 +212,14 @@ class Passages:
         return place_gold(found, gold, setting.placement, f"{self._experiment.seed} {question.id}")
 
     def turn(self, setting: Setting, question: Question, loop: str) -> Turn:
-        """The turn as the loop leaves it, with its cost and these passages."""
+        """The turn as the loop leaves it, with its cost, and with these passages."""
         turn = self._finder.turn(loop, question.text, setting.k)
         return replace(turn, passages=self.of(setting, question, loop))
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One answer that is asked for."""
+    """One answer to ask for: a question, a strategy and a setting."""
 
     strategy: str
     setting: Setting
@@ -225,15 +227,15 @@ class Ask:
 
     @property
     def key(self) -> Key:
-        """What tells its row from all others of a run."""
+        """The key of its row."""
         one = self.setting
         return self.strategy, one.k, one.placement, one.samples, one.shots, self.question.id
 
 
 class Answers(Task[Ask, Parts]):
-    """Every question of `material` asked by every strategy, at every setting.
+    """Asks every question of `material` by every strategy at every setting.
 
-    With `filter_known`, `material` loses the questions that the model answers from its own knowledge, once it is asked.
+    With `filter_known`, questions that the model answers from its own knowledge are removed from `material` first.
     """
 
     title = "Answers"
@@ -263,54 +265,56 @@ class Answers(Task[Ask, Parts]):
         return claim(self._experiment, self._model)
 
     def is_done(self, run: Run[Key]) -> bool:
-        """Whether no row is missing; what the model knows has to be looked at in any case."""
+        """Whether no row is missing; with `filter_known` the model has to be asked in any case."""
         return not self._experiment.filter_known and super().is_done(run)
 
-    def fill(self, run: Run[Key], given: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
-        """Ask what the run's rows lack, `jobs` at a time: sooner done, but each takes longer in `seconds`."""
-        given = side_by_side(given, jobs)
-        # Runs with other settings of a turn may share replies; those in a run's own folder are told as the run is.
+    def fill(self, run: Run[Key], parts: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
+        """Make the missing rows, `jobs` at a time: the run is done sooner, but each row takes more `seconds`."""
+        parts = batched(parts, jobs)
+        # a shared file may be used by runs with other settings of a turn; one in the run's folder belongs to that run
         shared = self._experiment.replies
-        model = (llm_of if shared else model_of)(given.settings)
-        given = replace(given, llm=Memo(given.llm, shared or run.folder / REPLIES, model))
-        self._passages = Passages(self._experiment, self.material.corpus, given, self._stop)
+        model = (llm_of if shared else model_of)(parts.settings)
+        parts = replace(parts, llm=CachedLLM(parts.llm, shared or run.folder / REPLIES, model))
+        self._passages = Passages(self._experiment, self.material.corpus, parts, self._stop)
         if self._experiment.filter_known:
-            self._leave_known_out(run, given, progress)
-        super().fill(run, given, progress, jobs, stop or self._stop)
+            self._leave_known_out(run, parts, progress)
+        super().fill(run, parts, progress, jobs, stop or self._stop)
 
-    def _leave_known_out(self, run: Run[Key], given: Parts, progress: Progress) -> None:
+    def _leave_known_out(self, run: Run[Key], parts: Parts, progress: Progress) -> None:
         asks = [Ask(CLOSED_BOOK, Setting(0), question) for question in self.material.questions]
-        run.fill([(ask.key, partial(self.row, ask, given)) for ask in asks], len(asks), progress)
+        run.fill([(ask.key, partial(self.row, ask, parts)) for ask in asks], len(asks), progress)
         rows = [run.rows[ask.key] for ask in asks]
-        kept = [ask.question for ask, row in zip(asks, rows, strict=True) if not row["em"] or row["unanswerable"]]
-        if not kept:
+        remaining = [ask.question for ask, row in zip(asks, rows, strict=True) if not row["em"] or row["unanswerable"]]
+        if not remaining:
             raise DataError("The model answers every question without a passage; leave --filter-known out.")
-        known = {"questions that the model answers without passages": len(asks) - len(kept)}
-        self._ask(replace(self.material, questions=tuple(kept), left_out={**self.material.left_out, **known}))
+        left_out = {"questions that the model answers without passages": len(asks) - len(remaining)}
+        self._ask(replace(self.material, questions=tuple(remaining), left_out={**self.material.left_out, **left_out}))
 
-    def row(self, item: Ask, given: Parts) -> Row:
+    def row(self, item: Ask, parts: Parts) -> Row:
         """See `Task`."""
-        turn, error = self._answered(item, given)
+        turn, error = self._answered(item, parts)
         return {"strategy": item.strategy, **asdict(item.setting), **row_of(item.question, turn), "error": error}
 
-    def _answered(self, item: Ask, given: Parts) -> tuple[Turn, str]:
+    def _answered(self, item: Ask, parts: Parts) -> tuple[Turn, str]:
         setting, text = item.setting, item.question.text
-        asked = method(item.strategy, self._experiment.loop)
-        loop, strategy = asked.loop, asked.strategy
+        chosen = method(item.strategy, self._experiment.loop)
+        loop, strategy = chosen.loop, chosen.strategy
         turn = Turn(text, question=text)
-        kept, shown = given.llm, self.material.demonstrations[: setting.shots]
-        given = replace(asked.with_settings(given), llm=Meter(Straight(demonstrating(given.llm, shown))))
-        found = _strategy(strategy)
-        step = in_full(sampled(found, setting.samples, self._experiment.seed) if setting.samples > 1 else found)
+        cached, shown = parts.llm, self.material.demonstrations[: setting.shots]
+        parts = replace(chosen.with_settings(parts), llm=Meter(RepetitionCutter(demonstrating(parts.llm, shown))))
+        answering = _strategy(strategy)
+        if setting.samples > 1:
+            answering = sampled(answering, setting.samples, self._experiment.seed)
+        step = in_full(answering)
         try:
             if strategy not in WITHOUT_PASSAGES:
                 turn = self._passages.turn(setting, item.question, loop)
             turn = replace(turn, choices=Choices(strategy, loop, setting.k, form="factoid"))
-            saved = saved_by(kept)
-            *_, turn = timed("answer", step, turn, given, self._stop)
-            return charged(turn, "answer", saved_by(kept) - saved), ""
+            saved = saved_by(cached)
+            *_, turn = timed("answer", step, turn, parts, self._stop)
+            return charged(turn, "answer", saved_by(cached) - saved), ""
         except UtteranceError as error:
-            # a question too long for the model must not end the run each time it is resumed; it counts as wrong
+            # a question that is too long for the model counts as wrong, and must not end the run each time
             return replace(turn, answer=None, pool=()), str(error)
 
     def summarise(self, rows: Rows) -> Summary:
@@ -334,15 +338,15 @@ class Answers(Task[Ask, Parts]):
         }
 
     def scores(self, rows: Rows) -> DataFrame:
-        """What the rows scored; see `assistant.evaluation.scores`."""
+        """The scores of the rows; see `assistant.evaluation.scores`."""
         return scores.of_rows(self.claim(), [rows[key] for key in self.items])
 
-    def told(self, summary: Summary) -> Summary:
+    def shown(self, summary: Summary) -> Summary:
         """The strategies at the first setting."""
         return {name: summary[name] for name in ("strategies", "differences")}
 
     def details(self, summary: Summary, run: Run[Any]) -> str:
-        """The plots, and what to think of while reading; scores.csv is written, too."""
+        """The plots and notes on how to read them; writes scores.csv as well."""
         run.write("scores.csv", scores.as_csv(self.scores(run.rows)))
         weak = "The gold passages are weak (found by the answer's string), so this is no benchmark score."
         drawn = [f"![{one.stem.replace('_', ' ')}]({one.name})" for one in plots.answers(summary, run.folder)]
@@ -352,10 +356,10 @@ class Answers(Task[Ask, Parts]):
 def row_of(question: Question, turn: Turn) -> Row:
     """The measures of one answered turn; for an unanswerable question only "unknown" is right (SQuAD 2.0)."""
     unknown = turn.answer is not None and turn.answer.unknown
-    said = turn.answer.text if turn.answer else ""
-    # what was written in doubt is not given as an answer; that nothing was written is counted
-    answer = UNKNOWN if unknown and said else said
-    asked = bool(question.answers)
+    text = turn.answer.text if turn.answer else ""
+    # an answer that counts as unknown is not scored by its text; an empty one is counted as empty
+    answer = UNKNOWN if unknown and text else text
+    has_answers = bool(question.answers)
     return {
         "id": question.id,
         "question": question.text,
@@ -365,8 +369,8 @@ def row_of(question: Question, turn: Turn) -> Row:
         "pool": [{"text": c.text, "passage_id": c.passage_id, "votes": c.votes} for c in turn.pool],
         "answer": answer,
         "gold": list(question.answers),
-        "em": exact_match(answer, question.answers) if asked else float(unknown),
-        "f1": token_f1(answer, question.answers) if asked else float(unknown),
+        "em": exact_match(answer, question.answers) if has_answers else float(unknown),
+        "f1": token_f1(answer, question.answers) if has_answers else float(unknown),
         "unknown": unknown,
         "nm": lost_vote(answer, [candidate.text for candidate in turn.pool], question.answers),
         "unanswerable": question.unanswerable,

@@ -1,7 +1,7 @@
 """The baselines of ITRG (its section 3.2), which no turn of a conversation uses.
 
-Those of `BASELINES` answer; `generate` writes the text that generate-then-read answers from. None of them is offered
-the word "unknown", as the paper's are not.
+Those in `BASELINES` answer; `generate` writes the text that generate-then-read answers from. As in the paper, their
+prompts don't offer the word "unknown".
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from assistant.types import Iteration, Query, Turn
 
 def closed_book(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `answer`: the question alone (vanilla LM)."""
-    yield from map(_own, read("closed_book", turn, parts, stop))
+    yield from map(_from_model, read("closed_book", turn, parts, stop))
 
 
 def chain_of_thought(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `reasoning` and `answer`: the question alone, thought about first, with one example of a thought."""
-    yield from map(_own, think("chain_of_thought", turn, parts, stop))
+    yield from map(_from_model, think("chain_of_thought", turn, parts, stop))
 
 
 def retrieve_then_read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -46,12 +46,12 @@ BASELINES: Mapping[str, Step] = {
     "chain_of_thought": chain_of_thought,
     "retrieve_then_read": retrieve_then_read,
 }
-# Those that are shown no passages.
+# Baselines whose prompt has no passages.
 WITHOUT_PASSAGES = ("closed_book", "chain_of_thought")
 
-# Strategies and baselines that think before they answer.
+# Strategies and baselines that reason before they answer.
 THINKING = ("chain_of_thought", "pruning", "summary")
 
 
-def _own(turn: Turn) -> Turn:
+def _from_model(turn: Turn) -> Turn:
     return replace(turn, answer=replace(turn.answer, origin="model")) if turn.answer else turn

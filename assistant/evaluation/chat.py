@@ -68,14 +68,14 @@ class Chat(Task[Question, Parts]):
         decided = {**decided_by(self, "questions"), **decided_by(self.choices, "loop", "strategy", "k", "retriever")}
         return {**decided, "corpus": self.corpus.name, "model": model_of(self.settings), "settings": settings}
 
-    def row(self, item: Question, given: Parts) -> Row:
+    def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`.
 
         Raises:
             DataError: the question could not be answered; the next run goes on with it.
         """
         turn = Turn(item.text, choices=self.choices, id=item.id)
-        return row_of(item, finished(turn, searching(given), f"Question {item.id}"))
+        return row_of(item, finished(turn, searching(parts), f"Question {item.id}"))
 
     def summarise(self, rows: Rows) -> Summary:
         """Each measure as a share with its 95 % interval (Wilson's), the seconds and the tokens.
@@ -98,12 +98,12 @@ class Chat(Task[Question, Parts]):
         return {"questions": len(mine), "measures": shares, **costs}
 
     def _share(self, mine: DataFrame, theirs: DataFrame, counts: str) -> Summary:
-        found: Summary = counted(mine.eval(counts).tolist())
+        share: Summary = counted(mine.eval(counts).tolist())
         both = mine.index.intersection(theirs.index)
         if self.beside is not None and len(both):
-            ours, others = (side.loc[both].eval(counts).astype(float) for side in (mine, theirs))
-            found["difference"] = asdict(paired_difference(list(ours), list(others), self.seed))
-        return found
+            ours, theirs_counted = (side.loc[both].eval(counts).astype(float) for side in (mine, theirs))
+            share["difference"] = asdict(paired_difference(list(ours), list(theirs_counted), self.seed))
+        return share
 
 
 def row_of(question: Question, turn: Turn) -> Row:

@@ -81,21 +81,21 @@ class Groundedness(Task[Question, Parts]):
         chosen = decided_by(self.choices, "loop", "loops", "strategy", "k", "retriever")
         return {**decided, **chosen, "searched": self.choices.library}
 
-    def row(self, item: Question, given: Parts) -> Row:
+    def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`.
 
         Raises:
             DataError: the question could not be answered; the next run goes on with it.
         """
         turn = Turn(item.text, choices=self.choices, id=item.id)
-        turn = finished(turn, searching(given), f"Question {item.id}")
+        turn = finished(turn, searching(parts), f"Question {item.id}")
         return {
             "id": item.id,
             "question": item.text,
             "answer": turn.answer.text if turn.answer else "",
             "unknown": turn.answer is None or turn.answer.unknown or turn.answer.origin == "model",
             "seconds": round(turn.seconds, 3),
-            "claims": _checked(turn, given, self.threshold),
+            "claims": _checked(turn, parts, self.threshold),
             "passages": {one.id: {"title": one.full_title, "text": one.text} for one in turn.passages},
             "digests": {one.passage_id: one.text for one in turn.digests},
         }
@@ -192,15 +192,15 @@ def agreement(labels: Sequence[Label], rows: Rows, threshold: float) -> Summary:
 
 def _compared(pairs: Sequence[tuple[bool, bool]]) -> Summary:
     """How often the check (first) says what a person (second) read."""
-    counts, (said, read) = Counter(pairs), zip(*pairs, strict=True) if pairs else ((), ())
+    counts, (checked, read) = Counter(pairs), zip(*pairs, strict=True) if pairs else ((), ())
     return {
         "read": len(pairs),
         "supported by reading": sum(read),
-        "supported by the check": sum(said),
+        "supported by the check": sum(checked),
         "agree": counts[True, True] + counts[False, False],
         "supported by the check alone": counts[True, False],
         "supported by reading alone": counts[False, True],
-        "kappa": float(cohen_kappa_score(said, read)) if len({*said, *read}) > 1 else None,
+        "kappa": float(cohen_kappa_score(checked, read)) if len({*checked, *read}) > 1 else None,
     }
 
 
@@ -225,8 +225,8 @@ def _checked(turn: Turn, parts: Parts, threshold: float) -> list[Row]:
 
 
 def _ask(claims: Sequence[Row], passage: Passage, turn: Turn, judge: SupportJudge) -> None:
-    asked = [Claim(one["text"], (passage,), turn.question, " ".join(turn.used_facts)) for one in claims]
-    for claim, verdict in zip(claims, judge.judge(asked, Event()), strict=True):
+    judged = [Claim(one["text"], (passage,), turn.question, " ".join(turn.used_facts)) for one in claims]
+    for claim, verdict in zip(claims, judge.judge(judged, Event()), strict=True):
         claim["asked"][passage.id] = round(verdict.probability, 4)
 
 

@@ -59,10 +59,10 @@ def read_nuggets(path: Path) -> dict[str, list[str]]:
     Raises:
         DataError: a line is none.
     """
-    found: dict[str, list[str]] = {}
+    by_turn: dict[str, list[str]] = {}
     for one in read_models(path, Nugget, "no nugget"):
-        found.setdefault(one.turn, []).append(one.text)
-    return found
+        by_turn.setdefault(one.turn, []).append(one.text)
+    return by_turn
 
 
 def of_turns(qrels: Qrels) -> dict[str, Mapping[str, int]]:
@@ -83,19 +83,19 @@ def measure(
         raise DataError(f"The run has no turn of {topics.file}; give the topics that it was played with.")
     rows = {turn: _row(topics.turns[turn][1].response, played[turn]) for turn in turns}
     facts = {turn: played[turn]["facts"] for turn in turns if labels.facts.get(turn)}
-    ranked = {turn: [one["id"] for one in some] for turn, some in facts.items()}
-    used = {turn: [one["id"] for one in some if one["used"]] for turn, some in facts.items()}
+    ranked = {turn: [one["id"] for one in of_turn] for turn, of_turn in facts.items()}
+    used = {turn: [one["id"] for one in of_turn if one["used"]] for turn, of_turn in facts.items()}
     passages = {turn: played[turn]["ranking"] for turn in turns if labels.passages.get(turn)}
-    found = {
+    measured_by_kind = {
         "facts": scores(ranked, labels.facts, FACTS_RANKED).join(scores(used, labels.facts, FACTS_USED)),
         "passages": scores(passages, labels.passages, PASSAGES),
     }
-    for what, measured in found.items():
-        for turn, values in measured.add_prefix(f"{what}, ").to_dict("index").items():
+    for kind, measured in measured_by_kind.items():
+        for turn, values in measured.add_prefix(f"{kind}, ").to_dict("index").items():
             rows[turn] |= values
     held = {turn: _held(played[turn], labels.nuggets[turn], judge) for turn in turns if labels.nuggets.get(turn)}
-    for turn, some in held.items():
-        rows[turn] |= {"nuggets": len(some), "nuggets held": sum(some)}
+    for turn, of_turn in held.items():
+        rows[turn] |= {"nuggets": len(of_turn), "nuggets held": sum(of_turn)}
     listed = list(rows.values())
     whole = [topic for topic in topics.topics if all(turn.id in played for turn in topic.turns)]
     return {
@@ -107,7 +107,9 @@ def measure(
             {name: [row[name] for row in listed] for name in ("ROUGE-1 recall", "ROUGE-1 F1")}, seed
         ),
         **{
-            name: {"turns": len(measured), **means(measured, seed)} for name, measured in found.items() if len(measured)
+            name: {"turns": len(measured), **means(measured, seed)}
+            for name, measured in measured_by_kind.items()
+            if len(measured)
         },
         **({"nugget recall": _recall(held, seed)} if held else {}),
         **{f"{name}, median": float(median(row[name] for row in listed)) for name in ("words", "seconds")},
@@ -135,5 +137,5 @@ def _held(played: Row, nuggets: Sequence[str], judge: SupportJudge) -> list[bool
 
 
 def _recall(held: Mapping[str, Sequence[bool]], seed: int) -> dict[str, float]:
-    found = ratio([sum(some) for some in held.values()], [len(some) for some in held.values()], seed)
-    return {"value": found.value, "low": found.low, "high": found.high, "n": sum(map(len, held.values()))}
+    recall = ratio([sum(of_turn) for of_turn in held.values()], [len(of_turn) for of_turn in held.values()], seed)
+    return {"value": recall.value, "low": recall.low, "high": recall.high, "n": sum(map(len, held.values()))}

@@ -1,4 +1,4 @@
-"""Measures whether questions are told from small talk, talk about the conversation and writing, on labelled messages.
+"""Measures the classification of messages into questions, small talk, conversation and writing, on labelled messages.
 
 One record: {"text": "What is the capital of Norway?", "intent": "question", "split": "test"}.
 """
@@ -21,7 +21,7 @@ from ptkb.extract import only_tells
 
 
 class Message(BaseModel):
-    """What a person wrote, what they meant, and the split of the file."""
+    """A message, its intent, and its split of the file."""
 
     text: str
     intent: str
@@ -29,7 +29,7 @@ class Message(BaseModel):
 
 
 def read_messages(path: Path, split: str) -> list[Message]:
-    """The messages of a file that are of the split; of all of them where it is "".
+    """The messages of a file in this split; all of them if it is "".
 
     Raises:
         DataError: a line can't be used, or there are none.
@@ -44,25 +44,25 @@ def measure(
     knobs: TurnSettings,
     answered: Callable[[Sequence[str]], list[bool]] | None,
 ) -> tuple[Summary, list[Row]]:
-    """Accuracy, questions withheld and writing found, and a row for each; `answered` looks up what seems talk."""
-    found = [intent_of(row.text, embedder, knobs) for row in rows]
-    talk = [n for n, got in enumerate(found) if got in TALK and not only_tells(rows[n].text, embedder)]
+    """Accuracy, withheld questions and recognised writing, and a row for each message; `answered` looks up talk."""
+    predicted = [intent_of(row.text, embedder, knobs) for row in rows]
+    talk = [n for n, got in enumerate(predicted) if got in TALK and not only_tells(rows[n].text, embedder)]
     asks = answered([rows[n].text for n in talk]) if answered else []
     for n, is_answered in zip(talk, asks, strict=False):
-        found[n] = "question" if is_answered else found[n]
-    got, meant = np.array(found), np.array([row.intent for row in rows])
-    asked, written = meant == "question", meant == "writing"
+        predicted[n] = "question" if is_answered else predicted[n]
+    got, meant = np.array(predicted), np.array([row.intent for row in rows])
+    is_question, written = meant == "question", meant == "writing"
     summary = {
         "messages": len(rows),
         "threshold": knobs.intent_threshold,
-        "gate_accuracy": float(((got == "question") == asked).mean()),
+        "gate_accuracy": float(((got == "question") == is_question).mean()),
         "accuracy": float((got == meant).mean()),
-        "questions": int(asked.sum()),
-        "questions_withheld": int((asked & (got != "question")).sum()),
+        "questions": int(is_question.sum()),
+        "questions_withheld": int((is_question & (got != "question")).sum()),
         "writing": int(written.sum()),
         "writing_found": int((written & (got == "writing")).sum()),
         **({"looked_up": len(asks), "answered": sum(asks)} if answered else {}),
         "writing_wrongly": int((~written & (got == "writing")).sum()),
     }
-    told = enumerate(zip(rows, found, strict=True), 1)
-    return summary, [{"id": str(n), **row.model_dump(), "found": intent} for n, (row, intent) in told]
+    pairs = enumerate(zip(rows, predicted, strict=True), 1)
+    return summary, [{"id": str(n), **row.model_dump(), "found": intent} for n, (row, intent) in pairs]

@@ -1,7 +1,7 @@
-"""Which questions were looked at while this was made, by their ids, so that a figure on them can say so.
+"""The ids of questions that were looked at during development, so that figures on them can say so.
 
-`docs/results/looked_at.toml` tells of samples ("seed 1, the first 150") and why; `looked_at.json` beside it holds the
-ids of each set, which are written from the samples and the data.
+`docs/results/looked_at.toml` lists samples ("seed 1, the first 150") and reasons; `looked_at.json` beside it holds the
+ids of each set, which are computed from the samples and the data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIST, IDS = FOLDER / "looked_at.toml", FOLDER / "looked_at.json"
 
 
 class Drawn(Strict):
-    """A sample of a file's records, as evaluations draw it; all of them where there is no limit."""
+    """A sample of a file's records, as evaluations draw it; all of them without a limit."""
 
     file: str
     why: str
@@ -37,7 +37,7 @@ class Looked(Strict):
 
 
 class Unlisted(Strict):
-    """What was looked at and can't be told by ids."""
+    """Data that was looked at and can't be identified by ids."""
 
     what: str
     why: str
@@ -66,24 +66,24 @@ def ids_of(looked: List, registry: Registry, data: Path) -> dict[str, list[str]]
         return {of.name: sorted({id_ for one in of.samples for id_ in drawn(one)}) for of in looked.sets}
 
 
-def write(found: dict[str, list[str]], root: Path = ROOT) -> Path:
-    """Keep the ids, a line a set."""
+def write(ids_by_set: dict[str, list[str]], root: Path = ROOT) -> Path:
+    """Write the ids, one line for each set."""
     path = root / IDS
-    lines = (f"{json.dumps(name)}: {json.dumps(ids)}" for name, ids in found.items())
+    lines = (f"{json.dumps(name)}: {json.dumps(ids)}" for name, ids in ids_by_set.items())
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     return path
 
 
 @cache
 def known(root: Path = ROOT) -> frozenset[str]:
-    """All ids that were looked at; none where only the package is installed."""
+    """All ids that were looked at; none if only the package is installed."""
     path = root / IDS
     sets: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return frozenset(id_ for ids in sets.values() for id_ in ids)
 
 
 def remarked(summary: Summary, ids: Iterable[str]) -> Summary:
-    """The summary with the remark how many of these questions were looked at before, where any was."""
+    """The summary with a remark on how many of these questions were looked at before, if any."""
     several = set(ids)
     count = len(several & known())
     if not count:

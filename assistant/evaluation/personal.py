@@ -18,7 +18,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assistant.evaluation.marks import Pattern, by_kind, has
+from assistant.evaluation.reply_marks import Pattern, by_kind, has
 from assistant.experiment.datasets import of_split, read_models
 from assistant.experiment.report import grid
 from assistant.experiment.runs import Row, Run
@@ -66,24 +66,24 @@ class Personal(Task[Pair, Parts]):
         """See `Task`."""
         return decided_by(self, "pairs", "model")
 
-    def row(self, item: Pair, given: Parts) -> Row:
+    def row(self, item: Pair, parts: Parts) -> Row:
         """See `Task`."""
         moment = now()
-        known = tuple(Fact(str(n), text, moment, moment) for n, text in enumerate(item.facts))
-        turn = Turn(item.question, tuple(Exchange(said, said, reply) for said, reply in item.history), known)
+        stored = tuple(Fact(str(n), text, moment, moment) for n, text in enumerate(item.facts))
+        turn = Turn(item.question, tuple(Exchange(has_all, has_all, reply) for has_all, reply in item.history), stored)
         for step in (facts.run, rewrite.run):
-            *_, turn = step(turn, given, Event())
-        said = all(has(turn.question, one) for one in item.must)
-        right = said and not any(has(turn.question, one) for one in item.never)
+            *_, turn = step(turn, parts, Event())
+        has_all = all(has(turn.question, one) for one in item.must)
+        right = has_all and not any(has(turn.question, one) for one in item.never)
         return {"id": item.id, "question": item.question, "rewrite": turn.question, "right": right}
 
     def summarise(self, rows: Rows) -> Summary:
         """The share of right rewrites, over all and by kind, with Wilson's 95 % intervals."""
-        found = by_kind((pair.kind, rows[name]["right"]) for name, pair in self.items.items())
-        return {"accuracy": found["overall"].pop("value"), **found.pop("overall"), **found}
+        shares = by_kind((pair.kind, rows[name]["right"]) for name, pair in self.items.items())
+        return {"accuracy": shares["overall"].pop("value"), **shares.pop("overall"), **shares}
 
     def details(self, summary: Summary, run: Run[str]) -> str:  # noqa: ARG002 - the signature is Task's
         """Every rewrite beside its question."""
         rows = [run.rows[one] for one in self.items]
-        said = [[row["question"], row["rewrite"], "yes" if row["right"] else "no"] for row in rows]
-        return grid(["question", "rewritten", "right"], said)
+        lines = [[row["question"], row["rewrite"], "yes" if row["right"] else "no"] for row in rows]
+        return grid(["question", "rewritten", "right"], lines)

@@ -31,20 +31,20 @@ def answers(summary: Summary, folder: Path) -> list[Path]:
     axes.set(ylabel="% of questions", ylim=(0, 100))
     drawn = [_saved(figure, axes, folder / "em_and_unknown.png")]
     drawn.append(_em_against(first, "tokens", "tokens read and written per question", folder))
-    for key, what in _VARIED.items():
+    for key, label in _VARIED.items():
         others = [one for one in settings if one != key]
         alike = points[(points[others] == points.iloc[0][others]).all(axis=1)].sort_values(key)
         if alike[key].nunique() > 1:
-            drawn.append(_em_against(alike, key, what, folder))
+            drawn.append(_em_against(alike, key, label, folder))
     return drawn
 
 
-def _em_against(points: DataFrame, key: str, what: str, folder: Path) -> Path:
+def _em_against(points: DataFrame, key: str, label: str, folder: Path) -> Path:
     figure, axes = _figure((7, 4))
     for name, of in points.groupby("strategy", sort=False):
         axes.errorbar(of[key], of["em_value"], yerr=_errors(of, "em"), marker="o", capsize=3, label=name)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel=what, ylabel="EM %")
+    axes.set(xlabel=label, ylabel="EM %")
     return _saved(figure, axes, folder / f"em_against_{key}.png")
 
 

@@ -127,8 +127,8 @@ def taken(turns: Sequence[Asked], some: Sample) -> list[Asked]:
     """
     if not turns:
         raise DataError("No turn of the topics has a label; give the qrels that belong to them.")
-    kept = {turn.id for turn in some.drawn(turns)}
-    return [turn for turn in turns if turn.id in kept]
+    chosen = {turn.id for turn in some.drawn(turns)}
+    return [turn for turn in turns if turn.id in chosen]
 
 
 def _asked(topic: topics.Topic) -> Iterator[Asked]:

@@ -103,29 +103,29 @@ def _fitted(examples: Sequence[Example]) -> Classifier:
 
 def _judged(model: Classifier, examples: Sequence[Example]) -> DataFrame:
     """What the texts are and are taken for, with their sources and bands of length."""
-    said = [judgement.label for judgement in model.judge([example.text for example in examples])]
+    predicted = [judgement.label for judgement in model.judge([example.text for example in examples])]
     lengths = [len(example.text.split()) for example in examples]
-    bands = [next(name for name, most in BANDS.items() if length <= most) for length in lengths]
+    bands = [next(name for name, longest in BANDS.items() if length <= longest) for length in lengths]
     sources, labels = [example.source for example in examples], [example.label for example in examples]
-    return DataFrame({"source": sources, "is": labels, "said": said, "band": bands})
+    return DataFrame({"source": sources, "is": labels, "said": predicted, "band": bands})
 
 
-def _scores(found: DataFrame) -> Summary:
+def _scores(judged: DataFrame) -> Summary:
     """Macro-F1 is over the labels that the texts have: a band may lack one."""
-    true, said = list(found["is"]), list(found["said"])
+    true, predicted = list(judged["is"]), list(judged["said"])
     present = [label for label in LABELS if label in true]
-    each = classification_report(true, said, labels=present, output_dict=True, zero_division=0)
+    each = classification_report(true, predicted, labels=present, output_dict=True, zero_division=0)
     names = {"precision": "precision", "recall": "recall", "f1-score": "f1", "support": "texts"}
     by_label = DataFrame({label: each[label] for label in present}).T.rename(columns=names).astype({"texts": int})
     return {
-        "texts": len(found),
+        "texts": len(judged),
         "macro_f1": float(each["macro avg"]["f1-score"]),
         "labels": by_label.to_dict("index"),
-        "confusion": confusion_matrix(true, said, labels=LABELS).tolist(),
+        "confusion": confusion_matrix(true, predicted, labels=LABELS).tolist(),
     }
 
 
-def _by_source(found: DataFrame) -> dict[str, Summary]:
+def _by_source(judged: DataFrame) -> dict[str, Summary]:
     return {
         str(source): {
             "label": of["is"].iloc[0],
@@ -133,5 +133,5 @@ def _by_source(found: DataFrame) -> dict[str, Summary]:
             "right": float((of["is"] == of["said"]).mean()),
             "said": {label: int((of["said"] == label).sum()) for label in LABELS},
         }
-        for source, of in found.groupby("source")
+        for source, of in judged.groupby("source")
     }

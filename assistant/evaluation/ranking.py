@@ -76,8 +76,8 @@ class WithoutStopWords:
 
     def search(self, query: str, k: int) -> list[Passage]:
         """At most `k` passages, best first."""
-        said = " ".join(word for word in words(query) if word.lower() not in ENGLISH_STOP_WORDS)
-        return self._retriever.search(said or query, k)
+        kept_words = " ".join(word for word in words(query) if word.lower() not in ENGLISH_STOP_WORDS)
+        return self._retriever.search(kept_words or query, k)
 
 
 def prepare(experiment: Experiment) -> Topics:
@@ -94,8 +94,8 @@ def prepare(experiment: Experiment) -> Topics:
     corpus = read_corpus(experiment.corpus, judged)
     common = [query for query in queries if query in qrels]
     if not common or not corpus.wanted:
-        what = "passage of the corpus" if common else "query of the file"
-        raise DataError(f"{experiment.qrels} judges no {what}; give the three files that belong together.")
+        missing = "passage of the corpus" if common else "query of the file"
+        raise DataError(f"{experiment.qrels} judges no {missing}; give the three files that belong together.")
     chosen = experiment.drawn(common)
     remarks = {
         "queries without judgements, left out": len(queries) - len(common),
@@ -103,8 +103,8 @@ def prepare(experiment: Experiment) -> Topics:
         "judged passages that the corpus lacks": len(judged) - len(corpus.wanted),
         "queries without a text, which find nothing": sum(not queries[query] for query in chosen),
     }
-    some, labels = {query: queries[query] for query in chosen}, {query: qrels[query] for query in chosen}
-    return Topics(some, labels, {what: count for what, count in remarks.items() if count})
+    chosen_queries, labels = {query: queries[query] for query in chosen}, {query: qrels[query] for query in chosen}
+    return Topics(chosen_queries, labels, {missing: count for missing, count in remarks.items() if count})
 
 
 @dataclass
@@ -129,24 +129,24 @@ class Ranking(Task[Key, Finder]):
         more = unusual(self.experiment, "iterations", "retriever")
         return {**decided, "model": self.model, "loops": self.experiment.rounds, **more}
 
-    def row(self, item: Key, given: Finder) -> Row:
+    def row(self, item: Key, finder: Finder) -> Row:
         """See `Task`."""
         loop, query = item
         text = self.topics.queries[query]
-        passages = given.find(loop, text, self.experiment.depth)
-        queries = [asdict(one) for one in given.queries(loop, text)]
+        passages = finder.find(loop, text, self.experiment.depth)
+        queries = [asdict(one) for one in finder.queries(loop, text)]
         return {"loop": loop, "id": query, "queries": queries, "ranking": [passage.id for passage in passages]}
 
     def summarise(self, rows: Rows) -> Summary:
         """The measures of each loop with 95 % intervals, and the paired differences of the others to the first loop."""
         queries, seed, (first, *others) = self.topics.queries, self.experiment.seed, self.experiment.loops
-        found = {
+        by_loop = {
             loop: scores({query: rows[loop, query]["ranking"] for query in queries}, self.topics.qrels)
             for loop in (first, *others)
         }
         return {
-            "loops": {loop: means(by_measure, seed) for loop, by_measure in found.items()},
-            "differences": {loop: differences(found[loop], found[first], seed) for loop in others},
+            "loops": {loop: means(by_measure, seed) for loop, by_measure in by_loop.items()},
+            "differences": {loop: differences(by_loop[loop], by_loop[first], seed) for loop in others},
             "base": first,
             "queries": len(queries),
             "remarks": dict(self.topics.remarks),
@@ -162,5 +162,5 @@ def scores(rankings: Mapping[str, Sequence[str]], qrels: Qrels, measures: Sequen
     run = {query: {one: 1 / n for n, one in enumerate(ranking, 1)} for query, ranking in rankings.items()}
     judged = {query: dict(qrels[query]) for query in rankings}
     values = ir_measures.iter_calc(measures, judged, run)
-    found = DataFrame((one.query_id, str(one.measure), one.value) for one in values)
-    return found.pivot(index=0, columns=1, values=2).loc[list(rankings), names]
+    table = DataFrame((one.query_id, str(one.measure), one.value) for one in values)
+    return table.pivot(index=0, columns=1, values=2).loc[list(rankings), names]

@@ -25,7 +25,7 @@ from typer import Option
 
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation import plots
-from assistant.evaluation.thresholds import THRESHOLDS, check_odds, told_by_halves
+from assistant.evaluation.thresholds import THRESHOLDS, check_odds, cross_thresholded
 from assistant.experiment.datasets import Corpus, Question, read_corpus, read_questions, usable
 from assistant.experiment.measures import differences, means, unknown_scores
 from assistant.experiment.options import Corpus as CorpusFile
@@ -33,7 +33,7 @@ from assistant.experiment.options import Questions, Sample, Thresholds
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.judges.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
-from assistant.judges.relevance.estimate import PRIOR, likely, reranked
+from assistant.judges.relevance.estimate import PRIOR, above_relative_cutoff, reranked
 from assistant.protocols import Estimator, Retriever
 from assistant.settings import RetrieveSettings
 from assistant.types import Passage, Relevance
@@ -42,13 +42,13 @@ CUTOFFS = (1, 5, 10, 20)
 # What is tried as `relevance.min_relative_confidence`, on as many passages as a turn shows.
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 SHOWN = RetrieveSettings().top_k
-# Places of a passage: as it was found, reranked by its confidence, and as a turn reranks it.
-_PLACES = ("bm25", "reranked", "turn")
+# Ranks of a passage: as it was found, reranked by its confidence, and as a turn reranks it.
+_RANKS = ("bm25", "reranked", "turn")
 
 
 @dataclass(frozen=True)
 class Experiment(Sample):
-    """What is estimated. `depth` candidates are reranked, of which the best `k` are the question's context set.
+    """The experiment's options. `depth` candidates are reranked; the best `k` of them are the question's context set.
 
     `contexts` can be "own": the set is the question's gold passages alone, as in SQuAD 2.0, where a paragraph may lack
     the answer. "auto" is that where a question is marked as unanswerable, else "retrieved".
@@ -70,7 +70,10 @@ class Experiment(Sample):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The questions, their gold passages as far as the corpus has them, what the sets are, and what was left out."""
+    """The questions, their gold passages as far as the corpus has them, and how many questions were left out.
+
+    `own` says that a context set is the question's gold passages.
+    """
 
     questions: tuple[Question, ...]
     corpus: Corpus
@@ -107,7 +110,7 @@ def _why_not(question: Question, corpus: Corpus, own: bool) -> str:
 
 @dataclass
 class Estimates(Task[Question, tuple[Estimator, Retriever]]):
-    """What the `estimator` of this name says of the candidates of each question.
+    """Estimates the candidates of each question by the `estimator` of this name.
 
     Confidences are calibrated by `calibration`, or by `method`, or left as they are. A threshold, and a calibration by
     `method`, are never chosen on the questions that they are measured on: each half of the questions takes those of
@@ -132,25 +135,25 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
         }
         return {**decided, "contexts": "own" if self.material.own else "retrieved"}
 
-    def row(self, item: Question, given: tuple[Estimator, Retriever]) -> Row:
+    def row(self, item: Question, resources: tuple[Estimator, Retriever]) -> Row:
         """See `Task`."""
-        estimator, retriever = given
-        wanted, is_own = self.material.corpus.wanted, self.material.own
-        own = [wanted[one] for one in item.gold if is_own and one in wanted]
-        # Of a question that nothing answers, no ranking is right or wrong: its own passages are all that is asked.
+        estimator, retriever = resources
+        corpus_passages, is_own = self.material.corpus.wanted, self.material.own
+        own = [corpus_passages[one] for one in item.gold if is_own and one in corpus_passages]
+        # for a question without an answer no ranking is right or wrong: only its own passages are estimated
         passages = [] if is_own and item.unanswerable else retriever.search(item.text, self.experiment.depth)
         everything = list({passage.id: passage for passage in (*passages, *own)}.values())
         begun, error = time.perf_counter(), ""
         try:
-            found = estimator.estimate(item.text, everything, Event())
+            estimated = estimator.estimate(item.text, everything, Event())
         except UtteranceError as refusal:
-            # a question too long for the model must not end the run each time it is resumed
-            found, error = [Relevance.of_score(0.0)] * len(everything), str(refusal)
+            # a question that is too long for the model must not end the run each time that it is continued
+            estimated, error = [Relevance.of_score(0.0)] * len(everything), str(refusal)
         return {
             "id": item.id,
             "passages": [passage.id for passage in passages],
             "own": [passage.id for passage in own],
-            "scores": {passage.id: round(one.score, 6) for passage, one in zip(everything, found, strict=True)},
+            "scores": {passage.id: round(one.score, 6) for passage, one in zip(everything, estimated, strict=True)},
             "seconds": round(time.perf_counter() - begun, 3),
             "error": error,
         }
@@ -164,11 +167,12 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
         material, experiment = self.material, self.experiment
         mine = [rows[question.id] for question in material.questions]
         curves = self._curves(rows) if self.method else [self.calibration] * len(mine)
-        found = _judged(material.questions, mine, curves)
-        if found.empty:
+        passages = _judged(material.questions, mine, curves)
+        if passages.empty:
             raise DataError("No passage was found for any question; give the corpus that belongs to them.")
-        errors, sets = sum(bool(row["error"]) for row in mine), _sets(found, len(mine), experiment.k)
-        ranked, told = _rankings(experiment, material, found), _unanswerable(sets, experiment)
+        pairs = list(passages["confidence"]), list(passages["relevant"])
+        errors, sets = sum(bool(row["error"]) for row in mine), _sets(passages, len(mine), experiment.k)
+        ranked, unanswerable = _rankings(experiment, material, passages), _unanswerable(sets, experiment)
         return {
             "estimator": self.estimator,
             "questions": len(mine),
@@ -177,12 +181,12 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
             "k": experiment.k,
             "calibration": self.method or (self.calibration.method if self.calibration else "none"),
             **ranked,
-            **told,
-            "intervals": {**ranked["intervals"], **told["intervals"]},
-            "left_out_under": _left_out(found[found["turn"] < SHOWN].sort_values(["question", "turn"])),
-            "ece": expected_calibration_error(list(found["confidence"]), list(found["relevant"])),
+            **unanswerable,
+            "intervals": {**ranked["intervals"], **unanswerable["intervals"]},
+            "left_out_under": _left_out(passages[passages["turn"] < SHOWN].sort_values(["question", "turn"])),
+            "ece": expected_calibration_error(*pairs),
             "set_ece": expected_calibration_error(list(sets["confidence"]), list(~sets["unanswerable"])),
-            "reliability": [asdict(one) for one in reliability(list(found["confidence"]), list(found["relevant"]))],
+            "reliability": [asdict(one) for one in reliability(*pairs)],
             "seconds_per_question": sum(row["seconds"] for row in mine) / len(mine),
             "remarks": {"questions too long for the estimator": errors} if errors else {},
             "left_out": dict(material.left_out),
@@ -200,18 +204,18 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
         Raises:
             DataError: there is nothing to calibrate on.
         """
-        found = _judged(questions, [rows[question.id] for question in questions], [None] * len(questions))
-        return fit(self.estimator, method, list(found["score"]), list(found["relevant"]))
+        passages = _judged(questions, [rows[question.id] for question in questions], [None] * len(questions))
+        return fit(self.estimator, method, list(passages["score"]), list(passages["relevant"]))
 
     def _curves(self, rows: Rows) -> list[Calibration | None]:
-        """For each question the calibration that the other half of the questions gives."""
+        """For each question the calibration that was fitted on the other half of the questions."""
         assert self.method  # noqa: S101 - its caller has asked
         halves = [self.fitted(self.material.questions[1 - half :: 2], rows, self.method) for half in (0, 1)]
         return [halves[n % 2] for n in range(len(self.material.questions))]
 
 
 def _judged(questions: Sequence[Question], rows: Sequence[Row], curves: Sequence[Calibration | None]) -> DataFrame:
-    """A line for each passage of each question, which is numbered from 0; places count from 0, inf is not found."""
+    """A row for each passage of each question, with the question's number; ranks count from 0, inf if not found."""
     lines = []
     for n, (question, row, curve) in enumerate(zip(questions, rows, curves, strict=True)):
         raw = {one: Relevance.of_score(score) for one, score in row["scores"].items()}
@@ -235,37 +239,36 @@ def _judged(questions: Sequence[Question], rows: Sequence[Row], curves: Sequence
             )
             for one, score in raw.items()
         ]
-    return DataFrame(lines, columns=["question", "score", "confidence", "relevant", "own", *_PLACES])
+    return DataFrame(lines, columns=["question", "score", "confidence", "relevant", "own", *_RANKS])
 
 
-def _sets(found: DataFrame, questions: int, k: int) -> DataFrame:
-    """Each question's context set: its confidence max_j r_j, and what that would be had no gold passage been found.
+def _sets(passages: DataFrame, questions: int, k: int) -> DataFrame:
+    """Each question's context set: its confidence max_j r_j, and the same `without` the gold passages.
 
-    `without` is NaN where none was, or where the set is the question's own passages.
+    `without` is NaN if no gold passage was found, or if the set is the question's own passages.
     """
-    with_own = found.groupby("question")["own"].transform("any")
-    shown = found[found["own"].where(with_own, found["reranked"] < k)].groupby("question")
-    others = found[(found["bm25"] < inf) & ~found["relevant"] & ~with_own].groupby("question")
-    held = shown["relevant"].any().reindex(range(questions), fill_value=False)
+    with_own = passages.groupby("question")["own"].transform("any")
+    shown = passages[passages["own"].where(with_own, passages["reranked"] < k)].groupby("question")
+    others = passages[(passages["bm25"] < inf) & ~passages["relevant"] & ~with_own].groupby("question")
+    answerable = shown["relevant"].any().reindex(range(questions), fill_value=False)
     return DataFrame(
         {
             "confidence": shown["confidence"].max().reindex(range(questions), fill_value=0.0),
-            "unanswerable": ~held,
-            "without": others["confidence"].max().reindex(range(questions)).where(held),
+            "unanswerable": ~answerable,
+            "without": others["confidence"].max().reindex(range(questions)).where(answerable),
         }
     )
 
 
-def _rankings(experiment: Experiment, material: Material, found: DataFrame) -> Summary:
+def _rankings(experiment: Experiment, material: Material, passages: DataFrame) -> Summary:
     """R@n as in DPR: the share of questions with a gold passage among the first n. Answerable questions only."""
-    asked = [n for n, question in enumerate(material.questions) if not question.unanswerable]
-    if not asked:
+    answerable = [n for n, question in enumerate(material.questions) if not question.unanswerable]
+    if not answerable:
         return {"bm25": {}, "turn": {}, "intervals": {}, "differences": {}}
-    first = (
-        found[found["relevant"]].groupby("question")[list(_PLACES)].min().astype(float).reindex(asked, fill_value=inf)
-    )
+    gold = passages[passages["relevant"]].groupby("question")[list(_RANKS)]
+    first = gold.min().astype(float).reindex(answerable, fill_value=inf)
     cutoffs = [cutoff for cutoff in CUTOFFS if cutoff <= experiment.depth]
-    before, after, turn = ({f"R@{n}": list((first[at] < n).astype(float)) for n in cutoffs} for at in _PLACES)
+    before, after, turn = ({f"R@{n}": list((first[at] < n).astype(float)) for n in cutoffs} for at in _RANKS)
     estimates = means(after, experiment.seed)
     return {
         **{name: one["value"] for name, one in estimates.items()},
@@ -277,10 +280,10 @@ def _rankings(experiment: Experiment, material: Material, found: DataFrame) -> S
 
 
 def _left_out(shown: DataFrame) -> list[dict[str, float]]:
-    """What leaving out passages under each share of the likeliest one's confidence does to those that a turn shows.
+    """The effect of leaving out passages whose confidence is below a share of the highest one's, for several shares.
 
-    `passages` is the share of all that are left out, `gold` of the gold ones, `lost` of the questions whose gold
-    passages all are.
+    `passages` is the share of all passages that are left out, `gold` that of the gold ones, and `lost` the share of
+    questions that lose all their gold passages.
     """
     gold = shown["relevant"].astype(bool)
 
@@ -288,38 +291,40 @@ def _left_out(shown: DataFrame) -> list[dict[str, float]]:
         return float(1 - some.mean()) if len(some) else 0.0
 
     def under(share: float) -> dict[str, float]:
-        kept = shown.groupby("question")["confidence"].transform(lambda some: likely(list(some), share, SHOWN))
-        stays = kept.astype(bool)
-        held = stays[gold].groupby(shown["question"]).any()
-        return {"share": share, "passages": gone(stays), "gold": gone(stays[gold]), "lost": gone(held)}
+        confidences = shown.groupby("question")["confidence"]
+        kept = confidences.transform(lambda some: above_relative_cutoff(list(some), share, SHOWN)).astype(bool)
+        keeps_gold = kept[gold].groupby(shown["question"]).any()
+        return {"share": share, "passages": gone(kept), "gold": gone(kept[gold]), "lost": gone(keeps_gold)}
 
     return [under(share) for share in SHARES]
 
 
 def _unanswerable(sets: DataFrame, experiment: Experiment) -> Summary:
-    """How well sets without an answer are told: as they were retrieved, and each with and without its gold."""
+    """How well sets without an answer are recognised: as they were retrieved, and each with and without its gold."""
     plain = sets.rename_axis(None).assign(question=range(len(sets)), weight=1.0).drop(columns="without")
     both = plain[sets["without"].notna()]
     withheld = both.assign(confidence=sets["without"].dropna(), unanswerable=True, weight=experiment.share)
     twice = concat([both.assign(weight=1 - experiment.share), withheld]).sort_values("question", kind="stable")
-    told = _told(plain, experiment)
-    named = {f"unanswerable_{name}": told.pop(name) for name in ("precision", "recall", "f1", "share", "f1_of_always")}
-    ends = {f"unanswerable_{name}": ends for name, ends in told["intervals"].items()}
-    return {**named, **told, "intervals": ends, "gold_withheld": _told(twice, experiment) if len(twice) else {}}
+    scores = _threshold_scores(plain, experiment)
+    renamed = ("precision", "recall", "f1", "share", "f1_of_always")
+    named = {f"unanswerable_{name}": scores.pop(name) for name in renamed}
+    intervals = {f"unanswerable_{name}": ends for name, ends in scores["intervals"].items()}
+    gold_withheld = _threshold_scores(twice, experiment) if len(twice) else {}
+    return {**named, **scores, "intervals": intervals, "gold_withheld": gold_withheld}
 
 
-def _told(sets: DataFrame, experiment: Experiment) -> Summary:
+def _threshold_scores(sets: DataFrame, experiment: Experiment) -> Summary:
     sets = sets.reset_index(drop=True)
-    said, chosen = told_by_halves(
+    below, chosen = cross_thresholded(
         sets, sets["question"] % 2, experiment.thresholds, lambda some, threshold: _at(some, threshold)["f1"]
     )
     numbers, weights = list(sets["question"].factorize()[0]), list(sets["weight"])
-    scores = unknown_scores(list(said), list(sets["unanswerable"]), experiment.seed, numbers, weights)
+    scores = unknown_scores(list(below), list(sets["unanswerable"]), experiment.seed, numbers, weights)
     share = float(sets["weight"][sets["unanswerable"]].sum() / sets["weight"].sum())
-    found = {name: asdict(one) for name, one in scores.items()}
+    by_measure = {name: asdict(one) for name, one in scores.items()}
     return {
-        **{name: one["value"] for name, one in found.items()},
-        "intervals": _intervals(found),
+        **{name: one["value"] for name, one in by_measure.items()},
+        "intervals": _intervals(by_measure),
         "share": share,
         "f1_of_always": 2 * share / (1 + share),
         "threshold_of_halves": chosen,
@@ -328,16 +333,18 @@ def _told(sets: DataFrame, experiment: Experiment) -> Summary:
 
 
 def _at(sets: DataFrame, threshold: float) -> dict[str, float]:
-    """What calling sets under the threshold unanswerable does; `given_up` is the share of the others that are, too."""
-    said, there, weight = sets["confidence"] < threshold, sets["unanswerable"].astype(bool), sets["weight"]
-    found = precision_recall_fscore_support(there, said, average="binary", sample_weight=weight, zero_division=0)
-    lost, others = weight[said & ~there].sum(), weight[~there].sum()
+    """The effect of calling sets below the threshold unanswerable; `given_up` is the share of answerable ones lost."""
+    below, unanswerable, weight = sets["confidence"] < threshold, sets["unanswerable"].astype(bool), sets["weight"]
+    measures = precision_recall_fscore_support(
+        unanswerable, below, average="binary", sample_weight=weight, zero_division=0
+    )
+    given_up, answerable = weight[below & ~unanswerable].sum(), weight[~unanswerable].sum()
     return {
         "threshold": threshold,
-        **{name: float(value) for name, value in zip(("precision", "recall", "f1"), found[:3], strict=True)},
-        "given_up": float(lost / others) if others else 0.0,
+        **{name: float(value) for name, value in zip(("precision", "recall", "f1"), measures[:3], strict=True)},
+        "given_up": float(given_up / answerable) if answerable else 0.0,
     }
 
 
-def _intervals(found: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
-    return {name: [one["low"], one["high"]] for name, one in found.items()}
+def _intervals(by_measure: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
+    return {name: [one["low"], one["high"]] for name, one in by_measure.items()}

@@ -25,7 +25,7 @@ from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.protocols import Parts, Retriever
-from assistant.retrieve.search import sought
+from assistant.retrieve.search import search_text
 from assistant.steps import rewrite
 from assistant.text.sentences import words
 from assistant.types import Exchange, Turn
@@ -69,10 +69,10 @@ def read_follow_ups(path: Path) -> list[FollowUp]:
     Raises:
         DataError: a line is broken or has none of the two forms; or there is no follow-up at all.
     """
-    found = [one for place, record in records(path) for one in _dialogue(place, record)]
-    if not found:
+    follow_ups = [one for location, record in records(path) for one in _dialogue(location, record)]
+    if not follow_ups:
         raise DataError(f"{path} holds no follow-ups; give dialogues of at least two turns.")
-    return found
+    return follow_ups
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class Rewriting(Task[FollowUp, Parts]):
         """See `Task`."""
         return decided_by(self, "dialogues", "model")
 
-    def row(self, item: FollowUp, given: Parts) -> Row:
+    def row(self, item: FollowUp, parts: Parts) -> Row:
         """See `Task`."""
-        *_, turn = rewrite.run(Turn(item.utterance, item.history), given, Event())
+        *_, turn = rewrite.run(Turn(item.utterance, item.history), parts, Event())
         return {"id": item.id, "utterance": item.utterance, "ours": turn.question, "human": item.human}
 
     def summarise(self, rows: Rows) -> Summary:
@@ -119,16 +119,16 @@ class Rewriting(Task[FollowUp, Parts]):
         that is than the utterance, and `gap_closed`, the share of the way from there to the human rewrite; both of
         nDCG@10.
         """
-        found = {
+        by_variant = {
             variant: scores({one: _found(_text(rows[one], variant), retriever) for one in self.items}, qrels, RETRIEVAL)
             for variant in VARIANTS
         }
-        measured = {variant: means(by_measure, self.seed) for variant, by_measure in found.items()}
+        measured = {variant: means(by_measure, self.seed) for variant, by_measure in by_variant.items()}
         raw, _, ours, human = (measured[variant]["nDCG@10"]["value"] for variant in VARIANTS)
         return {
             "judged": len(self.items),
             "variants": measured,
-            "gain": differences(found["searched"], found["utterance"], self.seed)["nDCG@10"],
+            "gain": differences(by_variant["searched"], by_variant["utterance"], self.seed)["nDCG@10"],
             "gap_closed": (ours - raw) / (human - raw) if human != raw else None,
         }
 
@@ -169,21 +169,21 @@ def _likeness(rows: Sequence[Row], variant: str, seed: int) -> Summary:
 def _text(row: Row, variant: str) -> str:
     if variant != "searched":
         return str(row[variant])
-    return sought(Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]))
+    return search_text(Turn(row["utterance"], question=row["ours"], rewritten=row["ours"] != row["utterance"]))
 
 
 def _found(query: str, retriever: Retriever) -> list[str]:
     return [passage.id for passage in retriever.search(query, 100)]
 
 
-def _dialogue(place: str, record: Mapping[str, Any]) -> Iterator[FollowUp]:
+def _dialogue(location: str, record: Mapping[str, Any]) -> Iterator[FollowUp]:
     try:
         dialogue = _Dialogue.model_validate(record, strict=True)
     except ValidationError as error:
         key = [one for one in error.errors()[0]["loc"] if isinstance(one, str) and one not in {"str", "int"}][-1]
         raise DataError(
-            f"{place}, is neither a dialogue of CANARD nor a topic of iKAT: '{key}' is missing or holds something else;"
-            " mend or remove the line."
+            f"{location}, is neither a dialogue of CANARD nor a topic of iKAT: '{key}' is missing or holds something"
+            " else; mend or remove the line."
         ) from error
     history: tuple[Exchange, ...] = ()
     for turn in dialogue.turns:

@@ -31,7 +31,7 @@ from pydantic import AfterValidator, Field
 from assistant import turn as flow
 from assistant.chat import Source
 from assistant.errors import DataError, FactError, SequiturError
-from assistant.evaluation.marks import Pattern, by_kind, has
+from assistant.evaluation.reply_marks import Pattern, by_kind, has
 from assistant.experiment.datasets import Strict, read_some
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
@@ -87,13 +87,13 @@ def read_scenarios(path: Path) -> dict[str, Scenario]:
     Raises:
         DataError: the file or a line can't be used, or an id is there twice.
     """
-    found: dict[str, Scenario] = {}
+    by_id: dict[str, Scenario] = {}
     every = read_some(path, Scenario, "no scenario", "scenarios", "a file of {id, kind, ask, expect, ...} lines")
     for n, scenario in enumerate(every, 1):
-        if scenario.id in found:
+        if scenario.id in by_id:
             raise DataError(f"{path.name}, line {n}, repeats the id '{scenario.id}'; ids have to be unique.")
-        found[scenario.id] = scenario
-    return found
+        by_id[scenario.id] = scenario
+    return by_id
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Scenarios(Task[Scenario, Source]):
         """See `Task`."""
         return {**decided_by(self, "scenarios", "model"), **asdict(self.choices)}
 
-    def row(self, item: Scenario, given: Source) -> Row:
+    def row(self, item: Scenario, source: Source) -> Row:
         """See `Task`.
 
         Raises:
@@ -119,8 +119,8 @@ class Scenarios(Task[Scenario, Source]):
         """
         # after a kill its own documents are found again
         user = f"scenario {sha256(str(self.folder.resolve()).encode()).hexdigest()} {item.id}"
-        with _documents(item, user, given.settings):
-            turn = _run(_start(item, self.choices), given, user)
+        with _documents(item, user, source.settings):
+            turn = _run(_start(item, self.choices), source, user)
         reasons = verdict(item, turn)
         titles = {passage.id: passage.full_title for passage in turn.passages}
         return {
@@ -207,7 +207,7 @@ def verdict(scenario: Scenario, turn: Turn) -> list[str]:
 
 
 def _answer(scenario: Scenario, row: Row) -> str:
-    told = [
+    context = [
         *(f"Fact: {fact}" for fact in scenario.facts),
         *(f"Before: {said} / {reply}" for said, reply in scenario.history),
         *(f"Document: {document.name}" for document in scenario.documents),
@@ -216,7 +216,7 @@ def _answer(scenario: Scenario, row: Row) -> str:
     cited = [f"[{one['n']}] {one['title']}: {one['quote']}" for one in row["citations"]]
     lines = [
         f"### {scenario.id}: {'passed' if row['passed'] else 'FAILED'}",
-        *(f"- {_line(one)}" for one in (*told, *([f"**{row['why']}**"] if row["why"] else []), *cited)),
+        *(f"- {_line(one)}" for one in (*context, *([f"**{row['why']}**"] if row["why"] else []), *cited)),
         "",
         *(f"> {line}" for line in row["answer"].splitlines()),
         "",

@@ -1,4 +1,4 @@
-"""What each answer of a run scored, without its texts: small enough to keep, and to pool with other runs.
+"""The scores of a run's answers, without the texts: small enough to store, and to pool with other runs.
 
 A file of scores is CSV, one line for each row of a run: a digest of what the run was made with (its data, model, seed
 and loop), what tells the row from the others (`KEY`), its measures, four marks (0 or 1), and for each iteration of its
@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pandas import DataFrame
@@ -21,6 +20,7 @@ from assistant.errors import DataError
 from assistant.experiment.datasets import Gold
 from assistant.experiment.measures import differences, mean, means, unknown_scores
 from assistant.experiment.runs import Row
+from assistant.experiment.task import Summary
 
 # What the others are compared to: the first of these that was measured.
 BASES = ("retrieve_then_read", "concat", "concat@word", "ranked/concat")
@@ -31,7 +31,6 @@ FIELDS = ("made", *KEY, *MEASURES, *MARKS, "recalls")
 _KINDS = dict.fromkeys(FIELDS, "str") | dict.fromkeys(MEASURES, "float") | dict.fromkeys(MARKS, "int")
 _KINDS |= dict.fromkeys(("k", "samples", "shots"), "int")
 _SETTING = ["k", "placement", "samples", "shots"]
-Summary = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,12 +50,12 @@ class Setting:
 def of_rows(asked: Row, rows: Sequence[Row]) -> DataFrame:
     """The scores of rows that were made with what was `asked`, in their order."""
     # samples of one order that leave each other out are what is pooled
-    made = sha256(json.dumps({**asked, "skip": 0}, sort_keys=True).encode()).hexdigest()[:12]
+    digest = sha256(json.dumps({**asked, "skip": 0}, sort_keys=True).encode()).hexdigest()[:12]
     scores = [
         {
             "shots": 0,
             **row,
-            "made": made,
+            "made": digest,
             "empty": not row["answer"].strip(),
             "failed": bool(row["error"]),
             "pooled": bool(row["pool"]),
@@ -89,15 +88,15 @@ def read(path: Path) -> DataFrame:
         DataError: the file can't be read, or is no file of scores.
     """
     try:
-        found = pd.read_csv(path, dtype="str", keep_default_na=False)
+        table = pd.read_csv(path, dtype="str", keep_default_na=False)
     except pd.errors.EmptyDataError:
-        found = DataFrame()
+        table = DataFrame()
     except (OSError, ValueError) as error:
         raise DataError(f"{path} can't be read ({error}); give the scores.csv of a run.") from error
-    if tuple(found.columns) != FIELDS:
+    if tuple(table.columns) != FIELDS:
         raise DataError(f"{path} is no file of scores; `evaluate answers` writes them as scores.csv.")
     try:
-        return found.astype(_KINDS)
+        return table.astype(_KINDS)
     except ValueError as error:
         raise DataError(f"{path} is broken ({error}); make the file again.") from error
 
@@ -109,22 +108,22 @@ def pool(files: Sequence[Path]) -> DataFrame:
         DataError: a file is broken or was made with something else, none holds a score, two hold the same question, or
             a strategy was not asked all that others were.
     """
-    found = pd.concat([read(path).assign(file=str(path)) for path in files], ignore_index=True)
-    if found.empty:
+    pooled = pd.concat([read(path).assign(file=str(path)) for path in files], ignore_index=True)
+    if pooled.empty:
         raise DataError("The files hold no scores; give the scores.csv of runs that are done.")
-    for _, other in found[found["made"] != found["made"][0]].iterrows():
+    for _, other in pooled[pooled["made"] != pooled["made"][0]].iterrows():
         raise DataError(f"{other['file']} was made with another model, seed or loop than {files[0]}, or on other data.")
-    for _, again in found[found.duplicated(list(KEY))].iterrows():
+    for _, again in pooled[pooled.duplicated(list(KEY))].iterrows():
         raise DataError(f"{again['file']} has {again['id']} once more; only runs on other questions can be pooled.")
-    for setting, of in _by_setting(found):
-        (first, asked), *others = of.groupby("strategy", sort=False)["id"]
+    for setting, of in _by_setting(pooled):
+        (first, first_ids), *others = of.groupby("strategy", sort=False)["id"]
         for name, ids in others:
-            if set(ids) != set(asked):
+            if set(ids) != set(first_ids):
                 raise DataError(
-                    f"{name} was asked {len(ids)} questions at {setting} and {first} {len(asked)}, or others; pool"
+                    f"{name} was asked {len(ids)} questions at {setting} and {first} {len(first_ids)}, or others; pool"
                     " runs of the same strategies."
                 )
-    return found.drop(columns="file")
+    return pooled.drop(columns="file")
 
 
 def _by_setting(scores: DataFrame) -> Iterator[tuple[Setting, DataFrame]]:
@@ -154,12 +153,12 @@ def _summary(setting: Setting, scores: DataFrame, seed: int) -> Summary:
 def _measures(scores: DataFrame, seed: int) -> Summary:
     # by iteration; a question whose answer failed before a document was written counts as not recalled
     recalls = scores["recalls"].str.split(expand=True).astype(float).fillna(0.0)
-    found: Summary = {
+    summary: Summary = {
         **means({name: scores[name].tolist() for name in MEASURES}, seed),
         **{name: int(scores[name].sum()) for name in ("empty", "failed", "pooled")},
         "recall": [asdict(mean(recalls[iteration].tolist(), seed)) for iteration in recalls],
     }
     if scores["unanswerable"].any():
         of = unknown_scores(scores["unknown"].astype(bool).tolist(), scores["unanswerable"].tolist(), seed)
-        found |= {f"unknown_{name}": asdict(value) for name, value in of.items()}
-    return found
+        summary |= {f"unknown_{name}": asdict(value) for name, value in of.items()}
+    return summary

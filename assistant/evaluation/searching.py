@@ -1,4 +1,4 @@
-"""Finds passages for a question of an experiment, by any loop or by a part of one.
+"""Finds passages for the questions of an experiment, by a loop or by a part of one.
 
 `question` searches for the question alone, `draft` for the model's draft alone, `generate` for the question and a text
 that the model writes from its own knowledge; any other name is a loop. A loop runs as it does in a turn, with few
@@ -15,16 +15,16 @@ from threading import Condition, Event
 
 from cachetools import cached
 
+from assistant import loops
 from assistant.evaluation.baselines import generate
 from assistant.experiment.cache import saved_by
 from assistant.experiment.conditions import always_drafting
-from assistant.flow.stage import step_named
 from assistant.flow.timing import charged, timed
 from assistant.llm.meter import Meter
-from assistant.llm.rounds import Straight
+from assistant.llm.repetition import RepetitionCutter
 from assistant.protocols import Parts, Retriever, Step
 from assistant.retrieve.fusion import fuse
-from assistant.retrieve.search import look
+from assistant.retrieve.search import search_and_fuse
 from assistant.settings import Settings
 from assistant.steps import relevance
 from assistant.types import Choices, Passage, Query, Turn
@@ -37,10 +37,10 @@ BM25 = "bm25"
 class Finder:
     """Passages for questions.
 
-    What a loop did for a question is kept, so that `draft` and `grg` run it once, side by side as well.
-    `parts` gives what loops run with; it is not asked for it while only `question` is wanted, which needs no model.
-    `loops` is the X of Generate-Retrieve-Generate, `iterations` the T of ITRG. `stop` ends loops before their time.
-    The seconds that kept replies of the model have saved a loop are added to its cost.
+    A loop's turn for a question is cached, so that `draft` and `grg` run it only once, also in parallel. `parts` loads
+    what loops run with; it is not called as long as only `question` is used, which needs no model. `loops` is the X of
+    Generate-Retrieve-Generate, `iterations` the T of ITRG. `stop` ends loops early. A loop's cost includes the seconds
+    that were saved by cached replies of the model.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Finder:
         knobs = settings.turn.model_copy(update={"itrg_rounds": iterations, "early_stop": False})
         self._settings = always_drafting(settings.model_copy(update={"turn": knobs}))
         self._loops, self._stop = loops, stop or Event()
-        # who asks for what another is about to have waits for it
+        # a thread that asks for what another one is just computing waits for it
         self._parts = cached({}, condition=Condition())(parts)
         self._run = cached({}, condition=Condition())(self._ran)
         self._search = cached({}, condition=Condition())(retriever.search)
@@ -96,17 +96,17 @@ class Finder:
     def _ran(self, name: str, question: str, k: int) -> Turn:
         turn = Turn(question, question=question, choices=Choices(loop=name, k=k, loops=self._loops))
         llm = self._parts().llm
-        parts = replace(self._parts(), settings=self._settings, llm=Meter(Straight(llm)))
+        parts = replace(self._parts(), settings=self._settings, llm=Meter(RepetitionCutter(llm)))
         before = saved_by(llm)
         *_, turn = timed("passages", _step(name), turn, parts, self._stop)
         return charged(turn, "passages", saved_by(llm) - before)
 
 
 def check_loops(names: Sequence[str]) -> None:
-    """Refuse a name that is no loop, before anything is loaded.
+    """Refuse names of loops that don't exist, before anything is loaded.
 
     Raises:
-        SettingsError: there is no such loop; the message lists those there are.
+        SettingsError: a loop doesn't exist; the message lists those that do.
     """
     for name in names:
         if name not in ALONE:
@@ -115,14 +115,14 @@ def check_loops(names: Sequence[str]) -> None:
 
 def _ranked(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """A search for the question alone, of which the relevance estimator chooses as in a turn."""
-    yield from relevance.run(look(turn, parts, Query("question", turn.question)), parts, stop)
+    yield from relevance.run(search_and_fuse(turn, parts, Query("question", turn.question)), parts, stop)
 
 
-# Those whose passages are as a turn leaves them, and not to be searched for again.
+# Ways to search whose passages are used as they are, instead of searching for the last queries again.
 CHOSEN: Mapping[str, Step] = {"ranked": _ranked}
 
 
 def _step(name: str) -> Step:
     if name == "generate":
         return generate
-    return CHOSEN[name] if name in CHOSEN else step_named("loops", name)
+    return CHOSEN[name] if name in CHOSEN else loops.named(name)

@@ -1,4 +1,4 @@
-"""What single sentences are good for: quoting the one that answers, and ranking a person's own passages by theirs."""
+"""Measures single sentences: quoting the one that answers, and rating a person's own passages by their sentences."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from assistant.steps.quote import best_sentence
 from assistant.text.chunks import Block, chunk
 from assistant.types import Claim, Passage
 
-# What a sentence is told to answer by, and the name of it in the summary.
+# The estimates by which a sentence may count as an answer, and their names in the summary.
 BY = {"relevance": "the estimator", "support": "the judge, the sentence alone", "likely": "both (as a turn does)",
       "passage": "the judge, the whole passage"}  # fmt: skip
 
 
 def quoting(
     questions: Sequence[Question], passages: Mapping[str, Passage], estimator: Estimator, judge: SupportJudge,
-    told: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> list[Row]:  # fmt: skip
-    """For each question the sentence of its gold passages that would be quoted, what says so, and whether it answers.
+    """For each question the sentence of its gold passages that would be quoted, its estimates, and whether it answers.
 
-    `right` is None where the passages answer and the sentence lacks the answer: it may be the right one in other words.
+    `right` is None if the passages answer but the sentence lacks the gold answer: it may say it in other words.
     """
     rows = []
     for n, question in enumerate(questions, 1):
@@ -49,28 +49,28 @@ def quoting(
                 else None, "relevance": best.relevance, "support": best.support, "likely": best.likely,
                 "passage": read.probability,
             })  # fmt: skip
-        told(n)
+        progress(n)
     return rows
 
 
 def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
-    """AUC of each way to tell, and what passes the threshold, of the sentences that answer and of those that can't.
+    """The AUC of each estimate, and the shares of right and wrong sentences that pass the threshold.
 
     Raises:
         DataError: all questions can be answered, or none.
     """
-    some = [row for row in rows if row["right"] is not None]
-    right = np.array([row["right"] for row in some], dtype=bool)
+    decided = [row for row in rows if row["right"] is not None]
+    right = np.array([row["right"] for row in decided], dtype=bool)
     if not right.any() or right.all():
         raise DataError("Quoting is measured on questions that their passages answer, and on others beside them.")
     answerable = [row for row in rows if row["answerable"]]
-    passing = [row["likely"] >= threshold for row in some]
+    passing = [row["likely"] >= threshold for row in decided]
     return {
         "questions": len(rows),
         "the sentence has the answer, of questions that are answered": counted(
             [row["right"] is True for row in answerable]
         ),
-        "auc": {name: asdict(auc(np.array([row[key] for row in some]), right, seed)) for key, name in BY.items()},
+        "auc": {name: asdict(auc(np.array([row[key] for row in decided]), right, seed)) for key, name in BY.items()},
         "threshold": threshold,
         "right that pass": counted([one for one, is_right in zip(passing, right, strict=True) if is_right]),
         "wrong that pass": counted([one for one, is_right in zip(passing, right, strict=True) if not is_right]),
@@ -78,9 +78,9 @@ def quoted(rows: Sequence[Row], threshold: float, seed: int) -> Summary:
 
 
 def own_passages(scenarios: Sequence[Scenario], others: Mapping[str, str], estimator: Estimator) -> list[Row]:
-    """The confidence in each scenario's documents for its question, and in all of them for `others`, by their ids.
+    """The confidence in each scenario's documents for its question, and in all documents for the `others`.
 
-    `whole` reads passages as a whole, `closely` each one's sentences as well, as turns read a person's own.
+    `whole` reads passages as a whole, `closely` also sentence by sentence, as turns read a person's own passages.
     """
     documents = {one.name: list(_passages(one.name, one.text)) for scenario in scenarios for one in scenario.documents}
     asked: list[tuple[str, str, str, list[Passage]]] = [
@@ -98,19 +98,20 @@ def own_passages(scenarios: Sequence[Scenario], others: Mapping[str, str], estim
 
 
 def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) -> Summary:
-    """How both ways tell documents that answer from others; `threshold` and `talk` are those of `relevance`.
+    """How well both ways of reading separate documents that answer from others, by the thresholds of `relevance`.
 
     Raises:
-        DataError: no document answers, or there are no questions on other things.
+        DataError: no document answers, or there are no unrelated questions.
     """
-    found: dict[str, Any] = {}
-    for way in ("whole", "closely"):
+    summary: dict[str, Any] = {}
+    for reading in ("whole", "closely"):
         of = {
-            kind: [row[way] for row in rows if row["expect"] == kind] for kind in ("answer", "no_answer", "unrelated")
+            kind: [row[reading] for row in rows if row["expect"] == kind]
+            for kind in ("answer", "no_answer", "unrelated")
         }
         if not of["answer"] or not of["unrelated"]:
             raise DataError("Give scenarios with documents that answer, and questions on other things beside them.")
-        found[way] = {
+        summary[reading] = {
             "answered": len(of["answer"]), "unrelated": len(of["unrelated"]),
             "median, answered": median(of["answer"]), "median, unrelated": median(of["unrelated"]),
             "highest, unrelated": max(of["unrelated"]),
@@ -120,7 +121,7 @@ def read_closely(rows: Sequence[Row], threshold: float, talk: float, seed: int) 
             **({"auc, answered against those that look so": _auc(of["answer"], of["no_answer"], seed)}
                if of["no_answer"] else {}),
         }  # fmt: skip
-    return found
+    return summary
 
 
 def _auc(right: Sequence[float], wrong: Sequence[float], seed: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""How well a judge tells what clashes with what a person said of themselves, on labelled pairs.
+"""Measures judges of suitability on labelled pairs of a fact and a text.
 
 One record: {"fact": "I can't swim.", "text": "Snorkelling off the beach", "clash": 1, "kind": "item"}; `kind` may be
 missing. In place of `text` a record may point into a passage of a corpus by `source`, `start` and `end`.
@@ -26,7 +26,7 @@ from assistant.prompting.render import render
 from assistant.protocols import LLM, SuitabilityJudge
 from assistant.types import Passage
 
-# One probability a pair of fact and text.
+# Gives the probability that a fact and a text clash.
 Judge = Callable[[str, str], float]
 Text = Annotated[str, Field(pattern=r"\S")]
 _SHARES = ("precision", "recall", "false_alarms")
@@ -49,24 +49,24 @@ def read_pairs(path: Path, corpora: Sequence[Path] = ()) -> list[Pair]:
         DataError: a line is broken or lacks a field, a passage isn't in the corpora, or there are no pairs.
     """
     rows = list(records(path))
-    wanted = {str(row["source"]) for _, row in rows if "text" not in row and "source" in row}
-    passages = {key: one for corpus in corpora for key, one in read_corpus(corpus, wanted).wanted.items()}
-    found = [
-        parsed(place, {"text": _quoted(place, row, passages), **row}, Pair, "no pair of fact and text")
-        for place, row in rows
+    pointed_to = {str(row["source"]) for _, row in rows if "text" not in row and "source" in row}
+    passages = {key: one for corpus in corpora for key, one in read_corpus(corpus, pointed_to).wanted.items()}
+    pairs = [
+        parsed(location, {"text": _quoted(location, row, passages), **row}, Pair, "no pair of fact and text")
+        for location, row in rows
     ]
-    if not found:
+    if not pairs:
         raise DataError(f"There are no pairs in {path}; give a file of {{fact, text, clash}} lines.")
-    return found
+    return pairs
 
 
 def by_judge(judge: SuitabilityJudge) -> Judge:
-    """The trained judge's probability."""
+    """The probability by a trained judge."""
     return lambda fact, text: judge.clashes([fact], [text], Event())[0][0]
 
 
 def by_llm(llm: LLM) -> Judge:
-    """The language model's own yes or no, by probability: what the trained judge is measured against."""
+    """The language model's probability of yes, with which the trained judge is compared."""
 
     def judge(fact: str, text: str) -> float:
         prompt = render("suitability", fact=fact, text=text)
@@ -83,16 +83,16 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> tuple[Summ
     `auc`, `precision` and `recall` are None where the pairs don't allow them: all clash, none does, none is said to.
     """
     judge(pairs[0].fact, pairs[0].text)  # what is read first is slow
-    found, times = [], []
+    probabilities, times = [], []
     for pair in pairs:
         start = perf_counter()
-        found.append(judge(pair.fact, pair.text))
+        probabilities.append(judge(pair.fact, pair.text))
         times.append((perf_counter() - start) * 1000)
 
-    def told(some: Sequence[int], *names: str) -> Summary:
-        labels = [bool(pairs[n].clash) for n in some]
-        apart = told_apart(labels, [found[n] for n in some], threshold)
-        return {**{name: apart[name] for name in names}, "pairs": len(some), "clashing": sum(labels)}
+    def told(indices: Sequence[int], *names: str) -> Summary:
+        labels = [bool(pairs[n].clash) for n in indices]
+        apart = told_apart(labels, [probabilities[n] for n in indices], threshold)
+        return {**{name: apart[name] for name in names}, "pairs": len(indices), "clashing": sum(labels)}
 
     kinds = dict.fromkeys(pair.kind for pair in pairs if pair.kind)
     of_kind = {kind: [n for n, pair in enumerate(pairs) if pair.kind == kind] for kind in kinds}
@@ -100,19 +100,19 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> tuple[Summ
         **told(range(len(pairs)), "auc", *_SHARES),
         "ms": median(times),
         "threshold": threshold,
-        "kinds": {kind: told(some, *_SHARES) for kind, some in of_kind.items()},
+        "kinds": {kind: told(indices, *_SHARES) for kind, indices in of_kind.items()},
     }
-    judged = enumerate(zip(pairs, found, strict=True), 1)
+    judged = enumerate(zip(pairs, probabilities, strict=True), 1)
     return summary, [{"id": str(n), **asdict(pair), "probability": score} for n, (pair, score) in judged]
 
 
-def _quoted(place: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> str | None:
+def _quoted(location: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> str | None:
     if "source" not in row or "text" in row:
         return None
     passage = passages.get(str(row["source"]))
     if passage is None:
-        raise DataError(f"{place}, points to '{row['source']}', which is in no corpus given; add it with --corpus.")
+        raise DataError(f"{location}, points to '{row['source']}', which is in no corpus given; add it with --corpus.")
     start, end = row.get("start"), row.get("end")
     if not isinstance(start, int) or not isinstance(end, int):
-        raise DataError(f"{place}, lacks 'start' or 'end' of its text in the passage; mend or remove the line.")
+        raise DataError(f"{location}, lacks 'start' or 'end' of its text in the passage; mend or remove the line.")
     return passage.text[start:end]

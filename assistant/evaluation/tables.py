@@ -1,6 +1,6 @@
-"""The tables of docs/results that one command makes anew: what each is, and whether its code has changed since.
+"""The tables of docs/results that `reproduce` makes: their definitions, and whether their code has changed since.
 
-What there is stands in `docs/results/tables.toml`; one table of it:
+They are defined in `docs/results/tables.toml`, for example:
 
     [tables.intents]
     title = "Questions told from talk and writing"
@@ -9,9 +9,9 @@ What there is stands in `docs/results/tables.toml`; one table of it:
     columns = { messages = "messages", accuracy = "accuracy" }
     runs = [{ label = "test", command = "evaluate intents --messages tests/data/intents.jsonl --split test" }]
 
-Its rows are kept in `docs/results/rows/intents.jsonl.gz`: first a record of how they were made (`Made`), then a line
-for each row, without the texts of the data, whose ids find them. `docs/results/tables/intents.md` is written from that
-record alone.
+The rows of this table are stored in `docs/results/rows/intents.jsonl.gz`: first a record of how they were made
+(`Made`), then a line for each row, with ids in place of the texts of the data. `docs/results/tables/intents.md` is
+written from that record alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ L = TypeVar("L", bound=Strict)
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("docs/results")
 REGISTRY = FOLDER / "tables.toml"
-# Fields that hold what the data says, at any depth of a row.
+# Fields with texts of the data, at any depth of a row.
 TEXTS = frozenset((
     *("text", "question", "utterance", "claim", "evidence", "title", "fact", "gold", "document", "draft"),
     *("queries", "query", "reply", "history", "digests", "used", "listed", "replaces"),
@@ -45,7 +45,7 @@ TEXTS = frozenset((
 
 
 class Data(Strict):
-    """A file of data that no checkout has: what it is and where it comes from."""
+    """A file of data that is not in the repository: what it is, and where it comes from."""
 
     what: str
     source: str
@@ -54,9 +54,9 @@ class Data(Strict):
 
 
 class Derived(Strict):
-    """Lines of a file: the `last` so many, or those whose text under `by` has a SHA-256 that three divides.
+    """Some lines of a file: the `last` so many, or those whose text under `by` has a SHA-256 divisible by three.
 
-    The title is that of the first gold passage, in the corpus `titles`.
+    A title is that of the first gold passage, from the corpus `titles`.
     """
 
     of: str
@@ -66,14 +66,14 @@ class Derived(Strict):
 
 
 class Command(Strict):
-    """One row of a table: what is measured, and the command, where {data} and {work} are folders."""
+    """One row of a table: its label, and its command, in which {data} and {work} stand for folders."""
 
     label: str
     command: str
 
 
 class Each(Strict):
-    """A line for each of what a summary has under `of`: columns of it, and of what is `beside` it ({}: its name)."""
+    """A row for each entry of a summary under `of`: columns of the entry, and of places `beside` it ({}: its name)."""
 
     of: str
     columns: dict[str, str]
@@ -81,9 +81,9 @@ class Each(Strict):
 
 
 class Table(Strict):
-    """A table: the `page` that speaks of it, the code and files that it measures, and what its columns are.
+    """A table: the `page` that describes it, the code and files that it measures, and its columns.
 
-    A column is a place in the command's summary ("loops.question.R@1"). `environment` are settings for its commands.
+    A column is a path in the command's summary ("loops.question.R@1"). `environment` are settings for its commands.
     """
 
     title: str
@@ -100,7 +100,7 @@ class Table(Strict):
 
 
 class Registry(Strict):
-    """All tables, and the data that they are made of."""
+    """All tables, and the data that they are made from."""
 
     tables: dict[str, Table]
     data: dict[str, Data] = Field(default_factory=dict)
@@ -119,7 +119,7 @@ class Registry(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How the rows of a table were made. `code` is the digest of its modules, `data` that of each file it read."""
+    """How the rows of a table were made. `code` is the hash of its modules, `data` that of each file that it read."""
 
     table: str
     commit: str
@@ -137,10 +137,10 @@ def read_registry(root: Path = ROOT) -> Registry:
 
 
 def read_list(path: Path, kind: type[L]) -> L:
-    """A list of a checkout, which is of this kind.
+    """A TOML list of a checkout, validated as this kind.
 
     Raises:
-        SettingsError: what is installed has none.
+        SettingsError: only the package is installed, without the list.
         DataError: the file is broken.
     """
     try:
@@ -154,7 +154,7 @@ def read_list(path: Path, kind: type[L]) -> L:
 
 
 def code_of(table: Table, root: Path = ROOT) -> str:
-    """The digest of the files that a table measures.
+    """The hash of the files that a table measures.
 
     Raises:
         DataError: one of its patterns matches nothing.
@@ -167,23 +167,23 @@ def code_of(table: Table, root: Path = ROOT) -> str:
 
 
 def _files(table: Table, root: Path) -> list[Path]:
-    found: set[Path] = set()
+    files: set[Path] = set()
     for pattern in table.modules:
         matching = {path for path in root.glob(pattern) if path.is_file()}
         if not matching:
             raise DataError(f"{REGISTRY}: '{pattern}' of '{table.title}' names no file; mend it.")
-        found |= matching
-    return sorted(found)
+        files |= matching
+    return sorted(files)
 
 
 def commit_of(root: Path = ROOT) -> str:
-    """The commit of the checkout, "" where it is none, with a + behind it where tracked files were changed since."""
+    """The commit of the checkout, "" if it is none, followed by + if tracked files have changed since."""
     commit = _git(root, "rev-parse", "HEAD")
     return commit + "+" * bool(commit and _git(root, "status", "--porcelain", "--untracked-files=no"))
 
 
 def state(name: str, table: Table, root: Path = ROOT) -> tuple[bool, str]:
-    """Whether a table's rows were made with the code as it is, and what to say of it."""
+    """Whether a table's rows were made with the present code, and a sentence about it."""
     made = made_of(name, root)
     if made is None:
         return False, f"not made anew: its figures stand in {table.page} alone"
@@ -198,34 +198,34 @@ def state(name: str, table: Table, root: Path = ROOT) -> tuple[bool, str]:
 
 def _git(root: Path, *words: str) -> str:
     try:
-        found = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return found.stdout.strip() if found.returncode == 0 else ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def rows_file(name: str, root: Path = ROOT) -> Path:
-    """Where a table's rows are kept."""
+    """The file of a table's rows."""
     return root / FOLDER / "rows" / f"{name}.jsonl.gz"
 
 
 def made_of(name: str, root: Path = ROOT) -> Made | None:
-    """How a table's rows were made; None where none are kept."""
+    """How a table's rows were made; None if none are stored."""
     path = rows_file(name, root)
     return Made(**next(records(path))[1]) if path.exists() else None
 
 
 def kept_rows(name: str, root: Path = ROOT) -> list[Row]:
-    """A table's rows as they are kept.
+    """A table's stored rows.
 
     Raises:
-        DataError: none are.
+        DataError: none are stored.
     """
     return [row for _, row in records(rows_file(name, root))][1:]
 
 
 def keep(made: Made, rows: Iterable[Row], table: Table, root: Path = ROOT) -> tuple[Path, Path]:
-    """Write rows and table; the same rows give the same bytes."""
+    """Write the rows and the table; the same rows give the same bytes."""
     path = rows_file(made.table, root)
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [asdict(made), *(without_texts(row) for row in rows)]
@@ -243,14 +243,14 @@ def write_page(made: Made, table: Table, root: Path = ROOT) -> Path:
 
 
 def without_texts(value: Any) -> Any:
-    """A row, or what is in it, as it is kept."""
+    """A row, or a value in it, as it is stored: without texts of the data."""
     if isinstance(value, Mapping):
         return {name: without_texts(found) for name, found in value.items() if name not in TEXTS}
     return [without_texts(one) for one in value] if isinstance(value, list) else value
 
 
 def rendered(made: Made, table: Table) -> str:
-    """The table as Markdown, with what it was made by."""
+    """The table as Markdown, with the commands that made it."""
     name = made.table
     commands = "\n".join(f"    python -m assistant {one['command']}" for one in made.runs)
     lead = (
@@ -286,7 +286,7 @@ def _cell(summary: Any, place: str) -> str:
 
 
 def _at(found: Any, place: str) -> Any:
-    """What a summary has at "a.b.c", where a name may hold dots of its own; None where it lacks it."""
+    """The value at "a.b.c" in a summary, where names may contain dots themselves; None if it is missing."""
     if not place or not isinstance(found, Mapping):
         return found if not place else None
     for name in sorted(found, key=lambda one: -len(str(one))):
@@ -296,7 +296,7 @@ def _at(found: Any, place: str) -> Any:
 
 
 def derive(registry: Registry, names: Sequence[str], data: Path, into: Path) -> None:
-    """Write those of the `names` that are derived from other files into a folder."""
+    """Write into a folder those files among `names` that are derived from others."""
     for name in (one for one in names if one in registry.derived):
         rule, path = registry.derived[name], into / name
         titles = {str(one["id"]): str(one["title"]) for _, one in records(data / rule.titles)} if rule.titles else {}

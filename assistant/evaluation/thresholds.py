@@ -14,22 +14,23 @@ THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def check_odds(*values: float) -> None:
-    """Refuse thresholds and shares that are none.
+    """Refuse thresholds and shares that are not between 0 and 1.
 
     Raises:
-        DataError: one is not between 0 and 1.
+        DataError: one is not.
     """
     if not all(0 < value < 1 for value in values):
         raise DataError("Thresholds and shares lie between 0 and 1; give others.")
 
 
-def told_by_halves(
+def cross_thresholded(
     sets: DataFrame, halves: Series, thresholds: Sequence[float], f1: Callable[[DataFrame, float], float]
 ) -> tuple[Series, list[float]]:
-    """Whether each set's `confidence` is below the threshold of its half (0 or 1), and the two thresholds.
+    """Whether each set's `confidence` is below its threshold, by two-fold cross-validation, and the two thresholds.
 
-    A half takes the threshold of highest F1, the first of equals, on the other half; one question alone has none.
+    Each half (0 or 1) takes the threshold with the highest F1 on the other half, the first of equals; a single question
+    has no other half and takes its own.
     """
-    others = [sets[halves == 1 - half] for half in (0, 1)]
-    chosen = [max(thresholds, key=partial(f1, some if len(some) else sets)) for some in others]
+    other_halves = [sets[halves == 1 - half] for half in (0, 1)]
+    chosen = [max(thresholds, key=partial(f1, other_half if len(other_half) else sets)) for other_half in other_halves]
     return sets["confidence"] < halves.map(dict(enumerate(chosen))), chosen

@@ -20,11 +20,11 @@ from assistant.experiment.datasets import Question
 from assistant.experiment.measures import Floats, auc, exact_match
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Rows, Summary, Task
-from assistant.judges.relevance.ranked import estimated
-from assistant.judges.uncertainty import WAYS, Asked, confidences
+from assistant.judges.relevance.rerank import with_relevance
+from assistant.judges.uncertainty import WAYS, PromptedAnswer, confidences
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
-from assistant.strategies.shared.reading import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.types import Choices, Options, Passage, Turn
 
 Flags = NDArray[np.bool_]
@@ -44,15 +44,15 @@ class Ways(Task[Question, Parts]):
         """See `Task`."""
         return {**claim(self._experiment, self._model), "setting": str(self._experiment.settings[0])}
 
-    def row(self, item: Question, given: Parts) -> Row:
+    def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`."""
-        self._passages = self._passages or Passages(self._experiment, self._material.corpus, given)
+        self._passages = self._passages or Passages(self._experiment, self._material.corpus, parts)
         passages = self._passages.of(self._experiment.settings[0], item)
         values: dict[str, Any] = {"passages": passages, "facts": (), "question": item.text}
-        values["examples"] = given.settings.turn.answer_examples
-        messages, _ = fit("factoid/concat", given.llm, FACTOID_ROOM, **values)
-        [completion] = given.llm.complete([messages], Options(max_tokens=FACTOID_ROOM), Event())
-        asked = [Asked(messages, completion, _estimated(item, passages, given), item.text)]
+        values["examples"] = parts.settings.turn.answer_examples
+        messages, _ = fit("factoid/concat", parts.llm, FACTOID_MAX_TOKENS, **values)
+        [completion] = parts.llm.complete([messages], Options(max_tokens=FACTOID_MAX_TOKENS), Event())
+        prompted = [PromptedAnswer(messages, completion, _estimated(item, passages, parts), item.text)]
         return {
             "id": item.id,
             "question": item.text,
@@ -60,7 +60,7 @@ class Ways(Task[Question, Parts]):
             "gold": list(item.answers),
             "right": bool(exact_match(completion.text, item.answers)),
             "unanswerable": item.unanswerable,
-            "confidence": {way: confidences(asked, way, given, Event())[0] for way in WAYS},
+            "confidence": {test: confidences(prompted, test, parts, Event())[0] for test in WAYS},
         }
 
     def summarise(self, rows: Rows) -> Summary:
@@ -77,12 +77,12 @@ class Ways(Task[Question, Parts]):
         if right.all() or not right.any():
             raise DataError(f"All {len(mine)} answers are {'right' if right.all() else 'wrong'}; take more questions.")
         # a run that goes on may be older than one of the ways
-        ways = [way for way in WAYS if all(way in row["confidence"] for row in mine)]
+        ways = [test for test in WAYS if all(test in row["confidence"] for row in mine)]
         seed = self._experiment.seed
         return {
             "questions": len(mine),
             "right": float(right.mean()),
-            "ways": {way: _way(np.array([row["confidence"][way] for row in mine]), right, seed) for way in ways},
+            "ways": {test: _way(np.array([row["confidence"][test] for row in mine]), right, seed) for test in ways},
             "left_out": self._material.left_out,
         }
 
@@ -93,17 +93,17 @@ def at_threshold(confidence: Floats, right: Flags, threshold: float) -> dict[str
     Precision, recall and F1 over the wrong answers, Youden's J, the share called unknown, and the share of right ones
     among the others.
     """
-    said, wrong = (confidence < threshold) | (confidence == 0), ~right
-    hits = float((said & wrong).sum())
+    called_unknown, wrong = (confidence < threshold) | (confidence == 0), ~right
+    hits = float((called_unknown & wrong).sum())
     recall = hits / max(wrong.sum(), 1)
     return {
         "threshold": threshold,
-        "precision": hits / max(said.sum(), 1),
+        "precision": hits / max(called_unknown.sum(), 1),
         "recall": recall,
-        "f1": 2 * hits / max(said.sum() + wrong.sum(), 1),
-        "j": recall - float((said & right).sum()) / max(right.sum(), 1),
-        "unknown": float(said.mean()),
-        "right_of_known": float((~said & right).sum()) / max((~said).sum(), 1),
+        "f1": 2 * hits / max(called_unknown.sum() + wrong.sum(), 1),
+        "j": recall - float((called_unknown & right).sum()) / max(right.sum(), 1),
+        "unknown": float(called_unknown.mean()),
+        "right_of_known": float((~called_unknown & right).sum()) / max((~called_unknown).sum(), 1),
     }
 
 
@@ -111,16 +111,16 @@ def _estimated(question: Question, passages: Sequence[Passage], parts: Parts) ->
     """The passages with the relevance estimator's confidence, where there is one."""
     choices = Choices(k=max(len(passages), 1))
     turn = Turn(question.text, question=question.text, passages=tuple(passages), choices=choices)
-    return estimated(turn, passages, parts, Event()).passages if parts.estimator else turn.passages
+    return with_relevance(turn, passages, parts, Event()).passages if parts.estimator else turn.passages
 
 
 def _way(confidence: Floats, right: Flags, seed: int) -> dict[str, Any]:
     # halfway between neighbours, so that a threshold does not sit on an answer's own value
     values = np.unique(confidence)
     between = [0.0, *((values[1:] + values[:-1]) / 2).tolist(), 1.01]
-    found = [at_threshold(confidence, right, threshold) for threshold in between]
+    candidates = [at_threshold(confidence, right, threshold) for threshold in between]
     return {
         "auc": asdict(auc(confidence, right, seed)),
-        "best_f1": max(found, key=lambda one: one["f1"]),
-        "best_j": max(found, key=lambda one: one["j"]),
+        "best_f1": max(candidates, key=lambda one: one["f1"]),
+        "best_j": max(candidates, key=lambda one: one["j"]),
     }

@@ -1,7 +1,7 @@
-"""What weighing answers by relevance gains, and what reranking does (RE-RAG, sections 4.3, 5.1 and table 6).
+"""Measures what weighing answers by relevance and reranking gain (RE-RAG, sections 4.3, 5.1 and table 6).
 
-Every method is a strategy of a turn, on passages with the confidences that the method believes: `re_rag` weighs by
-them, `post_fusion` counts votes. A prompt that several of them need is asked once. One row, passages in BM25's order:
+Every method is a strategy of a turn, on passages with confidences that the method sets: `re_rag` weighs by them,
+`post_fusion` counts votes. A prompt that several methods need is asked only once. One row, passages in BM25's order:
 
     {"id": "nqo0001", "question": "when is ...", "passages": ["nq00001", ...], "scores": [2.31, ...],
      "answers": {"post_fusion": "May 18, 2018", ...}, "own": "2018", "gold_at": [0], "gold": ["May 18, 2018"]}
@@ -23,8 +23,8 @@ from typer import Option
 
 from assistant.errors import DataError, UtteranceError
 from assistant.evaluation.baselines import closed_book
-from assistant.evaluation.thresholds import THRESHOLDS, check_odds, told_by_halves
-from assistant.experiment.cache import REPLIES, Memo
+from assistant.evaluation.thresholds import THRESHOLDS, check_odds, cross_thresholded
+from assistant.experiment.cache import REPLIES, CachedLLM
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import differences, exact_match, means
 from assistant.experiment.options import Corpus, Questions, Sample, Thresholds
@@ -32,13 +32,13 @@ from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
 from assistant.judges.relevance.estimate import reranked, set_confidence
 from assistant.judges.uncertainty import WORD
-from assistant.llm.rounds import Straight
+from assistant.llm.repetition import RepetitionCutter
 from assistant.protocols import Estimator, Parts, Progress, Step
 from assistant.strategies.shared.strategy import in_full, strategy_named
 from assistant.types import Choices, Confidence, Passage, Relevance, Turn
 
 BASE, FULL = "post_fusion", "re_rag"
-# Of each method: whether passages are reranked, the strategy, and the confidence that it is told of each passage.
+# Of each method: whether passages are reranked, the strategy, and the confidence that it uses for each passage.
 METHODS: Mapping[str, tuple[bool, str, Callable[[float], float]]] = {
     BASE: (False, "post_fusion", lambda confidence: confidence),
     "likelihood only": (False, "re_rag", lambda _: 0.5),
@@ -52,7 +52,7 @@ METHODS: Mapping[str, tuple[bool, str, Callable[[float], float]]] = {
 
 @dataclass(frozen=True)
 class Experiment(Sample):
-    """What is asked; `uncertainty` is how "unknown" is told, with its threshold where it has one."""
+    """The experiment's options; `uncertainty` names the test for "unknown", with its threshold if it has one."""
 
     corpus: Corpus
     questions: Questions
@@ -81,9 +81,9 @@ def prepare(experiment: Experiment) -> dict[str, Question]:
 
 @dataclass(frozen=True)
 class Weighing(Task[Question, Parts]):
-    """Each question answered by all methods, its candidates estimated by `estimator`.
+    """Answers each question by all methods; `estimator` estimates its candidates.
 
-    `made_with` says under what conditions, `model` is the language model's own name.
+    `made_with` is the model with its unusual settings, `model` the language model's own name.
     """
 
     experiment: Experiment
@@ -98,46 +98,50 @@ class Weighing(Task[Question, Parts]):
         estimator = f"{self.estimator.name} {self.estimator.calibration}".strip()
         return {**decided, "model": self.made_with, "estimator": estimator}
 
-    def fill(self, run: Run[Any], given: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
+    def fill(self, run: Run[Any], parts: Parts, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
         """Make the rows that are missing; the model's replies are kept beside them."""
-        llm = Straight(Memo(given.llm, run.folder / REPLIES, self.made_with))
-        super().fill(run, replace(given, llm=llm), progress, jobs, stop)
+        llm = RepetitionCutter(CachedLLM(parts.llm, run.folder / REPLIES, self.made_with))
+        super().fill(run, replace(parts, llm=llm), progress, jobs, stop)
 
-    def row(self, item: Question, given: Parts) -> Row:
+    def row(self, item: Question, parts: Parts) -> Row:
         """See `Task`."""
-        passages = tuple(given.retriever.search(item.text, self.experiment.depth))
+        passages = tuple(parts.retriever.search(item.text, self.experiment.depth))
         try:
-            found = self._found(item.text, passages, given)
+            answered = self._found(item.text, passages, parts)
         except UtteranceError as refusal:
             # a question too long for the model must not end the run each time it is resumed; it counts as wrong
             nothing = {"scores": [0.0] * len(passages), "answers": dict.fromkeys(METHODS, ""), "own": ""}
-            found = {**nothing, "error": str(refusal)}
+            answered = {**nothing, "error": str(refusal)}
         return {
             "id": item.id,
             "question": item.text,
             "passages": [passage.id for passage in passages],
-            **found,
+            **answered,
             "gold_at": [n for n, passage in enumerate(passages) if passage.id in item.gold],
             "gold": list(item.answers),
         }
 
-    def _found(self, question: str, passages: Sequence[Passage], given: Parts) -> Row:
+    def _found(self, question: str, passages: Sequence[Passage], parts: Parts) -> Row:
         judged, k = self.estimator.estimate(question, passages, Event()), self.experiment.k
-        sure = Confidence(set_confidence(judged), given.settings.relevance.threshold, self.estimator.name)
-        asked = Turn(question, question=question, choices=Choices(k=k, form="factoid"), confidence=sure)
-        known = [replace(one, confidence=of.confidence) for one, of in zip(passages, judged, strict=True)]
-        best = [passage for passage, _ in reranked(known, judged, k)]
+        sure = Confidence(set_confidence(judged), parts.settings.relevance.threshold, self.estimator.name)
+        turn = Turn(question, question=question, choices=Choices(k=k, form="factoid"), confidence=sure)
+        estimated = [
+            replace(passage, confidence=relevance.confidence)
+            for passage, relevance in zip(passages, judged, strict=True)
+        ]
+        best = [passage for passage, _ in reranked(estimated, judged, k)]
 
         def answer(is_reranked: bool, strategy: str, believed: Callable[[float], float]) -> str:
             shown = (
-                replace(one, confidence=believed(one.confidence or 0.0)) for one in (best if is_reranked else known[:k])
+                replace(passage, confidence=believed(passage.confidence or 0.0))
+                for passage in (best if is_reranked else estimated[:k])
             )
-            return _answer(in_full(strategy_named(strategy)), replace(asked, passages=tuple(shown)), given)
+            return _answer(in_full(strategy_named(strategy)), replace(turn, passages=tuple(shown)), parts)
 
         return {
-            "scores": [round(one.score, 6) for one in judged],
+            "scores": [round(relevance.score, 6) for relevance in judged],
             "answers": {name: answer(*how) for name, how in METHODS.items()},
-            "own": _answer(closed_book, asked, given),
+            "own": _answer(closed_book, turn, parts),
         }
 
     def summarise(self, rows: Rows) -> Summary:
@@ -161,13 +165,13 @@ class Weighing(Task[Question, Parts]):
 
 
 def _answer(step: Step, turn: Turn, parts: Parts) -> str:
-    """What the step answers, "" where that is unknown."""
+    """The step's answer, "" if it is unknown."""
     *_, turn = step(turn, parts, Event())
     return turn.answer.text.strip() if turn.answer and not turn.answer.unknown else ""
 
 
 def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Experiment) -> Summary:
-    """What saying "unanswerable" under the threshold does, and answering from the model's own knowledge instead."""
+    """The effect of saying "unanswerable" below the threshold, or of answering from the model's own knowledge there."""
     best = [sorted(range(len(row["scores"])), key=lambda n: -row["scores"][n])[: experiment.k] for row in rows]
     sets = DataFrame(
         {
@@ -181,15 +185,15 @@ def _under_threshold(rows: Sequence[Row], hits: Sequence[float], experiment: Exp
     def f1(some: DataFrame, threshold: float) -> float:
         return float(f1_score(~some["held"], some["confidence"] < threshold, zero_division=0))
 
-    below, chosen = told_by_halves(sets, sets.index.to_series() % 2, experiment.thresholds, f1)
-    mixed, held = sets["own"].where(below, sets["hit"]), sets["held"]
+    below, chosen = cross_thresholded(sets, sets.index.to_series() % 2, experiment.thresholds, f1)
+    mixed, has_gold = sets["own"].where(below, sets["hit"]), sets["held"]
     return {
         "threshold_of_halves": chosen,
         "abstained": float(below.mean()),
-        "answerable": _share(sets["hit"][held]),
-        "answerable_abstaining": _share((sets["hit"] * ~below)[held]),
-        "unanswerable": _share(sets["hit"][~held]),
-        "unanswerable_abstaining": _share(below[~held]),
+        "answerable": _share(sets["hit"][has_gold]),
+        "answerable_abstaining": _share((sets["hit"] * ~below)[has_gold]),
+        "unanswerable": _share(sets["hit"][~has_gold]),
+        "unanswerable_abstaining": _share(below[~has_gold]),
         **means({"closed_book": list(sets["own"]), "mixed": list(mixed)}, experiment.seed),
         "mixed_gain": int((mixed > sets["hit"]).sum()),
         "mixed_loss": int((mixed < sets["hit"]).sum()),

@@ -1,4 +1,4 @@
-"""Replies that a model has given before, kept in a SQLite file: an LLM around an LLM.
+"""Caches a model's replies in a SQLite file: an LLM wrapped around an LLM.
 
 Strategies share prompts (the fallback asks what concatenation and post-fusion ask, a gold passage that was found needs
 no inserting), and one model needs minutes for what it has already said.
@@ -25,17 +25,17 @@ from assistant.types import Choice, Completion, Messages, Options
 A = TypeVar("A")
 Reply = Completion | Choice | float
 REPLIES = "replies.sqlite"
-# The key whose reply is what gave all others.
+# The key under which the file names the model that gave the replies.
 _MODEL = "model"
 
 
-class Memo(Wrapper):
-    """Asks `llm` what the file lacks. A reply that was cut off by `stop` is not kept.
+class CachedLLM(Wrapper):
+    """Asks `llm` only for replies that the file lacks. A reply that was cut off by `stop` is not stored.
 
-    `saved` adds up the seconds that the replies out of the file took when they were given, so that whoever measures
-    can count them; each thread has a sum of its own. A batch's seconds are shared out evenly.
+    `saved` adds up the seconds that the cached replies took when the model wrote them, so that they can be counted;
+    each thread has its own sum. The seconds of a batch are divided evenly among its replies.
 
-    `model` says what gave the replies; the file says it, too.
+    `model` names what gives the replies; the file names it as well.
 
     Raises:
         DataError: the file can't be read or written, or holds another model's replies.
@@ -61,9 +61,9 @@ class Memo(Wrapper):
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """The kept reply whole, or as the model writes it."""
         key = _key("complete", messages, options)
-        if found := self._found(key):
-            self._saved.seconds = self.saved + found[0]
-            yield _completion(found[1])
+        if cached := self._found(key):
+            self._saved.seconds = self.saved + cached[0]
+            yield _completion(cached[1])
             return
         since, completion = perf_counter(), Completion("")
         for completion in self._llm.stream(messages, options, stop):
@@ -126,7 +126,7 @@ class Memo(Wrapper):
 
 def saved_by(llm: LLM) -> float:
     """The seconds that this thread did not have to wait, so far; none where the model's replies aren't kept."""
-    return llm.saved if isinstance(llm, Memo) else 0.0
+    return llm.saved if isinstance(llm, CachedLLM) else 0.0
 
 
 def _completion(reply: dict[str, Any]) -> Completion:

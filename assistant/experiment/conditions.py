@@ -1,4 +1,4 @@
-"""Under what an experiment's rows were made, beside what its command names: they must not be mixed with others."""
+"""The model and settings that an experiment's rows were made with: rows made with others must not be mixed in."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.folders import name_of
 from assistant.llm.load import model_of as model_meant
+from assistant.llm.model_folders import name_of
 from assistant.settings import Settings
 
 _SECTIONS = ("llm", "embedder", "facts", "retrieve", "relevance", "turn")
-# How fast a model is, and what commands and claims name by themselves.
+# Settings that only change the speed, or that commands put into their claims themselves.
 _FREE = {
     "llm": {
         *("model", "slots", "continuous_batching", "prefill_chunk", "threads"),
@@ -23,16 +23,16 @@ _FREE = {
 
 
 def model_of(settings: Settings) -> str:
-    """The language model, and behind it every setting that decides what comes out and is not the usual one."""
-    return _told(settings, _SECTIONS)
+    """The language model, followed by every setting that affects results and is not at its default."""
+    return _described(settings, _SECTIONS)
 
 
 def llm_of(settings: Settings) -> str:
-    """The language model, and behind it what is unusual of its own settings: what decides its reply to a prompt."""
-    return _told(settings, ("llm",))
+    """The language model, followed by those of its own settings that are not at their default."""
+    return _described(settings, ("llm",))
 
 
-def _told(settings: Settings, sections: Sequence[str]) -> str:
+def _described(settings: Settings, sections: Sequence[str]) -> str:
     unusual = [
         f"{name}.{key} = {value}"
         for name in sections
@@ -42,7 +42,7 @@ def _told(settings: Settings, sections: Sequence[str]) -> str:
 
 
 def _name(settings: Settings) -> str:
-    """The model that is loaded here: what suits differs by machine, and what is in a folder changes with training."""
+    """The model that is loaded on this machine; one in a folder is named with a hash, as training changes it."""
     model = model_meant(settings)
     local = Path(model).expanduser()
     # a name of the catalogue stays one, even where a folder is called the same

@@ -1,6 +1,6 @@
-"""Reads corpora, questions, queries and qrels, samples them, and puts the gold passage where an experiment wants it.
+"""Reads corpora, questions, queries and qrels, samples them, and places gold passages.
 
-One record of each, a line: `{"id", "title", "contents"}` in a corpus, `{"id", "question", "answers": [], "gold": []}`
+A line holds one record: `{"id", "title", "contents"}` in a corpus, `{"id", "question", "answers": [], "gold": []}`
 in a question file, `{"id", "text"}` in a query file, `query 0 passage relevance` in qrels. Files may be gzipped.
 """
 
@@ -29,16 +29,17 @@ M = TypeVar("M")
 
 
 class Strict(BaseModel):
-    """A record that holds nothing else than its fields."""
+    """A record in which unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its accepted answers; none are accepted where it is `unanswerable`.
+    """A question with its accepted answers, of which an `unanswerable` one has none.
 
-    `gold` are the passages that hold the answer; `weak` says that they were found by the answer's string alone.
+    `gold` are the ids of the passages that hold the answer; `weak` says that they were only found by searching for the
+    answer's string.
     """
 
     id: str
@@ -51,64 +52,65 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What an experiment must know of a corpus: how many passages it has, and those that were asked for, by id."""
+    """The number of passages in a corpus, and those that were asked for, by id."""
 
     size: int
     wanted: Mapping[str, Passage]
 
 
 def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The JSON objects of a .jsonl or .jsonl.gz file, each with its place ("corpus.jsonl, line 7").
+    """The JSON objects of a .jsonl or .jsonl.gz file, each with its position ("corpus.jsonl, line 7").
 
     Raises:
         DataError: the file can't be read, or a line is not a JSON object.
     """
-    for place, line in _lines(path):
+    for location, line in _lines(path):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
             why = getattr(error, "msg", None) or str(error)
-            raise DataError(f"{place}, is not valid JSON ({why}); mend or remove the line.") from error
+            raise DataError(f"{location}, is not valid JSON ({why}); mend or remove the line.") from error
         if not isinstance(record, dict):
-            raise DataError(f"{place}, is not a JSON object; mend or remove the line.")
-        yield place, record
+            raise DataError(f"{location}, is not a JSON object; mend or remove the line.")
+        yield location, record
 
 
 def read_models(path: Path, model: type[M], no_such: str) -> list[M]:
-    """Every line of a file as a `model`.
+    """Every line of a file, validated as a `model`.
 
     Raises:
-        DataError: a line is none ("line 7, is no scenario", where that is `no_such`); its first fault is named.
+        DataError: a line is invalid ("line 7, is no scenario", with `no_such` for "no scenario"); its first fault is
+            named.
     """
-    return [parsed(place, record, model, no_such) for place, record in records(path)]
+    return [parsed(location, record, model, no_such) for location, record in records(path)]
 
 
 def read_some(path: Path, model: type[M], no_such: str, what: str, give: str, split: str = "") -> list[M]:
-    """As `read_models`, those of one `split` where one is named; see `of_split`."""
+    """As `read_models`, but only the records of this `split` if one is named; see `of_split`."""
     return of_split(read_models(path, model, no_such), split, path, what, give)
 
 
 def of_split(models: Sequence[M], split: str, path: Path, what: str, give: str) -> list[M]:
-    """Those of one split, where one is named.
+    """The records of this split, or all if no split is named.
 
     Raises:
         DataError: there are none: "There are no pairs in x.jsonl; give ..."
     """
-    found = [one for one in models if split in {"", getattr(one, "split", "")}]
-    if not found:
+    chosen = [record for record in models if split in {"", getattr(record, "split", "")}]
+    if not chosen:
         of = f" of the split '{split}'" if split else ""
         raise DataError(f"There are no {what}{of} in {path}; give {give}.")
-    return found
+    return chosen
 
 
-def parsed(place: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
-    """One record as a `model`; see `read_models`."""
+def parsed(location: str, record: dict[str, Any], model: type[M], no_such: str) -> M:
+    """One record, validated as a `model`; see `read_models`."""
     try:
         return TypeAdapter(model).validate_python(record)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{place}, is {no_such}: '{where}': {first['msg']}.") from error
+        raise DataError(f"{location}, is {no_such}: '{where}': {first['msg']}.") from error
 
 
 def read_corpus(path: Path, wanted: set[str]) -> Corpus:
@@ -118,14 +120,14 @@ def read_corpus(path: Path, wanted: set[str]) -> Corpus:
         DataError: a line is broken, lacks an id or contents, or repeats an id; or the corpus is empty.
     """
     seen: set[str] = set()
-    kept: dict[str, Passage] = {}
-    for place, record in records(path):
-        identity, text = _new_id(place, record, seen), _text(place, record, "contents")
+    passages: dict[str, Passage] = {}
+    for location, record in records(path):
+        identity, text = _new_id(location, record, seen), _text(location, record, "contents")
         if identity in wanted:
-            kept[identity] = Passage(identity, str(record.get("title") or ""), text, source=path.name)
+            passages[identity] = Passage(identity, str(record.get("title") or ""), text, source=path.name)
     if not seen:
         raise DataError(f"The corpus {path} holds no passages; give a file of {{id, title, contents}} lines.")
-    return Corpus(len(seen), kept)
+    return Corpus(len(seen), passages)
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -135,7 +137,7 @@ def read_questions(path: Path) -> list[Question]:
         DataError: a line is broken, lacks an id or a question, or repeats an id; or there are no questions.
     """
     seen: set[str] = set()
-    questions = [_question(place, record, seen) for place, record in records(path)]
+    questions = [_question(location, record, seen) for location, record in records(path)]
     if not questions:
         raise DataError(f"There are no questions in {path}; give a file of {{id, question, answers, gold}} lines.")
     return questions
@@ -151,10 +153,12 @@ def read_queries(path: Path, field: str = "") -> dict[str, str]:
     """
     seen: set[str] = set()
     queries = {}
-    for place, record in records(path):
+    for location, record in records(path):
         usual = (name for name in ("text", "question", "resolved", "utterance") if name in record)
         key = field or next(usual, "text")
-        queries[_new_id(place, record, seen)] = record[key] if record.get(key) == "" else _text(place, record, key)
+        queries[_new_id(location, record, seen)] = (
+            record[key] if record.get(key) == "" else _text(location, record, key)
+        )
     if not queries:
         raise DataError(f"There are no queries in {path}; give a file of {{id, text}} lines.")
     return queries
@@ -170,10 +174,10 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
         judged = {question.id: dict.fromkeys(question.gold, 1) for question in read_questions(path)}
         return {query: passages for query, passages in judged.items() if passages}
     qrels: dict[str, dict[str, int]] = {}
-    for place, line in _lines(path):
+    for location, line in _lines(path):
         columns = line.split()
         if len(columns) != 4 or not re.fullmatch("-?[0-9]+", columns[3]):
-            raise DataError(f"{place}, does not read 'query 0 passage relevance'; mend or remove the line.")
+            raise DataError(f"{location}, does not read 'query 0 passage relevance'; mend or remove the line.")
         qrels.setdefault(columns[0], {})[columns[2]] = int(columns[3])
     if not qrels:
         raise DataError(f"There are no judgements in {path}; give a file of 'query 0 passage relevance' lines.")
@@ -181,9 +185,9 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
 
 
 def sample(items: Sequence[T], limit: int | None, seed: int, skip: int = 0) -> list[T]:
-    """`limit` of the items (all if None) after `skip` of them, in an order that only `seed` decides.
+    """`limit` of the items (all if None) after the first `skip`, in an order that depends only on `seed`.
 
-    A larger limit adds to the same sample; a `skip` of one run's limit makes a sample apart from it.
+    A larger limit adds to the same sample; a `skip` as large as another run's limit gives a disjoint sample.
     """
     shuffled = list(items)
     random.Random(seed).shuffle(shuffled)  # noqa: S311 - an experiment, not a secret
@@ -193,40 +197,40 @@ def sample(items: Sequence[T], limit: int | None, seed: int, skip: int = 0) -> l
 def usable(
     file: Path, chosen: Sequence[Question], why_not: Callable[[Question], str], what: str
 ) -> tuple[tuple[Question, ...], dict[str, int]]:
-    """The questions that nothing speaks against, and how many are left out, by the reason.
+    """The questions that can be used, and the number of those left out, by the reason that `why_not` gives.
 
     Raises:
-        DataError: none is left.
+        DataError: no question is left.
     """
     reasons = [why_not(question) for question in chosen]
-    kept = tuple(question for question, reason in zip(chosen, reasons, strict=True) if not reason)
-    if not kept:
+    questions = tuple(question for question, reason in zip(chosen, reasons, strict=True) if not reason)
+    if not questions:
         raise DataError(f"None of the {len(chosen)} questions chosen from {file} can be {what}.")
-    return kept, dict(Counter(filter(None, reasons)))
+    return questions, dict(Counter(filter(None, reasons)))
 
 
 def place_gold(passages: Sequence[Passage], gold: Sequence[Passage], where: Gold, seed: str) -> tuple[Passage, ...]:
-    """The top k passages with the gold one where the experiment wants it; still k of them.
+    """The top k passages with the gold one where the experiment wants it; their number stays k.
 
     Args:
         passages: the top k as retrieved.
-        gold: the passages that hold the answer; the one retrieved best counts, else the first of them.
+        gold: the passages that hold the answer; the one retrieved best is placed, else the first of them.
         where: "none" leaves the passages as they are; "insert" puts a missing gold passage at a random place (post-
             fusion, section 4); "first" and "last" move it there, or put it there if it is missing (section 4.5).
         seed: decides the random place.
     """
     ids = {passage.id for passage in gold}
-    found = next((passage for passage in passages if passage.id in ids), None)
-    if where == "none" or not gold or (where == "insert" and found):
+    retrieved = next((passage for passage in passages if passage.id in ids), None)
+    if where == "none" or not gold or (where == "insert" and retrieved):
         return tuple(passages)
-    chosen = found or gold[0]
-    rest = [passage for passage in passages if passage.id != chosen.id][: max(len(passages) - 1, 0)]
-    at = {"first": 0, "last": len(rest)}.get(where, random.Random(seed).randint(0, len(rest)))  # noqa: S311
-    return (*rest[:at], chosen, *rest[at:])
+    chosen = retrieved or gold[0]
+    others = [passage for passage in passages if passage.id != chosen.id][: max(len(passages) - 1, 0)]
+    index = {"first": 0, "last": len(others)}.get(where, random.Random(seed).randint(0, len(others)))  # noqa: S311
+    return (*others[:index], chosen, *others[index:])
 
 
 def fingerprint(path: Path) -> str:
-    """The sha256 of a file's bytes, so that a run can tell whether it goes on with the same data.
+    """The SHA-256 of a file's bytes, by which a run recognises its data.
 
     Raises:
         DataError: the file can't be read.
@@ -234,40 +238,40 @@ def fingerprint(path: Path) -> str:
     return str(_guarded(path, lambda: hashlib.sha256(path.read_bytes()).hexdigest()))
 
 
-def _question(place: str, record: dict[str, Any], seen: set[str]) -> Question:
+def _question(location: str, record: dict[str, Any], seen: set[str]) -> Question:
     weak = "gold" not in record and "gold_weak" in record
-    gold = (*_list(place, record, "gold_weak" if weak else "gold"), *_list(place, record, "also_contains_answer"))
+    gold = (*_list(location, record, "gold_weak" if weak else "gold"), *_list(location, record, "also_contains_answer"))
     return Question(
-        _new_id(place, record, seen),
-        _text(place, record, "question"),
-        _list(place, record, "answers"),
+        _new_id(location, record, seen),
+        _text(location, record, "question"),
+        _list(location, record, "answers"),
         gold,
         bool(record.get("unanswerable", False)),
         weak,
     )
 
 
-def _new_id(place: str, record: dict[str, Any], seen: set[str]) -> str:
+def _new_id(location: str, record: dict[str, Any], seen: set[str]) -> str:
     identity = str(record.get("id", "")).strip()
     if not identity:
-        raise DataError(f"{place}, has no id; every line needs one.")
+        raise DataError(f"{location}, has no id; every line needs one.")
     if identity in seen:
-        raise DataError(f"{place}, repeats the id '{identity}'; ids have to be unique.")
+        raise DataError(f"{location}, repeats the id '{identity}'; ids have to be unique.")
     seen.add(identity)
     return identity
 
 
-def _text(place: str, record: dict[str, Any], key: str) -> str:
+def _text(location: str, record: dict[str, Any], key: str) -> str:
     text = record.get(key)
     if not isinstance(text, str) or not text.strip():
-        raise DataError(f"{place}, has no text under '{key}'.")
+        raise DataError(f"{location}, has no text under '{key}'.")
     return text
 
 
-def _list(place: str, record: dict[str, Any], key: str) -> tuple[str, ...]:
+def _list(location: str, record: dict[str, Any], key: str) -> tuple[str, ...]:
     values = record.get(key, [])
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise DataError(f"{place}, has something else than a list of texts under '{key}'.")
+        raise DataError(f"{location}, has something else than a list of texts under '{key}'.")
     return tuple(values)
 
 

@@ -45,30 +45,30 @@ def answer_recall(text: str, golds: Iterable[str]) -> float:
 
 
 def lost_vote(answer: str, pool: Iterable[str], golds: Sequence[str]) -> bool:
-    """Whether a correct answer was in the pool and the answer is another (%NM; post-fusion, section 4)."""
+    """Whether a correct answer was in the pool but did not win (%NM; post-fusion, section 4)."""
     return not exact_match(answer, golds) and any(exact_match(candidate, golds) for candidate in pool)
 
 
 def share(passed: Sequence[bool]) -> Estimate:
     """The share that passed, with Wilson's interval."""
-    found = binomtest(sum(passed), len(passed)).proportion_ci(method="wilson")
-    return Estimate(sum(passed) / len(passed), float(found.low), float(found.high))
+    interval = binomtest(sum(passed), len(passed)).proportion_ci(method="wilson")
+    return Estimate(sum(passed) / len(passed), float(interval.low), float(interval.high))
 
 
 def counted(passed: Sequence[bool]) -> dict[str, float]:
-    """As `share`, with how many there are as "n"."""
+    """As `share`, with the number of values as "n"."""
     return {**asdict(share(passed)), "n": len(passed)}
 
 
 def means(by_measure: Mapping[str, Sequence[float]], seed: int = 0) -> dict[str, dict[str, float]]:
-    """The mean of each measure's values, with its interval; measures may be a table's columns."""
+    """The mean of each measure's values, with its interval; `by_measure` may be a DataFrame."""
     return {name: asdict(mean(values, seed)) for name, values in by_measure.items()}
 
 
 def differences(
     ours: Mapping[str, Sequence[float]], theirs: Mapping[str, Sequence[float]], seed: int = 0
 ) -> dict[str, dict[str, float]]:
-    """What each of our measures is more than theirs, question by question, with its interval."""
+    """The mean paired difference of each measure, ours minus theirs, with its interval."""
     return {name: asdict(paired_difference(values, theirs[name], seed)) for name, values in ours.items()}
 
 
@@ -119,17 +119,17 @@ def auc(scores: Floats, labels: NDArray[np.bool_], seed: int = 0) -> Estimate:
 
 
 def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float) -> dict[str, float | None]:
-    """How well what is labelled is told from the rest by a score of at least `threshold`; None where nothing is either.
+    """AUC, and what a `threshold` on the scores gives: a measure is None where its denominator is 0.
 
-    `false_alarms` is the share of the rest that is told as well.
+    `false_alarms` is the share of the negatives whose score reaches the threshold.
     """
     from sklearn.metrics import confusion_matrix, roc_auc_score  # noqa: PLC0415 - takes a second to import
 
     said = [score >= threshold for score in scores]
     [[passed, alarms], [missed, hits]] = confusion_matrix(labels, said, labels=[False, True]).tolist()
 
-    def part(some: int, others: int) -> float | None:
-        return some / (some + others) if some + others else None
+    def part(hits: int, misses: int) -> float | None:
+        return hits / (hits + misses) if hits + misses else None
 
     auc = balanced = None
     recall, false_alarms = part(hits, missed), part(alarms, passed)
@@ -140,30 +140,30 @@ def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float
 
 
 def unknown_scores(
-    said: Sequence[bool],
+    said_unknown: Sequence[bool],
     unanswerable: Sequence[bool],
     seed: int = 0,
     questions: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
 ) -> dict[str, Estimate]:
-    """Precision, recall and F1 of saying "unknown", where the unanswerable questions are those it should be said to.
+    """Precision, recall and F1 of saying "unknown", where it should be said exactly for the unanswerable questions.
 
-    Where several are of one question, `questions` numbers it for each, from 0: intervals are over questions. `weights`
-    is how much each counts.
+    If several items are of one question, `questions` gives each item's question number, from 0: intervals are over
+    questions. `weights` says how much each item counts.
 
     Raises:
         ValueError: they differ in length, or are empty.
     """
-    numbers = range(len(said)) if questions is None else questions
+    numbers = range(len(said_unknown)) if questions is None else questions
     # columns: said and right, said, should have been said
     counts = np.zeros((max(numbers, default=-1) + 1, 3))
-    for n, s, u, weight in zip(numbers, said, unanswerable, weights or [1.0] * len(said), strict=True):
+    for n, s, u, weight in zip(numbers, said_unknown, unanswerable, weights or [1.0] * len(said_unknown), strict=True):
         counts[n] += (weight * (s and u), weight * s, weight * u)
-    hits, yes, wanted = counts.T
+    hits, yes, should = counts.T
     return {
         "precision": ratio(hits, yes, seed),
-        "recall": ratio(hits, wanted, seed),
-        "f1": ratio(2 * hits, yes + wanted, seed),
+        "recall": ratio(hits, should, seed),
+        "f1": ratio(2 * hits, yes + should, seed),
     }
 
 
@@ -176,17 +176,17 @@ def _f1(answer: list[str], gold: list[str]) -> float:
 
 
 def _bootstrap(statistic: Callable[..., Floats], *columns: Floats, seed: int) -> Estimate:
-    """The percentile bootstrap of a statistic of columns that have one number a question, drawn together."""
+    """The percentile bootstrap of a statistic over columns with one number a question, resampled together."""
     if not len(columns[0]):
         raise ValueError("there are no values to take a mean of")
     value = float(statistic(*columns, axis=0))
     if len(columns[0]) == 1:
         return Estimate(value, value, value)
-    found = bootstrap(
+    interval = bootstrap(
         columns, statistic, paired=True, vectorized=True, method="percentile", n_resamples=RESAMPLES,
         rng=np.random.default_rng(seed), batch=100,
     ).confidence_interval  # fmt: skip
-    return Estimate(value, float(found.low), float(found.high))
+    return Estimate(value, float(interval.low), float(interval.high))
 
 
 def _ratio(parts: Floats, wholes: Floats, axis: int) -> Floats:

@@ -1,6 +1,6 @@
-"""Options that stand once for all commands that measure or train on data, and the sample that they choose.
+"""Options that the commands which measure or train on data share, and the sample that they choose.
 
-A dataclass whose fields are such options is a part of a command: see `assistant.commands.experiment.spread`.
+A dataclass of such options is a part of a command: see `assistant.commands.option_groups`.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ AsJson = Annotated[bool, Option("--json", help="Print the summary as JSON.")]
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """The options that choose what is measured."""
+    """The options that choose a sample of the data."""
 
     limit: Limit = None
     seed: Seed = 0
     skip: Skip = 0
 
     def drawn(self, items: Sequence[T]) -> list[T]:
-        """The sample, in an order that only the seed decides."""
+        """The sample, in an order that depends only on the seed."""
         return sample(items, self.limit, self.seed, self.skip)
 
     def of(self, items: Sequence[T]) -> list[T]:
-        """The sample; all in their own order where no limit is given."""
+        """The sample; without a limit, all items in their own order."""
         return self.drawn(items) if self.limit or self.skip else list(items)
 
     def asked(self, file: Path) -> dict[str, Question]:
         """The sample of a file of questions, by their ids."""
-        return {one.id: one for one in self.drawn(read_questions(file))}
+        return {question.id: question for question in self.drawn(read_questions(file))}

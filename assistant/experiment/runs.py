@@ -1,4 +1,4 @@
-"""A run's folder: what was asked, and its rows, written one by one so that a killed run goes on where it was."""
+"""A run's folder: its claim and its rows, which are written one by one, so that a killed run can be continued."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from assistant.protocols import Progress
 
 T = TypeVar("T")
 Row = dict[str, Any]
-ASKED = "run.json"
+CLAIM = "run.json"
 ROWS = "rows.jsonl"
 
 
 class Run(Generic[T]):
-    """The folder of one run: `run.json` says what was asked, `rows.jsonl` holds a line for each thing done.
+    """The folder of one run: `run.json` holds its claim, and `rows.jsonl` a line for each row that is done.
 
     Args:
-        folder: made if it does not exist.
-        asked: what decides the rows; a folder that was begun with something else is refused.
-        key: tells rows apart.
+        folder: created if it does not exist.
+        claim: all that determines the rows; a folder whose run was begun with another claim is refused.
+        key: gives the key of a row.
 
     Raises:
         DataError: the folder holds another run or rows of something else, or can't be written.
     """
 
-    def __init__(self, folder: Path, asked: Row, key: Callable[[Row], T]) -> None:
+    def __init__(self, folder: Path, claim: Row, key: Callable[[Row], T]) -> None:
         self.folder = folder
         self._path = folder / ROWS
         self._key = key
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._compare(json.loads(json.dumps(asked)))
+            self._compare(json.loads(json.dumps(claim)))
             self.rows = dict(self._read())
-            self._claim(asked)
+            self._keep(claim)
         except OSError as error:
             raise DataError(f"The results can't be written to {folder} ({error.strerror}); choose another.") from error
 
@@ -51,16 +51,16 @@ class Run(Generic[T]):
         jobs: int = 1,
         stop: Event | None = None,
     ) -> None:
-        """Make the rows that are missing, `jobs` at a time, each written, in order, as soon as it is there.
+        """Make the missing rows, `jobs` at a time; each is written, in order, as soon as it is done.
 
-        `stop` is set where that breaks off, so that rows that are being made beside it end early; they are lost.
+        If making a row fails, `stop` is set, so that the rows under way end early; these are lost.
         """
         missing = {key: make for key, make in todo if key not in self.rows}
-        made = _side_by_side(list(missing.values()), jobs, stop or Event())
-        with self._path.open("a", encoding="utf-8") as file, closing(made):
+        rows = _in_parallel(list(missing.values()), jobs, stop or Event())
+        with self._path.open("a", encoding="utf-8") as file, closing(rows):
             for done, key in enumerate(missing, total - len(missing)):
                 progress(done, total)
-                self.rows[key] = next(made)
+                self.rows[key] = next(rows)
                 file.write(json.dumps(self.rows[key], ensure_ascii=False) + "\n")
                 file.flush()
         progress(total, total)
@@ -71,23 +71,22 @@ class Run(Generic[T]):
         path.write_text(text, encoding="utf-8")
         return path
 
-    def _claim(self, asked: Row) -> None:
-        """Say what was asked, once it is sure that no rows of something else are here."""
-        if not (self.folder / ASKED).exists():
-            self.write(f"{ASKED}.partial", json.dumps(asked, indent=2, ensure_ascii=False) + "\n").replace(
-                self.folder / ASKED
-            )
+    def _keep(self, claim: Row) -> None:
+        """Write the claim, once it is certain that the folder holds no rows of another run."""
+        path = self.folder / CLAIM
+        if not path.exists():
+            self.write(f"{CLAIM}.partial", json.dumps(claim, indent=2, ensure_ascii=False) + "\n").replace(path)
 
-    def _compare(self, asked: Row) -> None:
-        path = self.folder / ASKED
+    def _compare(self, claim: Row) -> None:
+        path = self.folder / CLAIM
         try:
-            begun: Row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else asked
+            begun: Row = json.loads(path.read_text(encoding="utf-8")) if path.exists() else claim
         except ValueError as error:
             raise DataError(
                 f"{path} is broken; remove it to go on, if the rows beside it were made as is asked now, or choose"
                 " another folder for --out."
             ) from error
-        differing = sorted(name for name in {*begun, *asked} if begun.get(name) != asked.get(name))
+        differing = sorted(name for name in {*begun, *claim} if begun.get(name) != claim.get(name))
         if differing:
             raise DataError(
                 f"{self.folder} holds a run with another {' and '.join(differing)}; choose another folder for --out,"
@@ -95,7 +94,7 @@ class Run(Generic[T]):
             )
 
     def _read(self) -> Iterator[tuple[T, Row]]:
-        """The rows so far by their keys; one that was cut off by a kill is made anew."""
+        """The rows so far by their keys, without a last one that was cut off by a kill."""
         for number, line in enumerate(_whole_lines(self._path) if self._path.exists() else (), 1):
             try:
                 row: Row = json.loads(line)
@@ -117,16 +116,16 @@ def rows_of(folder: Path) -> dict[str, Row]:
     """
     path = folder / ROWS
     try:
-        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return {str(row["id"]): row for row in found}
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {str(row["id"]): row for row in rows}
     except OSError as error:
         raise DataError(f"{folder} holds no run ({error.strerror}); give the --out of another run.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is broken or of another kind of run; give the --out of another run.") from error
 
 
-def _side_by_side(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) -> Generator[Row]:
-    """The rows in order, `jobs` of them being made at a time."""
+def _in_parallel(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) -> Generator[Row]:
+    """The rows in order, of which `jobs` are made at a time."""
     if jobs == 1:
         yield from (make() for make in makes)
         return
@@ -141,12 +140,12 @@ def _side_by_side(makes: Sequence[Callable[[], Row]], jobs: int, stop: Event) ->
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
-    """A file's lines. A last line that was cut off by a kill is taken away, so that the file can be added to."""
-    kept = 0
+    """A file's lines. A last line that was cut off by a kill is removed from the file, which can then be added to."""
+    size = 0
     with path.open("rb+") as file:
         for line in file:
             if not line.endswith(b"\n"):
                 break
-            kept += len(line)
+            size += len(line)
             yield line
-        file.truncate(kept)
+        file.truncate(size)

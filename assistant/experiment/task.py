@@ -1,4 +1,4 @@
-"""A measurement: what is measured, how a row is made of each thing, and what all rows say."""
+"""A measurement: what is measured, how a row is made of each item, and what all rows add up to."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ Rows = Mapping[Any, Row]
 Summary = dict[str, Any]
 
 
-def decided_by(asked: Any, *names: str) -> Row:
-    """Fields of what is asked, for a claim: a file by its content, so that a run knows whether it is the same."""
-    values = {name: getattr(asked, name) for name in names}
-    return {name: fingerprint(one) if isinstance(one, Path) else one for name, one in values.items()}
+def decided_by(experiment: Any, *names: str) -> Row:
+    """These fields of an experiment, for a claim. A file is given by the hash of its content."""
+    values = {name: getattr(experiment, name) for name in names}
+    return {name: fingerprint(value) if isinstance(value, Path) else value for name, value in values.items()}
 
 
-def unusual(asked: Any, *names: str) -> Row:
-    """Those fields that are not at their default: runs from before they could be chosen go on."""
+def unusual(experiment: Any, *names: str) -> Row:
+    """Those of these fields that are not at their default, so that runs older than a field can be continued."""
     return {
-        one.name: found
-        for one in fields(asked)
-        if one.name in names and (found := getattr(asked, one.name)) != one.default
+        field.name: value
+        for field in fields(experiment)
+        if field.name in names and (value := getattr(experiment, field.name)) != field.default
     }
 
 
 class Task(ABC, Generic[Item, With]):
-    """A row is made of each of `items`, which have the keys of their rows; `With` is what it takes to make one.
+    """Makes a row of each of `items`, which are keyed as their rows are; `With` is what making a row takes.
 
-    What a subclass says in `claim`, `row` and `summarise` is all that tells measurements apart.
+    A measurement is a subclass with its own `claim`, `row` and `summarise`.
     """
 
     title = "Questions"
@@ -48,33 +48,33 @@ class Task(ABC, Generic[Item, With]):
 
     @abstractmethod
     def claim(self) -> Row:
-        """What decides the rows; a folder that was begun with something else is refused."""
+        """All that determines the rows; a folder whose run was begun with another claim is refused."""
 
     @abstractmethod
-    def row(self, item: Item, given: With) -> Row:
+    def row(self, item: Item, resources: With) -> Row:
         """The row of one item."""
 
     @abstractmethod
     def summarise(self, rows: Rows) -> Summary:
-        """The measures that the rows of all items give."""
+        """The measures over the rows of all items."""
 
-    def told(self, summary: Summary) -> Summary:
-        """What is told of the summary; the report holds all of it."""
+    def shown(self, summary: Summary) -> Summary:
+        """The part of the summary that is printed; the report has all of it."""
         return summary
 
-    def details(self, summary: Summary, run: Run[Any]) -> str:  # noqa: ARG002 - for those that have more to tell
-        """What the report says behind the table; other files of results are written here, too."""
+    def details(self, summary: Summary, run: Run[Any]) -> str:  # noqa: ARG002 - for subclasses
+        """What the report says below its tables; further files of results are written here as well."""
         return ""
 
     def key(self, row: Row) -> Hashable:
-        """What tells the row from others."""
+        """The key of a row, unique in its run."""
         return str(row["id"])
 
     def open(self, folder: Path) -> Run[Any]:
-        """The folder of this measurement; more items may be added to it later.
+        """The run in this folder, which is begun or continued; more items may be added to it later.
 
         Raises:
-            DataError: the folder holds something else, or can't be written.
+            DataError: the folder holds another run, or can't be written.
         """
         return Run(folder, self.claim(), self.key)
 
@@ -82,10 +82,12 @@ class Task(ABC, Generic[Item, With]):
         """Whether no row is missing."""
         return all(key in run.rows for key in self.items)
 
-    def fill(self, run: Run[Any], given: With, progress: Progress, jobs: int = 1, stop: Event | None = None) -> None:
+    def fill(
+        self, run: Run[Any], resources: With, progress: Progress, jobs: int = 1, stop: Event | None = None
+    ) -> None:
         """Make the rows that are missing, `jobs` at a time; see `Run.fill`."""
-        made = [(key, partial(self.row, item, given)) for key, item in self.items.items()]
-        run.fill(made, len(made), progress, jobs, stop)
+        rows = [(key, partial(self.row, item, resources)) for key, item in self.items.items()]
+        run.fill(rows, len(rows), progress, jobs, stop)
 
     def write(self, run: Run[Any], summary: Summary, command: str) -> None:
         """Write summary and report into the folder; `command` is how to repeat it."""

@@ -1,1 +1,1 @@
-"""How the steps of a turn are found, named and timed."""
+"""How the steps of a turn are named and timed."""

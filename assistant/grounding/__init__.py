@@ -1,1 +1,1 @@
-"""Ties what a reply says to the passages that say the same."""
+"""Ties each sentence of a reply to the passages that support it."""

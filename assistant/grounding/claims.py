@@ -1,4 +1,4 @@
-"""Which sentences of a reply claim something that a passage could support."""
+"""Splits a reply into sentences, and finds those that claim something a passage could support."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from assistant.types import Span
 
 # A block of code, from fence to fence.
 BLOCK = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-# Words of a bare phrase, at most; scripts that put no spaces between words have about two characters a word.
+# The most words of a bare phrase; scripts without spaces between words have about two characters a word.
 _PHRASE = 2
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
-def stretches(text: str) -> list[Span]:
+def segments(text: str) -> list[Span]:
     """The sentences of a reply; a block of code counts as one, since a marker inside it would be a part of the code."""
     blocks = [Span(*match.span()) for match in BLOCK.finditer(text)]
-    outside = (one for one in sentences(text) if not any(one.start < b.end and b.start < one.end for b in blocks))
+    outside = (s for s in sentences(text) if not any(s.start < b.end and b.start < s.end for b in blocks))
     return sorted((*blocks, *outside), key=lambda span: span.start)
 
 
@@ -28,9 +28,9 @@ def is_claim(sentence: str) -> bool:
 
 
 def claims(texts: Sequence[str]) -> list[str]:
-    """The sentences that are claims, "" for others; of an answer that is but a phrase, that."""
-    found = [text if is_claim(text) else "" for text in texts]
-    return found if any(found) else [text if _says(text) else "" for text in texts]
+    """The texts that are claims, and "" for the others; if there are only bare phrases, these count as claims."""
+    claiming = [text if is_claim(text) else "" for text in texts]
+    return claiming if any(claiming) else [text if _says(text) else "" for text in texts]
 
 
 def _says(sentence: str) -> bool:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assistant.errors import DataError
-from assistant.experiment.runs import ASKED, ROWS, Row
+from assistant.experiment.runs import CLAIM, ROWS, Row
 from assistant.ikat.play import Kind
 from assistant.ikat.topics import Topics
 from assistant.text.sentences import quote, sentences
@@ -33,7 +33,7 @@ from assistant.text.sentences import quote, sentences
 MOST_WORDS = 250
 Reply = Literal["answer", "digests"]
 # A run called so would be written over what was played. Some systems ignore the case of a file's name.
-_TAKEN = {Path(file).stem for file in (ASKED, ROWS)}
+_TAKEN = {Path(file).stem for file in (CLAIM, ROWS)}
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 

@@ -118,53 +118,53 @@ def _topic(file: str, n: int, topic: Any, year: Year) -> Topic:
     return Topic(number, str(topic.get("title", "")), facts, tuple(read))
 
 
-def _facts(place: str, ptkb: Any) -> tuple[Fact, ...]:
+def _facts(location: str, ptkb: Any) -> tuple[Fact, ...]:
     texts = {str(n): text for n, text in enumerate(ptkb, 1)} if isinstance(ptkb, list) else ptkb
     if not isinstance(texts, dict) or not texts:
-        raise DataError(f"{place}, has no ptkb of numbered texts; {_MEND}.")
+        raise DataError(f"{location}, has no ptkb of numbered texts; {_MEND}.")
     for number, text in texts.items():
         if not isinstance(text, str) or not text.strip():
-            raise DataError(f"{place}, has no text for fact {number} of its ptkb; mend or remove it.")
+            raise DataError(f"{location}, has no text for fact {number} of its ptkb; mend or remove it.")
     moment = now()
     return tuple(Fact(str(number), text, moment, moment) for number, text in texts.items())
 
 
-def _turn(place: str, number: str, turn: Any, facts: Sequence[Fact], year: Year) -> TopicTurn:
+def _turn(location: str, number: str, turn: Any, facts: Sequence[Fact], year: Year) -> TopicTurn:
     if not isinstance(turn, dict) or "turn_id" not in turn:
-        raise DataError(f"{place}, has no turn_id; {_MEND}.")
+        raise DataError(f"{location}, has no turn_id; {_MEND}.")
     utterance = turn.get("utterance", turn.get("user_utterance"))
     if not isinstance(utterance, str) or not utterance.strip():
-        raise DataError(f"{place}, has no utterance; mend or remove it.")
+        raise DataError(f"{location}, has no utterance; mend or remove it.")
     return TopicTurn(
         id=f"{number}_{turn['turn_id']}",
         utterance=utterance,
-        resolved=_optional(place, turn, "resolved_utterance") or utterance,
-        response=_optional(place, turn, "response"),
-        relevant=_relevant(place, turn, facts, year),
-        passages=tuple(_listed(place, turn, "response_provenance", "citations")),
+        resolved=_optional(location, turn, "resolved_utterance") or utterance,
+        response=_optional(location, turn, "response"),
+        relevant=_relevant(location, turn, facts, year),
+        passages=tuple(_listed(location, turn, "response_provenance", "citations")),
     )
 
 
-def _optional(place: str, turn: Mapping[str, Any], key: str) -> str:
+def _optional(location: str, turn: Mapping[str, Any], key: str) -> str:
     text = turn.get(key) or ""
     if not isinstance(text, str):
-        raise DataError(f"{place}, has a {key} that is not text; mend it.")
+        raise DataError(f"{location}, has a {key} that is not text; mend it.")
     return text
 
 
-def _listed(place: str, turn: Mapping[str, Any], *keys: str) -> list[str]:
+def _listed(location: str, turn: Mapping[str, Any], *keys: str) -> list[str]:
     key = next((key for key in keys if key in turn), keys[0])
     values = turn.get(key) or []
     if not isinstance(values, list):
-        raise DataError(f"{place}, has a {key} that is not a list; mend it.")
+        raise DataError(f"{location}, has a {key} that is not a list; mend it.")
     return [str(value).strip() for value in values]
 
 
-def _relevant(place: str, turn: Mapping[str, Any], facts: Sequence[Fact], year: Year) -> tuple[str, ...]:
+def _relevant(location: str, turn: Mapping[str, Any], facts: Sequence[Fact], year: Year) -> tuple[str, ...]:
     """Numbers must be facts of the ptkb; the texts of 2025 may also come from earlier conversations of the user."""
-    named = _listed(place, turn, "ptkb_provenance", "relevant_ptkbs")
+    named = _listed(location, turn, "ptkb_provenance", "relevant_ptkbs")
     ids, texts = {fact.id for fact in facts}, {fact.text.strip(): fact.id for fact in facts}
     unknown = [one for one in named if one not in ids and (year != 2025 or one.isdigit())]
     if unknown:
-        raise DataError(f"{place}, names the facts {', '.join(sorted(unknown))}, which its ptkb lacks; mend it.")
+        raise DataError(f"{location}, names the facts {', '.join(sorted(unknown))}, which its ptkb lacks; mend it.")
     return tuple(one if one in ids else texts[one] for one in named if one in ids or one in texts)

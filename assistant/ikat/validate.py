@@ -32,11 +32,11 @@ class Problem:
     """What is wrong with a run, and where."""
 
     level: Level
-    place: str
-    what: str
+    location: str
+    problem: str
 
     def __str__(self) -> str:
-        return f"{self.level}: {self.place}: {self.what}"
+        return f"{self.level}: {self.location}: {self.problem}"
 
 
 Problems = Iterator[Problem]
@@ -66,12 +66,12 @@ def _lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def _error(place: str, what: str) -> Problem:
-    return Problem("error", place, what)
+def _error(location: str, problem: str) -> Problem:
+    return Problem("error", location, problem)
 
 
-def _warning(place: str, what: str) -> Problem:
-    return Problem("warning", place, what)
+def _warning(location: str, problem: str) -> Problem:
+    return Problem("warning", location, problem)
 
 
 # --- 2023 and 2024: one object ------------------------------------------------------------------------------------
@@ -95,57 +95,59 @@ def _json(file: str, text: str, topics: Topics) -> Problems:
         if _of(turn, "turn_id") in topics.turns:
             topic, _ = topics.turns[turn["turn_id"]]
             yield from _unknown(turn["turn_id"], turn, ("turn_id", "responses"))
-            yield from _responses(turn, topic, lambda place, one, topic: _response(place, one, topic, topics.year))
+            yield from _responses(
+                turn, topic, lambda location, one, topic: _response(location, one, topic, topics.year)
+            )
 
 
-def _response(place: str, response: Mapping[str, Any], topic: Topic, year: int) -> Problems:
-    yield from _unknown(place, response, ("rank", "text", "passage_provenance", "ptkb_provenance"))
+def _response(location: str, response: Mapping[str, Any], topic: Topic, year: int) -> Problems:
+    yield from _unknown(location, response, ("rank", "text", "passage_provenance", "ptkb_provenance"))
     passages = response.get("passage_provenance")
     if not _are_objects(passages):
-        yield _error(place, "passage_provenance is not a list of objects")
+        yield _error(location, "passage_provenance is not a list of objects")
     else:
-        yield from _passages(place, passages)
+        yield from _passages(location, passages)
     facts = response.get("ptkb_provenance")
     if not isinstance(facts, list):
-        yield _error(place, "ptkb_provenance is not a list")
+        yield _error(location, "ptkb_provenance is not a list")
     elif year == 2023:
-        yield from _ranked_facts(place, facts, topic)
+        yield from _ranked_facts(location, facts, topic)
     else:
-        yield from _numbered_facts(place, facts, topic)
+        yield from _numbered_facts(location, facts, topic)
 
 
-def _passages(place: str, passages: Sequence[Mapping[str, Any]]) -> Problems:
+def _passages(location: str, passages: Sequence[Mapping[str, Any]]) -> Problems:
     for passage in passages:
-        yield from _unknown(place, passage, ("id", "text", "score", "used"))
-    yield from _ids(place, [passage.get("id") for passage in passages], "passage_provenance")
-    yield from _descending(place, [passage.get("score") for passage in passages], "passage_provenance")
+        yield from _unknown(location, passage, ("id", "text", "score", "used"))
+    yield from _ids(location, [passage.get("id") for passage in passages], "passage_provenance")
+    yield from _descending(location, [passage.get("score") for passage in passages], "passage_provenance")
     if passages and not any(passage.get("used") is True for passage in passages):
-        yield _warning(place, "no passage is marked as used, so the top 5 will count as such")
+        yield _warning(location, "no passage is marked as used, so the top 5 will count as such")
 
 
-def _ranked_facts(place: str, facts: Sequence[Any], topic: Topic) -> Problems:
+def _ranked_facts(location: str, facts: Sequence[Any], topic: Topic) -> Problems:
     if not _are_objects(facts):
-        yield _error(place, "ptkb_provenance is not a list of objects with id, text and score")
+        yield _error(location, "ptkb_provenance is not a list of objects with id, text and score")
         return
     if not facts:
-        yield _warning(place, "ptkb_provenance is empty, so the ranking of facts scores nothing")
+        yield _warning(location, "ptkb_provenance is empty, so the ranking of facts scores nothing")
     texts = {fact.id: fact.text for fact in topic.facts}
     for fact in facts:
-        yield from _unknown(place, fact, ("id", "text", "score"))
+        yield from _unknown(location, fact, ("id", "text", "score"))
         if _of(fact, "id") not in texts:
-            yield _error(place, f"ptkb_provenance names fact {fact.get('id')!r}, which the topic's ptkb lacks")
+            yield _error(location, f"ptkb_provenance names fact {fact.get('id')!r}, which the topic's ptkb lacks")
         elif fact.get("text") != texts[fact["id"]]:
-            yield _error(place, f"the text of fact {fact['id']} is not that of the topic's ptkb")
-    yield from _descending(place, [fact.get("score") for fact in facts], "ptkb_provenance")
+            yield _error(location, f"the text of fact {fact['id']} is not that of the topic's ptkb")
+    yield from _descending(location, [fact.get("score") for fact in facts], "ptkb_provenance")
 
 
-def _numbered_facts(place: str, facts: Sequence[Any], topic: Topic) -> Problems:
+def _numbered_facts(location: str, facts: Sequence[Any], topic: Topic) -> Problems:
     known = {fact.id for fact in topic.facts}
     for fact in facts:
         if isinstance(fact, bool) or not isinstance(fact, int | str) or not str(fact).isdigit():
-            yield _error(place, f"ptkb_provenance holds {fact!r}, which is not the number of a fact")
+            yield _error(location, f"ptkb_provenance holds {fact!r}, which is not the number of a fact")
         elif str(fact) not in known:
-            yield _error(place, f"ptkb_provenance names fact {fact}, which the topic's ptkb lacks")
+            yield _error(location, f"ptkb_provenance names fact {fact}, which the topic's ptkb lacks")
 
 
 # --- 2025: a line a turn ------------------------------------------------------------------------------------------
@@ -173,49 +175,49 @@ def _jsonl(file: str, text: str, topics: Topics) -> Problems:
 
 
 def _entry(entry: Mapping[str, Any], topic: Topic) -> Problems:
-    place, metadata, references = entry["turn_id"], entry.get("metadata"), entry.get("references")
+    location, metadata, references = entry["turn_id"], entry.get("metadata"), entry.get("references")
     if not isinstance(metadata, dict):
-        yield _error(place, "metadata is not an object")
+        yield _error(location, "metadata is not an object")
         metadata = {}
     else:
-        yield from _metadata(place, metadata)
+        yield from _metadata(location, metadata)
     if not isinstance(references, dict):
-        yield _error(place, "references is not an object of passage ids and scores")
+        yield _error(location, "references is not an object of passage ids and scores")
         return
     if metadata.get("run_type") != "generation-only":
-        yield from _ids(place, list(references), "references")
+        yield from _ids(location, list(references), "references")
     elif references:
-        yield _error(place, "references of a generation-only run must be empty")
-    yield from _numbers(place, list(references.values()), "references")
+        yield _error(location, "references of a generation-only run must be empty")
+    yield from _numbers(location, list(references.values()), "references")
     given = None if metadata.get("run_type") == "generation-only" else set(references)
-    yield from _responses(entry, topic, lambda place, one, topic: _cited(place, one, topic, given))
+    yield from _responses(entry, topic, lambda location, one, topic: _cited(location, one, topic, given))
 
 
-def _metadata(place: str, metadata: Mapping[str, Any]) -> Problems:
-    yield from _name(place, metadata.get("run_id"), "run_id")
-    yield from _name(place, metadata.get("team_id"), "team_id")
-    yield from _kind(place, metadata.get("run_type"), "run_type", 2025)
-    if metadata.get("topic_id", place) != place:
-        yield _error(place, f"metadata says that it is turn {metadata['topic_id']!r}")
+def _metadata(location: str, metadata: Mapping[str, Any]) -> Problems:
+    yield from _name(location, metadata.get("run_id"), "run_id")
+    yield from _name(location, metadata.get("team_id"), "team_id")
+    yield from _kind(location, metadata.get("run_type"), "run_type", 2025)
+    if metadata.get("topic_id", location) != location:
+        yield _error(location, f"metadata says that it is turn {metadata['topic_id']!r}")
 
 
-def _cited(place: str, response: Mapping[str, Any], topic: Topic, references: set[str] | None) -> Problems:
+def _cited(location: str, response: Mapping[str, Any], topic: Topic, references: set[str] | None) -> Problems:
     citations, facts = response.get("citations"), response.get("ptkb_provenance")
     if not isinstance(citations, dict):
-        yield _error(place, "citations is not an object of passage ids and scores")
+        yield _error(location, "citations is not an object of passage ids and scores")
     else:
         if not citations:
-            yield _warning(place, "it cites no passage, so the response is not assessed")
+            yield _warning(location, "it cites no passage, so the response is not assessed")
         if references is not None and set(citations) - references:
-            yield _error(place, f"it cites {min(set(citations) - references)}, which its references lack")
-        yield from _numbers(place, list(citations.values()), "citations")
+            yield _error(location, f"it cites {min(set(citations) - references)}, which its references lack")
+        yield from _numbers(location, list(citations.values()), "citations")
     if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
-        yield _error(place, "ptkb_provenance is not a list of texts")
+        yield _error(location, "ptkb_provenance is not a list of texts")
     else:
         known = {fact.text for fact in topic.facts}
         for fact in facts:
             if fact not in known:
-                yield _warning(place, f"'{fact}' is not in the topic's ptkb; it counts as newly learned")
+                yield _warning(location, f"'{fact}' is not in the topic's ptkb; it counts as newly learned")
 
 
 # --- TREC's six columns -------------------------------------------------------------------------------------------
@@ -248,15 +250,15 @@ def _trec(file: str, text: str, topics: Topics) -> Problems:
 def _responses(
     turn: Mapping[str, Any], topic: Topic, check: Callable[[str, Mapping[str, Any], Topic], Problems]
 ) -> Problems:
-    place, responses = turn["turn_id"], turn.get("responses")
+    location, responses = turn["turn_id"], turn.get("responses")
     if not _are_objects(responses) or not responses:
-        yield _error(place, "it has no responses")
+        yield _error(location, "it has no responses")
         return
     ranks = [one.get("rank") for one in responses]
     if ranks != list(range(1, len(ranks) + 1)):
-        yield _error(place, f"its responses are ranked {', '.join(map(str, ranks))}, not from 1 upwards")
+        yield _error(location, f"its responses are ranked {', '.join(map(str, ranks))}, not from 1 upwards")
     for n, one in enumerate(responses, 1):
-        where = f"{place}, response {n}"
+        where = f"{location}, response {n}"
         text = one.get("text")
         if not isinstance(text, str) or not text.strip():
             yield _error(where, "it has no text")
@@ -278,27 +280,27 @@ def _each_once(file: str, turns: Sequence[Any], topics: Topics) -> Problems:
         yield _error(file, f"it lacks {len(missing)} of the {len(known)} turns of {topics.file}: {_some(missing)}")
 
 
-def _ids(place: str, passages: Sequence[Any], what: str) -> Problems:
+def _ids(location: str, passages: Sequence[Any], problem: str) -> Problems:
     if not passages:
-        yield _warning(place, f"{what} names no passage, so the turn scores nothing")
+        yield _warning(location, f"{problem} names no passage, so the turn scores nothing")
     if len(passages) > DEEPEST:
-        yield _error(place, f"{what} names {len(passages)} passages; at most {DEEPEST} are taken")
+        yield _error(location, f"{problem} names {len(passages)} passages; at most {DEEPEST} are taken")
     if len(set(map(str, passages))) < len(passages):
-        yield _error(place, f"{what} names a passage twice")
+        yield _error(location, f"{problem} names a passage twice")
     strange = [str(one) for one in passages if not isinstance(one, str) or not PASSAGE.fullmatch(one)]
     if strange:
-        yield _warning(place, f"{what} has ids that are not ClueWeb22's, such as {strange[0]}")
+        yield _warning(location, f"{problem} has ids that are not ClueWeb22's, such as {strange[0]}")
 
 
-def _descending(place: str, values: Sequence[Any], what: str) -> Problems:
-    yield from _numbers(place, values, what)
+def _descending(location: str, values: Sequence[Any], problem: str) -> Problems:
+    yield from _numbers(location, values, problem)
     if all(map(_is_number, values)) and any(a < b for a, b in pairwise(values)):
-        yield _error(place, f"the scores of {what} do not go down")
+        yield _error(location, f"the scores of {problem} do not go down")
 
 
-def _numbers(place: str, values: Sequence[Any], what: str) -> Problems:
+def _numbers(location: str, values: Sequence[Any], problem: str) -> Problems:
     if not all(map(_is_number, values)):
-        yield _error(place, f"{what} has a score that is not a number")
+        yield _error(location, f"{problem} has a score that is not a number")
 
 
 def _is_number(value: Any) -> bool:
@@ -312,21 +314,21 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _name(place: str, name: Any, key: str) -> Problems:
+def _name(location: str, name: Any, key: str) -> Problems:
     if not isinstance(name, str) or name.split() != [name]:
-        yield _error(place, f"{key} is not one word")
+        yield _error(location, f"{key} is not one word")
 
 
-def _kind(place: str, kind: Any, key: str, year: int) -> Problems:
+def _kind(location: str, kind: Any, key: str, year: int) -> Problems:
     if kind not in KINDS[year]:
-        yield _error(place, f"{key} is {kind!r}, not one of {', '.join(KINDS[year])}")
+        yield _error(location, f"{key} is {kind!r}, not one of {', '.join(KINDS[year])}")
 
 
-def _unknown(place: str, found: Mapping[str, Any], known: Sequence[str]) -> Problems:
+def _unknown(location: str, found: Mapping[str, Any], known: Sequence[str]) -> Problems:
     """The track's reader stops at a field that it does not know."""
     more = sorted(set(found) - set(known))
     if more:
-        yield _error(place, f"it has the unknown field '{more[0]}'")
+        yield _error(location, f"it has the unknown field '{more[0]}'")
 
 
 def _are_objects(values: Any) -> TypeGuard[list[dict[str, Any]]]:

@@ -1,1 +1,1 @@
-"""Small trained models that check what is shown, one file a judge."""
+"""Small trained models that judge passages and replies: relevance, support, suitability, quality."""

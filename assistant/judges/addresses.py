@@ -1,10 +1,10 @@
-"""Addresses: is this a reply to what was asked, and is it what the text tells?
+"""The second look: does a reply address the question, and does it say what its sources say?
 
-A sentence can stand in a passage word for word and still answer another question, and a small model says "yes" where
-its passage says "no". It notices neither while it writes, but mostly does when it is shown its own reply beside the
-text and asked. It is shown only the sentences of the text that are nearest to its reply, since it overlooks less where
-there is less to read. The judge of support reads the whole text, and its errors are others: the mean of the two
-log-odds tells right replies from wrong ones better than either (docs/results/support.md).
+A sentence can stand in a passage word for word and still answer another question, and a small model may say "yes" where
+its passage says "no". The model doesn't notice this while it writes, but mostly does when it is shown its own reply
+beside the text and asked. It is shown only the sentences nearest to its reply, since it overlooks less in a short text.
+The judge of support reads the whole text and makes different errors: the mean of both log-odds separates right replies
+from wrong ones better than either (docs/results/support.md).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
 WORDS, MOST = 80, 3
 # A claim that comes without a question replies to this one.
 ANY = "What does the text say?"
-# Nobody is surer than that.
+# Probabilities are clipped this far from 0 and 1.
 _EDGE = 0.01
 _VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
 class Addresses:
-    """The second look as a judge of support, so that it is measured as the others are.
+    """The second look as a judge of support, so that it can be measured like the others.
 
-    A claim is a reply to its question, and its passages are the text. It knows no "partly".
+    A claim is a reply to its question, and its evidence the text. There is no verdict "partly".
     """
 
     def __init__(self, llm: LLM, judge: SupportJudge | None, embedder: Embedder, threshold: float) -> None:
@@ -42,31 +42,32 @@ class Addresses:
 
     @property
     def threshold(self) -> float:
-        """The probability under which a reply is set aside."""
+        """The probability below which a reply is set aside."""
         return self._threshold
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
-        """One verdict a claim, "supported" from the threshold on."""
-        found = probabilities([nearest(claim, self._embedder) for claim in claims], self._llm, stop)
+        """One verdict for each claim, "supported" from the threshold on."""
+        likely = probabilities([with_nearest_evidence(claim, self._embedder) for claim in claims], self._llm, stop)
         if self._judge:
-            read = self._judge.judge(claims, stop)
-            found = [together(seen, verdict.probability) for seen, verdict in zip(found, read, strict=True)]
-        return [Verdict(one, "supported" if one >= self._threshold else "not") for one in found]
+            verdicts = self._judge.judge(claims, stop)
+            pairs = zip(likely, verdicts, strict=True)
+            likely = [mean_of_log_odds(probability, verdict.probability) for probability, verdict in pairs]
+        return [Verdict(value, "supported" if value >= self._threshold else "not") for value in likely]
 
 
-def addressed(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
-    """Whether the reply answers the turn's question as its citations tell, as far as the two judges see.
+def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
+    """Whether the reply answers the turn's question as its citations do, by the language model and the judge.
 
-    Nobody is asked of one that only says the question again.
+    A reply that only repeats the question doesn't, and neither is asked about it.
 
     Raises:
-        SequiturError: one of them can't be asked.
+        SequiturError: one of the two can't be asked.
     """
     if echoes(turn.question, reply):
         return False
     judge = parts.support(parts.llm) if parts.support else None
-    look = Addresses(parts.llm, judge, parts.embedder, _threshold_for(reply, parts.settings.turn))
-    [verdict] = look.judge([Claim(reply, evidence(turn.citations, turn.passages), turn.question)], stop)
+    second_look = Addresses(parts.llm, judge, parts.embedder, _threshold_for(reply, parts.settings.turn))
+    [verdict] = second_look.judge([Claim(reply, cited_excerpts(turn.citations, turn.passages), turn.question)], stop)
     return verdict.state == "supported"
 
 
@@ -75,14 +76,14 @@ def _threshold_for(reply: str, turn: TurnSettings) -> float:
     return max(turn.addresses_threshold, turn.verdict_threshold) if _VERDICT.match(reply) else turn.addresses_threshold
 
 
-def together(*probabilities: float) -> float:
+def mean_of_log_odds(*probabilities: float) -> float:
     """The probability whose log-odds are the mean of these probabilities' log-odds."""
-    inside = [min(max(one, _EDGE), 1 - _EDGE) for one in probabilities]
-    return 1 / (1 + exp(-sum(log(one / (1 - one)) for one in inside) / len(inside)))
+    clipped = [min(max(p, _EDGE), 1 - _EDGE) for p in probabilities]
+    return 1 / (1 + exp(-sum(log(p / (1 - p)) for p in clipped) / len(clipped)))
 
 
 def probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:
-    """How likely each claim answers its question as its evidence tells, as the language model sees it, in [0, 1].
+    """How likely each claim answers its question as its evidence does, by the language model, in [0, 1].
 
     Raises:
         SequiturError: the language model can't be asked.
@@ -99,8 +100,8 @@ def probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]
     return [choice.probabilities["yes"] for choice in llm.choose(prompts, ("yes", "no"), stop)] if prompts else []
 
 
-def nearest(claim: Claim, embedder: Embedder) -> Claim:
-    """The claim beside what is nearest to it alone: for each of its sentences one of the evidence's, by cosine."""
+def with_nearest_evidence(claim: Claim, embedder: Embedder) -> Claim:
+    """The claim with its evidence cut to the sentences nearest to it by cosine, one for each sentence of the claim."""
     texts = [[quote(passage.text, span) for span in sentences(passage.text)] for passage in claim.evidence]
     places = [(n, text) for n, some in enumerate(texts) for text in some]
     said = [f"{claim.question} {quote(claim.sentence, span)}".strip() for span in sentences(claim.sentence)]
@@ -114,22 +115,22 @@ def nearest(claim: Claim, embedder: Embedder) -> Claim:
     return replace(claim, evidence=tuple(replace(claim.evidence[n], text=" ".join(some)) for n, some in kept.items()))
 
 
-def evidence(citations: Sequence[Citation], passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The cited passages, each cut down to what it says around the first quotation from it; no further sources."""
+def cited_excerpts(citations: Sequence[Citation], passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """The cited passages, each cut to the text around its first quotation; `further` citations are left out."""
     first = {one.passage_id: one for one in reversed(citations) if not one.further}
     shown = [passage for passage in passages if passage.id in first][:MOST]
-    return tuple(_stretch(one, Span(first[one.id].start, first[one.id].end)) for one in shown)
+    return tuple(_excerpt(one, Span(first[one.id].start, first[one.id].end)) for one in shown)
 
 
-def backing(reply: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The passages that say a short reply word for word, each cut down to what stands around it.
+def excerpts_with(reply: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """The passages that hold a short reply word for word, each cut to the text around it.
 
-    Of one that none of them says so, the first passages as far as they are read.
+    If none does, the beginnings of the first passages.
     """
-    places = [(one, one.text.casefold().find(reply.strip(" .").casefold())) for one in passages]
-    said = [(one, at) for one, at in places if at >= 0] or [(one, 0) for one in passages]
-    return tuple(_stretch(one, Span(at, at + len(reply))) for one, at in said[:MOST])
+    starts = [(passage, passage.text.casefold().find(reply.strip(" .").casefold())) for passage in passages]
+    holding = [(passage, start) for passage, start in starts if start >= 0] or [(passage, 0) for passage in passages]
+    return tuple(_excerpt(passage, Span(start, start + len(reply))) for passage, start in holding[:MOST])
 
 
-def _stretch(passage: Passage, place: Span) -> Passage:
-    return replace(passage, text=quote(passage.text, around(passage.text, place, WORDS)))
+def _excerpt(passage: Passage, near: Span) -> Passage:
+    return replace(passage, text=quote(passage.text, around(passage.text, near, WORDS)))

@@ -1,4 +1,4 @@
-"""Small classifiers that learn from examples at start: a logistic regression over sentence embeddings."""
+"""Small classifiers that are trained at start on examples: logistic regressions over sentence embeddings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Regression:
     weights: NDArray[np.float32]
 
     def __call__(self, vectors: NDArray[np.float32]) -> list[dict[str, float]]:
-        """The labels' odds for each row."""
+        """The probability of each label, for each row."""
         scores = np.hstack([vectors, np.ones((len(vectors), 1), np.float32)]) @ self.weights
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        odds /= odds.sum(axis=1, keepdims=True)
-        return [dict(zip(self.labels, row.tolist(), strict=True)) for row in odds]
+        exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
+        return [dict(zip(self.labels, row.tolist(), strict=True)) for row in probabilities]
 
 
 def examples(name: str) -> dict[str, list[str]]:
@@ -34,11 +34,11 @@ def examples(name: str) -> dict[str, list[str]]:
 
 
 def fitted(vectors: NDArray[np.float32], labels: Sequence[str]) -> Regression:
-    """Learned from texts, as vectors of shape (texts, dimension), and their labels, of which there are at least two."""
+    """A regression trained on vectors of shape (texts, dimension) and their labels, at least two different ones."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a second to import
 
     model = LogisticRegression(C=20.0, max_iter=1000).fit(vectors, labels)
     weights, bias = model.coef_, model.intercept_
-    if len(weights) == 1:  # of two labels only the second has weights
+    if len(weights) == 1:  # with two labels only the second has weights
         weights, bias = np.vstack([np.zeros_like(weights), weights]), np.append(0.0, bias)
     return Regression(tuple(map(str, model.classes_)), np.vstack([weights.T, bias]).astype(np.float32))

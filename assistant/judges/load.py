@@ -1,7 +1,7 @@
-"""Loads the judges that the settings mean.
+"""Loads the judges that the settings name.
 
-A judge that can't be loaded doesn't end the program: it fails when a turn asks it, which goes on without it and says
-why. Where a smaller one stands in for it, `instead` is told.
+A judge that can't be loaded doesn't end the program: it fails when a turn asks it, and the turn goes on without it and
+says why. If a smaller one stands in for it, `instead` is told.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from assistant.protocols import Embedder, EstimatorOf, Progress, SuitabilityJudg
 from assistant.settings import Settings
 
 
-class Unusable:
-    """Stands for a judge of any kind that can't be used: whoever asks it, or asks for it with a model, is told why."""
+class UnusableJudge:
+    """Takes the place of a judge of any kind that couldn't be loaded; using it raises the reason as a ModelError."""
 
     threshold = 1.0
 
@@ -38,7 +38,7 @@ def relevance(
     try:
         return chosen(settings, progress, embedder, instead)
     except SequiturError as error:
-        return Unusable(error)
+        return UnusableJudge(error)
 
 
 def support(
@@ -50,7 +50,7 @@ def support(
     try:
         return named(settings.turn.support).judge(settings, embedder, progress, instead)
     except SequiturError as error:
-        return Unusable(error)
+        return UnusableJudge(error)
 
 
 def suitability(
@@ -62,4 +62,4 @@ def suitability(
     try:
         return shipped(settings, embedder, progress, instead)
     except SequiturError as error:
-        return Unusable(error)
+        return UnusableJudge(error)

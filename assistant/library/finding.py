@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from assistant.errors import LibraryError
 from assistant.library.collections import MARK, chosen
 from assistant.library.passages import document_of
-from assistant.retrieve.within import Within
+from assistant.retrieve.document_filter import DocumentFilter
 from assistant.settings import Settings
 from assistant.types import Passage, Span, Turn
 
@@ -55,7 +55,7 @@ def find(query: str, library: str, user: str, settings: Settings, k: int = 10) -
         raise LibraryError("Type the words to search for.")
     documents = chosen(library, user, settings)
     searched = open_library(own_library(user) if library.startswith(MARK) else library, settings)
-    retriever = Within(searched, documents, document_of) if documents else searched
+    retriever = DocumentFilter(searched, documents, document_of) if documents else searched
     return [Found(one, tuple(spots(query, one.text))) for one in retriever.search(query, min(max(k, 1), MOST))]
 
 

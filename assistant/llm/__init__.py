@@ -1,4 +1,4 @@
-"""Language models: backends, what stands around them, and the catalogue that says which weights are trusted."""
+"""Language models: backends, wrappers around them, and the catalogue of weights that are trusted."""
 
 import os
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
-from assistant.llm.converted import made_once
+from assistant.llm.gguf_conversion import converted_once
 from assistant.settings import Settings
 
 
@@ -18,7 +18,7 @@ def dequantised(path: Path, settings: Settings) -> Path:
     """
     kind = gguf.header(path).get("general.architecture")
     try:
-        return made_once(path, "bf16", settings, lambda folder: convert(path, folder))
+        return converted_once(path, "bf16", settings, lambda folder: convert(path, folder))
     except (ValueError, KeyError, RuntimeError, OSError) as error:
         raise ModelError(f"{path} (architecture {kind}) can't be converted for transformers: {error}.") from error
 

@@ -1,7 +1,7 @@
-"""Files of the Hugging Face hub and of other servers, fetched so that a break costs little.
+"""Downloads files from the Hugging Face hub and other servers, so that a broken connection costs little.
 
-A file arrives under a name of its own for each content, goes on where it broke off, and gets its real name in one step
-once it has the size and the hash that are stated.
+A file is written under a temporary name that depends on its content, continued where a connection broke off, and
+renamed in one step once it has the stated size and hash.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from assistant.protocols import Progress, silent
 
 _GIB = 1 << 30
 _SPARE = 64 << 20
-# Seconds without a byte after which a connection counts as broken, and how often one is made anew in vain.
+# Seconds without a byte after which a connection counts as broken, how often it is renewed without any progress, and
+# seconds between these tries.
 _SILENCE, _TRIES, PAUSE = 30.0, 3, 1.0
 _SHA256_DIGITS = 64
 
@@ -26,7 +27,7 @@ class SourceError(Exception):
 
 
 class Stopped(Exception):  # noqa: N818 - nothing went wrong
-    """Somebody stopped the download. What has come is kept, and the next one goes on from there."""
+    """Somebody stopped the download. What has been fetched is kept, and the next download continues from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,10 @@ def look(repo: str, name: str, revision: str | None, seconds: float) -> Remote:
 
 
 def download(remote: Remote, folder: Path, stop: Event, progress: Progress = silent) -> Path:
-    """The file, in the folder; what came of it before is not fetched again. `progress` is told bytes.
+    """Fetch the file into the folder; what was fetched of it before is kept. `progress` counts bytes.
 
     Raises:
-        SourceError: the disk is too full, the download broke off too often, or what came is not what was stated.
+        SourceError: the disk is too full, the download broke off too often, or size or hash differ from those stated.
         Stopped: `stop` was set.
         Exception: the hub refuses, in the words of its library.
     """
@@ -89,7 +90,7 @@ def need_space(folder: Path, size: int) -> None:
 
 
 def _fill(partial: Path, remote: Remote, stop: Event, progress: Progress) -> None:
-    """Fetch what the file lacks, with a new connection wherever one breaks off."""
+    """Fetch the missing part of the file, with a new connection whenever one breaks off."""
     in_vain = 0
     while (had := _size(partial)) != remote.size:
         if had > remote.size:

@@ -17,8 +17,8 @@ from safetensors.numpy import load_file
 
 from assistant.errors import ModelError
 from assistant.llm.bert import Bert, UnfitError, mean
-from assistant.llm.folders import name_of
-from assistant.llm.kept_vectors import KeptVectors, Vectors
+from assistant.llm.disk_vector_cache import DiskVectorCache, Vectors
+from assistant.llm.model_folders import name_of
 
 _LOG = logging.getLogger(__name__)
 # Of a model that tells none.
@@ -40,7 +40,7 @@ class SentenceEmbedder:
         self.name = name or name_of(folder)
         self.device = device
         self._folder = folder
-        self._kept: KeptVectors | None = None
+        self._kept: DiskVectorCache | None = None
         self._model = (_by_openvino(folder) if device == "cpu" else None) or _ByTorch(folder, device)
         self.window, self.count = self._model.window, self._model.count
 
@@ -56,7 +56,7 @@ class SentenceEmbedder:
 
         Only for as long as no other thread uses the embedder.
         """
-        self._kept = KeptVectors(folder, self._folder)
+        self._kept = DiskVectorCache(folder, self._folder)
         try:
             yield
             self._kept.tidy()

@@ -1,4 +1,4 @@
-"""Chooses what runs the language model, and loads it: the backend that is set, else the fittest one for this machine.
+"""Chooses the backend of the language model, and loads it: the one that is set, or the best for this machine.
 
 Heavy imports happen in here, when the choice is made.
 """
@@ -32,10 +32,10 @@ Tell = Callable[[str], None]
 
 
 def load(settings: Settings, progress: Progress) -> Engine:
-    """The language model that the settings name, fetched if need be; an alias of the catalogue is not its name.
+    """The language model that the settings name, fetched if need be.
 
     Raises:
-        ModelError: it can't be had, trusted, converted or loaded; the message says what to do.
+        ModelError: it can't be fetched, trusted, converted or loaded; the message says what to do.
     """
     backend, model = backend_of(settings.llm), model_of(settings)
     if backend == SERVER:
@@ -46,13 +46,13 @@ def load(settings: Settings, progress: Progress) -> Engine:
 
 
 def load_or_fall_back(settings: Settings, progress: Progress, tell: Tell) -> Engine:
-    """Like `load`; where the model can't be had, the one that runs everywhere, after telling why.
+    """Like `load`; if that fails, another engine or the model that comes by pip, after telling why.
 
-    What OpenVINO can't run, llama.cpp does; any other model gives way to the one that comes by pip. A server is waited
-    for instead: it was chosen, and a message sent when it answers is answered by it.
+    A model that OpenVINO can't run is run by llama.cpp; any other is replaced by the one that comes by pip. A server
+    that doesn't answer yet is waited for instead, since it was chosen.
 
     Raises:
-        ModelError: that one can't be had either.
+        ModelError: the replacement can't be loaded either.
     """
     if settings.llm.backend == "auto" and _has_driver() and not _has_cuda():
         tell(NO_CUDA)
@@ -62,7 +62,7 @@ def load_or_fall_back(settings: Settings, progress: Progress, tell: Tell) -> Eng
 
 
 def load_by_any_engine(settings: Settings, progress: Progress, tell: Tell) -> Engine:
-    """Like `load`; what OpenVINO can't run, llama.cpp does, after telling why. No other model takes its place.
+    """Like `load`; a model that OpenVINO can't run is run by llama.cpp, after telling why. The model stays the same.
 
     Raises:
         ModelError: neither can run it, for the reason of the first.
@@ -104,20 +104,20 @@ def _on_cpu(settings: Settings) -> str:
 
 
 def _other_engine(settings: Settings) -> Iterator[tuple[LLMSettings, str]]:
-    """What runs a model that the first engine can't load, and how that is told."""
+    """The engine that runs a model which the first one can't load, and the sentence that says so."""
     if backend_of(settings.llm) == "openvino":
         yield settings.llm.model_copy(update={"backend": "llama.cpp"}), "llama.cpp runs it instead."
 
 
 def _other_model(settings: Settings) -> Iterator[tuple[LLMSettings, str]]:
-    """What answers where the choice can't be loaded by any engine, and how that is told."""
+    """The model that answers if no engine can load the chosen one, and the sentence that says so."""
     if model_of(settings) != BY_PIP or backend_of(settings.llm) == "transformers":
         on_cpu = {"backend": "llama.cpp", "model": BY_PIP}
         yield settings.llm.model_copy(update=on_cpu), "Until then the model that comes by pip answers."
 
 
 def backend_of(chosen: LLMSettings) -> Backend:
-    """What runs the model that is set."""
+    """The backend that runs the model of these settings."""
     if chosen.backend != "auto":
         return chosen.backend
     usual = _is_usual(chosen)
@@ -125,7 +125,7 @@ def backend_of(chosen: LLMSettings) -> Backend:
 
 
 def runs_apart(chosen: LLMSettings) -> bool:
-    """Whether the model that is set runs in a process of its own."""
+    """Whether the model of these settings runs in a process of its own."""
     return backends.named(backend_of(chosen)).APART
 
 

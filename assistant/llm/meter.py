@@ -1,4 +1,4 @@
-"""Counts what a language model is used for: an LLM around an LLM."""
+"""Counts tokens and seconds: an LLM wrapped around an LLM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language model in use: what runs now, what is being loaded to take its place, and who still has it in hand."""
+"""The running language model: lends it to turns, and replaces it by another while turns go on."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Protocol, runtime_checkable
 
 from assistant.errors import ModelError
 from assistant.llm import load as loading
+from assistant.llm.background_download import BackgroundDownload
 from assistant.llm.catalogue import Catalogue
-from assistant.llm.fetching import Fetching
-from assistant.llm.gauge import Gauge
-from assistant.llm.known import KnownModel, KnownModels
-from assistant.llm.line import InLine, Line
+from assistant.llm.idle_speed_test import IdleSpeedTest
+from assistant.llm.known_models import KnownModel, KnownModels
 from assistant.llm.rating import Rating, offered, rated
+from assistant.llm.reply_speed import ReplySpeed, TimedLLM
 from assistant.llm.sources import hub_trouble
-from assistant.llm.speed import Clocked, Speed
+from assistant.llm.turn_queue import QueuedLLM, TurnQueue
 from assistant.protocols import LLM, Engine, Progress
 from assistant.settings import Settings
 from assistant.types import Wait
 
 _LOG = logging.getLogger(__name__)
-# Seconds that a fetch which was stopped may take to end.
+# Seconds within which a stopped download has to end.
 _PATIENCE = 10.0
 LOADING = "Sequitur is still loading; try again in a moment."
 
@@ -35,16 +35,16 @@ Load = Callable[[Settings, Progress, loading.Tell], Engine]
 
 @runtime_checkable
 class _Salting(Protocol):
-    """An engine whose server keeps what prompts begin with."""
+    """An engine whose server caches the beginnings of prompts."""
 
     def salted(self, salt: str) -> LLM:
-        """The engine for prompts that share it with those of an equal salt alone."""
+        """The engine for prompts that share this cache only with prompts of the same salt."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A model that is being loaded, how far that is in [0, 1] where it is known, or why it can't be used."""
+    """A model that is being loaded: the fraction in [0, 1] that is done, None if not known, or why loading failed."""
 
     known: KnownModel
     fraction: float | None = None
@@ -58,32 +58,32 @@ class Change:
 
 @dataclass(eq=False, slots=True)
 class Running:
-    """A model that answers, and its engine; `turns` have it in hand."""
+    """The model that answers, its engine, and the number of `turns` that are using it."""
 
     known: KnownModel
     engine: Engine
-    speed: Speed = field(default_factory=Speed)
+    speed: ReplySpeed = field(default_factory=ReplySpeed)
     turns: int = 0
     replaced: bool = False
 
     @property
     def name(self) -> str:
-        """What the engine calls itself, which is kept with each reply."""
+        """The engine's name, which is stored with each reply."""
         return self.engine.name
 
 
 class Models:
-    """The one holder of the engine in use. Safe to use from several threads.
+    """Owns the engine in use. Safe to use from several threads.
 
-    Another model is loaded beside the one that runs, which answers meanwhile; the next turn has the new one, and the
-    old one is unloaded when the last turn that has it in hand is over. One that can't be loaded changes nothing.
+    Another model is loaded while the running one goes on answering. Turns that start afterwards use the new one, and
+    the old one is unloaded once its last turn is over. If loading fails, nothing changes.
     """
 
     def __init__(self, settings: Settings, load: Load | None = None) -> None:
-        """`load` makes engines, by default as `load_by_any_engine` does."""
+        """`load` loads engines; by default that is `load_by_any_engine`."""
         self.known = KnownModels(settings)
-        self.fetching = Fetching(settings)
-        self.line = Line(settings.llm.slots)
+        self.fetching = BackgroundDownload(settings)
+        self.line = TurnQueue(settings.llm.slots)
         self._settings, self._load = settings, load or loading.load_by_any_engine
         self._running: Running | None = None
         self._chosen = self.known.chosen()
@@ -93,7 +93,7 @@ class Models:
         self._awaited = ""
         self._fetcher: Thread | None = None
         self._secret = secrets.token_bytes(16)
-        self._gauge = Gauge(settings, self._is_idle)
+        self._gauge = IdleSpeedTest(settings, self._is_idle)
         self._notice = ""
         self._offer: Rating | None = None
 
@@ -104,53 +104,53 @@ class Models:
 
     @property
     def offer(self) -> Rating | None:
-        """A model of the hub that would be the best for this computer, beside a smaller one that runs.
+        """The model of the hub that is best for this computer, if a smaller one runs; else None.
 
-        None before the speed of what runs is known, which `measure` finds out, and where the hub can't be reached.
+        It is None until `measure` has found the speed of the running model, and if the hub can't be reached.
         """
         return self._offer
 
     @property
     def mark(self) -> str:
-        """Another text as soon as something else runs, is offered, fetched or loaded; it tells nothing of what.
+        """A text that changes whenever another model runs, is offered, fetched or loaded; it reveals nothing else.
 
-        How far something is makes no difference.
+        Progress doesn't change it.
         """
         running, change, fetched, offer = self._running, self._change, self.fetching.state, self._offer
-        told = (
+        state = (
             running and (running.known.id, running.name, running.engine.backend),
             change and (change.known.id, change.error),
             (fetched.name, fetched.under_way, fetched.error),
             offer and offer.entry.name,
         )
-        return str(hash(told))  # texts are hashed otherwise in each process
+        return str(hash(state))  # hashes of texts differ from process to process
 
     @property
     def running(self) -> Running | None:
-        """What answers the next turn, None before anything is loaded."""
+        """The model that answers the next turn, None before one is loaded."""
         return self._running
 
     @property
     def change(self) -> Change | None:
-        """What is being loaded to take its place, or could not be; None where the last one was."""
+        """The model that is being loaded, or whose loading failed; None after a success."""
         return self._change
 
     @property
     def is_changing(self) -> bool:
-        """Whether another model is being fetched or loaded to take its place."""
+        """Whether another model is being fetched or loaded."""
         return bool(self._awaited) or bool(self._change and self._change.is_going_on)
 
     def open(self, starting: KnownModel, progress: Progress) -> None:
-        """Load the model to start with, or what runs instead of it, which `notice` then tells of.
+        """Load the model to start with, or another one instead, for which `notice` then gives the reason.
 
         Raises:
-            ModelError: none can be had.
+            ModelError: none can be loaded.
         """
         engine = loading.load_or_fall_back(self.known.settings(starting), progress, self._tell)
         self.take_up(self.known.answering(engine.name, starting), engine)
 
     def take_up(self, known: KnownModel, engine: Engine) -> None:
-        """Let this engine answer the next turns; what ran before is unloaded once no turn has it in hand."""
+        """Let this engine answer the next turns; the one before is unloaded once its last turn is over."""
         fresh = Running(known, engine)
         with self._lock:
             old, self._running, self._change, self._offer = self._running, fresh, None, None
@@ -159,9 +159,9 @@ class Models:
             ends.engine.close()
 
     def switch(self, id_: str) -> None:
-        """Begin to load a known model, which the next turns are then answered by, also after the next start.
+        """Begin to load a known model, which then answers the next turns, also after the next start of the program.
 
-        One of the catalogue that isn't here is fetched first, as `fetching` tells, and may be stopped there.
+        A model of the catalogue that isn't on this disk is fetched first; `fetching` shows that, and can stop it.
 
         Raises:
             ModelError: there is no such model, or another one is being fetched or loaded.
@@ -173,9 +173,9 @@ class Models:
             self._begin(known)
 
     def follow(self) -> None:
-        """Begin to load what another process on this data folder has switched to since the last look, if anything.
+        """Begin to load the model that another process on this data folder has switched to since the last call, if any.
 
-        One that can't be loaded here is not tried again before the next switch.
+        A model that can't be loaded here is not tried again until the next switch.
         """
         with self._lock:
             chosen = self.known.chosen()
@@ -230,11 +230,11 @@ class Models:
             self._awaited = ""
 
     def loaded(self, seconds: float, id_: str = "") -> bool:
-        """Whether this model is there, or can't be had, within so many seconds; any model where none is named."""
+        """Wait for at most so many seconds; whether loading this model has ended by then. True if none is named."""
         return not id_ or self._settled.wait(seconds)
 
     def waiting(self) -> Wait:
-        """What is being loaded, and how far that is in percent."""
+        """What is being loaded, and how many percent of it."""
         change = self._change
         if not change or change.fraction is None:
             return Wait("loading", change.known.title if change else "")
@@ -242,12 +242,12 @@ class Models:
 
     @contextmanager
     def lent(self, user: str, id_: str = "") -> Iterator[LLM]:
-        """The engine for a turn of this user, which keeps it to its end; `id_` names the model that it must be.
+        """The engine for a turn of this user, which keeps it to its end; `id_` names the model that is required.
 
-        As many turns as there are slots use it at a time; the first request of any other waits in `line`.
+        At most as many turns as there are slots use it at a time; others wait in `line` at their first request.
 
         Raises:
-            ModelError: none is loaded, or it is another one.
+            ModelError: no model is loaded, or not the required one.
         """
         self._gauge.stop()
         running = self._taken(id_)
@@ -255,16 +255,15 @@ class Models:
             engine: LLM = running.engine
             if isinstance(engine, _Salting):
                 engine = engine.salted(self._salt(user))
-            with closing(InLine(Clocked(engine, running.speed), self.line, user)) as seated:
+            with closing(QueuedLLM(TimedLLM(engine, running.speed), self.line, user)) as seated:
                 yield seated
         finally:
             self._returned(running)
 
     def measure(self) -> None:
-        """Measure in the background how fast the model is that runs, unless that is kept already, or a server runs it.
+        """Measure the speed of the running model in the background, unless it is stored already, or a server runs it.
 
-        Whoever asks a question comes first: it is measured once nobody is being answered. What is then to be offered
-        beside it stands in `offer`.
+        Questions come first: it is measured when nobody is being answered. Afterwards `offer` may name a better model.
         """
         running = self._running
         if running and not running.known.is_served:
@@ -272,23 +271,23 @@ class Models:
             self._gauge.start(running.engine, settings, lambda: self._rate(running))
 
     def _rate(self, running: Running) -> None:
-        """Find what is to be offered beside the model that runs: one that would have to be fetched."""
+        """Set `offer` to a better model that would have to be fetched, if there is one."""
         best = offered(rated(self._settings, running.name), running.name)
         if best and not best.here and self._settings.hub and not hub_trouble():
             with self._lock:
                 self._offer = best if self._running is running else self._offer
 
     def _is_idle(self, engine: Engine) -> bool | None:
-        """Whether no turn has this engine in hand; None once another one has taken its place, or all is over."""
+        """Whether no turn uses this engine; None once another one has replaced it, or everything is closed."""
         with self._lock:
             if self._closed or self._running is None or self._running.engine is not engine:
                 return None
             return not self._running.turns
 
     def close(self) -> None:
-        """Unload what runs; calls under way fail. What is being loaded is unloaded as soon as it is there.
+        """Unload the running model; calls under way fail. A model that is being loaded is unloaded once it is ready.
 
-        What has come of a model that is being fetched is kept for the next time.
+        The part of a model that has been fetched is kept for the next time.
         """
         self.fetching.stop()
         self._gauge.stop()
@@ -303,7 +302,7 @@ class Models:
             engine = self._load(self.known.settings(known), self._progress, notices.append)
         except ModelError as error:
             self._failed(known, str(error))
-        except Exception as error:  # noqa: BLE001 - what runs goes on, and the log has the details
+        except Exception as error:  # noqa: BLE001 - the running model goes on, and the log has the details
             _LOG.exception("loading %s failed", known.id)
             self._failed(known, f"{known.title} could not be loaded ({error}); the log has the details.")
         else:
@@ -316,7 +315,7 @@ class Models:
             settled.set()
 
     def _keep(self, known: KnownModel) -> None:
-        """Let it answer after the next start, too, and at other processes."""
+        """Let this model also answer after the next start, and in other processes."""
         with suppress(ModelError):  # it answers here all the same
             self.known.choose(known.id)
             with self._lock:
@@ -356,7 +355,7 @@ class Models:
                 self._change = replace(self._change, fraction=done / total)
 
     def _salt(self, user: str) -> str:
-        """What tells this user's prompts from others', and nobody's name; another one after the next start."""
+        """A text that separates this user's prompts from others' without naming the user; it changes at each start."""
         return hashlib.blake2b(user.encode(), key=self._secret, digest_size=16).hexdigest()
 
     def _tell(self, notice: str) -> None:
@@ -364,7 +363,7 @@ class Models:
 
 
 def _idle(old: Running | None) -> Running | None:
-    """What was replaced, where no turn has it in hand any more."""
+    """The replaced model, if no turn uses it any more."""
     if old is None:
         return None
     old.replaced = True

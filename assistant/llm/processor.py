@@ -1,4 +1,4 @@
-"""What this machine has to compute with, and what its processor is quick at."""
+"""Finds out what this machine computes with: GPUs, and the instruction sets of its processor."""
 
 from __future__ import annotations
 
@@ -53,23 +53,23 @@ def description(backend: str) -> str:
 
 
 def _processor() -> str:
-    """Linux tells Python the architecture alone, and the name in a file."""
-    return _told("model name") or platform.processor() or platform.machine()
+    """The processor's name, which Linux gives in a file, while Python knows only the architecture."""
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
 
 
 @cache
 def _units() -> frozenset[str]:
-    """What the processor has beyond the usual, by Linux's names; where there is no Linux, torch is asked."""
+    """The processor's instruction sets by Linux's names; without Linux, torch is asked."""
     if _CPUINFO.exists():
-        return frozenset(_told("flags").split())
+        return frozenset(_cpuinfo("flags").split())
     import torch  # noqa: PLC0415
 
     units: Mapping[str, object] = torch.cpu.get_capabilities()
     return frozenset(name.replace("avx512_f", "avx512f") for name, here in units.items() if here)
 
 
-def _told(name: str) -> str:
-    """What Linux's file says of the first core under this name, "" where it says nothing."""
+def _cpuinfo(name: str) -> str:
+    """The entry of this name for the first core in Linux's file, "" if there is none."""
     if _CPUINFO.exists():
         for line in _CPUINFO.read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition(":")

@@ -1,4 +1,4 @@
-"""Which models of the catalogue this computer runs, and how fast: by its memory, and by what was measured on it."""
+"""Rates the catalogue's models for this computer, by its memory and the speeds that were measured on it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import psutil
 
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.load import SERVER, backend_of
-from assistant.llm.measured import Speed, place_of, speeds
+from assistant.llm.speed_test import MeasuredSpeed, place_of, speeds
 from assistant.settings import Settings
 
-# Tokens of a turn that are read (without what engines find in their caches) and written, and the seconds that the small
-# models take: the medians of the twelve questions of `bench turn`, rounded up.
+# Tokens that a turn reads (without those in engines' caches) and writes, and the seconds that the small models take:
+# the medians of the twelve questions of `bench turn`, rounded up.
 _READ, _WRITTEN, _OTHERS = 600, 50, 1.5
-# What engines hold beside weights and contexts (docs/results/llm.md).
+# Memory that engines need besides weights and contexts (docs/results/llm.md).
 _WORKING_MEMORY = 1 << 30
 
 
 class Verdict(StrEnum):
-    """Whether this computer runs a model. A model whose speed isn't known yet fits where its memory does."""
+    """Whether this computer can run a model. A model whose speed isn't known yet fits if its memory does."""
 
     FITS = "fits"
     SLOW = "slow"
@@ -30,10 +30,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What a model of the catalogue would be on this computer.
+    """How a model of the catalogue would run on this computer.
 
-    `needs` are bytes of memory. `seconds` is the time of a usual turn, None where no model was measured; `here` says
-    whether it is on the disk. The `best` one is the largest that is known to answer within the aim.
+    `needs` is its memory in bytes, `seconds` the time of a usual turn (None if no model was measured), and `here` says
+    whether it is on the disk. `best` marks the largest model that is known to answer within the target time.
     """
 
     entry: Entry
@@ -45,9 +45,9 @@ class Rating:
 
 
 def rated(settings: Settings, running: str = "") -> list[Rating]:
-    """The models that have a number of parameters, the smallest first.
+    """Ratings of the models whose number of parameters is known, the smallest first.
 
-    `running` is the name of the model that is loaded now, whose memory is free once another takes its place.
+    `running` is the name of the loaded model, whose memory becomes free when another one replaces it.
     """
     catalogue = Catalogue.load()
     loaded = catalogue.known(running)
@@ -60,7 +60,7 @@ def rated(settings: Settings, running: str = "") -> list[Rating]:
 
 
 def offered(ratings: Sequence[Rating], running: str) -> Rating | None:
-    """The best model, where it has more parameters than the one that runs; none beside one that isn't rated."""
+    """The best model, if it has more parameters than the running one; None if that one isn't rated."""
     loaded = Catalogue.load().known(running)
     best = next((one for one in ratings if one.best), None)
     if best is None or loaded is None or not 0 < loaded.parameters < best.entry.parameters:
@@ -83,21 +83,22 @@ def _verdict(has_room: bool, seconds: float | None, aim: float) -> Verdict:
 
 
 def _seconds(entry: Entry, settings: Settings) -> float | None:
-    """A turn's time, by the speed of the model itself or of the one nearest in size: every token takes all weights."""
+    """The time of a turn, scaled by size from the speed of this model, or else of the measured one nearest in size."""
     backend = _engine(entry, settings)
     place = place_of(backend, settings.llm)
-    told = [one for one in speeds(settings) if (one.backend, one.processor) == (backend, place) and one.size]
-    if not told:
+    measured = [one for one in speeds(settings) if (one.backend, one.processor) == (backend, place) and one.size]
+    if not measured:
         return None
-    speed = next((one for one in told if one.model == entry.name), None) or min(told, key=lambda one: _far(entry, one))
+    own = next((speed for speed in measured if speed.model == entry.name), None)
+    speed = own or min(measured, key=lambda one: _size_ratio(entry, one))
     return _OTHERS + (_READ / speed.read + _WRITTEN / speed.written) * entry.size / speed.size
 
 
 def _engine(entry: Entry, settings: Settings) -> str:
-    """What would run the model here; where a server answers now, what would run it instead."""
+    """The backend that would run the model on this computer; a server that is set doesn't count."""
     backend = "auto" if settings.llm.backend == SERVER else settings.llm.backend
     return backend_of(settings.llm.model_copy(update={"backend": backend, "model": entry.name}))
 
 
-def _far(entry: Entry, speed: Speed) -> float:
+def _size_ratio(entry: Entry, speed: MeasuredSpeed) -> float:
     return max(entry.size, speed.size) / min(entry.size, speed.size)

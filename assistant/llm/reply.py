@@ -1,4 +1,4 @@
-"""A reply as it is written, token by token, until an end, a stop string or the end of its room."""
+"""A reply as it is written, token by token, until an end token, a stop string or its limit of tokens."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Reply:
 
     Args:
         prompt_tokens: the length of its prompt.
-        room: tokens that it may have.
+        max_tokens: the most tokens of the reply.
         options: as asked for.
         decode: the text of tokens, without special ones.
         ends: tokens that end it.
     """
 
     def __init__(
-        self, prompt_tokens: int, room: int, options: Options, decode: Callable[[list[int]], str], ends: set[int]
+        self, prompt_tokens: int, max_tokens: int, options: Options, decode: Callable[[list[int]], str], ends: set[int]
     ) -> None:
-        self.room = room
+        self.max_tokens = max_tokens
         self._prompt_tokens, self._options = prompt_tokens, options
         self._decode, self._ends = decode, ends
         self._random: Generator | None = None
@@ -48,7 +48,7 @@ class Reply:
         cut = min((at for at in (whole.find(text) for text in self._options.stop if text) if at >= 0), default=-1)
         if cut >= 0 or token in self._ends:
             self.finish = "stop"
-        elif len(self.ids) >= self.room:
+        elif len(self.ids) >= self.max_tokens:
             self.finish = "length"
         self.text = self._shown(whole if cut < 0 else whole[:cut])
 

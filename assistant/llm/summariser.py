@@ -58,17 +58,17 @@ class Summariser:
         known = (self._tokenizer.model_max_length, getattr(self._model.config, "max_position_embeddings", None))
         return min((length for length in known if length and length < 1 << 20), default=0)
 
-    def summarise(self, texts: Sequence[str], room: int, stop: Event) -> list[str]:
-        """A summary of each text, of at most `room` tokens, always the likeliest; "" for those that `stop` overtook.
+    def summarise(self, texts: Sequence[str], max_tokens: int, stop: Event) -> list[str]:
+        """A summary of each text, greedy and of at most `max_tokens` tokens; "" for those not made because of `stop`.
 
         A text that is longer than the model reads is cut at its end.
         """
         found: list[str] = []
         for start in range(0, len(texts), _BATCH):
-            found += self._batch(texts[start : start + _BATCH], room, stop)
+            found += self._batch(texts[start : start + _BATCH], max_tokens, stop)
         return found
 
-    def _batch(self, texts: Sequence[str], room: int, stop: Event) -> list[str]:
+    def _batch(self, texts: Sequence[str], max_tokens: int, stop: Event) -> list[str]:
         if stop.is_set():
             return [""] * len(texts)
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
@@ -78,7 +78,7 @@ class Summariser:
             ids = self._model.generate(
                 input_ids=read["input_ids"],
                 attention_mask=read["attention_mask"],
-                max_new_tokens=room,
+                max_new_tokens=max_tokens,
                 do_sample=False,
                 stopping_criteria=StoppingCriteriaList([_Stop(stop)]),
             )

@@ -1,4 +1,4 @@
-"""The base of all that stand around a language model: an LLM that passes everything on to another."""
+"""The base class of wrappers: an LLM that passes everything on to another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assistant.types import Choice, Completion, Messages, Options
 
 
 class Wrapper:
-    """An `LLM` around `llm`; what a subclass doesn't override is done as the model does it."""
+    """An `LLM` around `llm`; whatever a subclass doesn't override is passed on."""
 
     def __init__(self, llm: LLM) -> None:
         self._llm = llm

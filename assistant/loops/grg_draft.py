@@ -1,7 +1,7 @@
-"""Generate, retrieve, generate, as its paper has it: the draft alone is the query (GRG for TREC iKAT, section 2.1).
+"""Generate, retrieve, generate as in its paper: the draft alone is the query (GRG for TREC iKAT, section 2.1).
 
-A draft is written for every question, whatever a search for the question would find; `turn.draft_threshold` is for
-`grg` alone.
+A draft is written for every question, whatever a search for the question would find: `turn.draft_threshold` applies
+only to `grg`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from threading import Event
 
 from assistant.loops.shared import draft
 from assistant.protocols import Parts
-from assistant.retrieve.search import look, sought
+from assistant.retrieve.search import search_and_fuse, search_text
 from assistant.types import Query, Turn
 
 TITLE = "With a draft of the answer alone"
 SUMMARY = "Writes a first answer from its own knowledge, and searches with nothing but that; slow, and for comparison."
-# It writes drafts and searches for them as often as was chosen (`Choices.loops`).
+# The number of its rounds can be chosen (`Choices.loops`).
 DRAFTS = True
 
 
@@ -24,8 +24,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `draft`, `queries` and `passages`."""
 
     def search(turn: Turn) -> Turn:
-        # a model may have nothing to say, and nothing finds nothing
-        query = Query("draft", turn.draft) if turn.draft else Query("question", sought(turn))
-        return look(turn, parts, query)
+        # an empty draft would find nothing
+        query = Query("draft", turn.draft) if turn.draft else Query("question", search_text(turn))
+        return search_and_fuse(turn, parts, query)
 
     yield from draft.rounds(turn, parts, stop, search)

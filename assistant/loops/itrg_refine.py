@@ -1,4 +1,4 @@
-"""Search, write a text, search with it, improve the text by what is new among the passages (ITRG, section 2.3.1)."""
+"""Search, write a text, search with it, improve the text with the new passages (ITRG, section 2.3.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def document(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """document_t = G(question, document_{t-1}, new passages); the document is kept where no passage is new."""
+    """document_t = G(question, document_{t-1}, new passages); without new passages the document stays as it is."""
     new = new_passages(turn)
     if not turn.document:
         yield from itrg_refresh.document(turn, parts, stop)

@@ -1,4 +1,4 @@
-"""Search, write a text, search with it, write anew: each text from the latest passages alone (ITRG, section 2.3.2)."""
+"""Search, write a text, search with it, write it again from the latest passages alone (ITRG, section 2.3.2)."""
 
 from __future__ import annotations
 

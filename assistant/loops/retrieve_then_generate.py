@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from threading import Event
 
 from assistant.protocols import Parts
-from assistant.retrieve.search import look, sought
+from assistant.retrieve.search import search_and_fuse, search_text
 from assistant.types import Query, Turn
 
 TITLE = "With the question alone"
@@ -15,4 +15,4 @@ SUMMARY = "Searches with your question as it stands; the quickest."
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
     """Adds `queries` and `passages`."""
-    yield look(turn, parts, Query("question", sought(turn)))
+    yield search_and_fuse(turn, parts, Query("question", search_text(turn)))

@@ -1,4 +1,4 @@
-"""Makes a prompt fit the model's context, cutting in a stated order and telling what was cut."""
+"""Makes a prompt fit the model's context by cutting its parts in a fixed order, and reports what was cut."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from assistant.protocols import LLM
 from assistant.text.sentences import shorten
 from assistant.types import Messages
 
-# What goes first, and from which end: the oldest exchange, the last passage, the least relevant fact.
+# What is cut first, and from which end: the oldest exchange, the last passage, the least relevant fact.
 ORDER = (("history", 0, "the oldest exchange"), ("passages", -1, "the last passage"), ("facts", -1, "a fact"))
-# Texts that can be shortened when all lists are empty.
+# Texts that can be shortened once all lists are empty.
 TEXTS = ("question", "utterance")
 SHORTEST = 40
 
@@ -31,10 +31,10 @@ def fit(name: str, llm: LLM, reply: int, **values: Any) -> tuple[Messages, tuple
     Raises:
         UtteranceError: even an empty question does not fit.
     """
-    room = llm.context - reply
+    available = llm.context - reply
     cuts: dict[str, int] = {}
     messages = render(name, **values)
-    while llm.count(messages) > room:
+    while llm.count(messages) > available:
         what, values = _cut(values)
         cuts[what] = cuts.get(what, 0) + 1
         messages = render(name, **values)

@@ -1,4 +1,4 @@
-"""The part of a conversation that a prompt is given: the last exchanges, long replies shortened."""
+"""The part of a conversation that goes into a prompt: the last exchanges, shortened."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from assistant.types import Exchange
 def recent(history: tuple[Exchange, ...], exchanges: int, chars: int) -> tuple[Exchange, ...]:
     """The last `exchanges`, each utterance and reply cut to `chars` characters at a sentence's end."""
     return tuple(
-        replace(one, utterance=shorten(one.utterance, chars), reply=shorten(one.reply, chars))
-        for one in history[-exchanges:]
+        replace(exchange, utterance=shorten(exchange.utterance, chars), reply=shorten(exchange.reply, chars))
+        for exchange in history[-exchanges:]
     )

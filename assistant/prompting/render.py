@@ -1,6 +1,6 @@
-"""Renders prompts/<name>.j2 into chat messages. A variable that a template names and nobody gives is an error.
+"""Renders prompts/<name>.j2 into chat messages. A missing variable is an error.
 
-A template holds one message a block: a line `--- system`, `--- user` or `--- assistant`, then the message.
+Each message of a template begins with a line `--- system`, `--- user` or `--- assistant`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assistant.types import Message, Messages, Role
 
 _PACKAGE = Path(__file__).parents[1]
 # in an installed package the prompts are inside it, in a checkout beside it
-FOLDER = next(one for one in (_PACKAGE / "prompts", _PACKAGE.parent / "prompts") if one.is_dir())
+FOLDER = next(folder for folder in (_PACKAGE / "prompts", _PACKAGE.parent / "prompts") if folder.is_dir())
 _HEAD = re.compile(r"^--- (system|user|assistant)[ \t]*$", re.MULTILINE)
 
 
@@ -46,5 +46,5 @@ def _environment() -> Environment:
 
 
 def _defused(value: object) -> object:
-    """Text that came from a user or a document must not be able to open a message of its own."""
+    """Text of a user or a document, changed so that it can't begin a message of its own."""
     return _HEAD.sub(r" \g<0>", value) if isinstance(value, str) else value

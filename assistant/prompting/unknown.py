@@ -1,8 +1,8 @@
-"""Tells whether a reply says that it does not know. One function, used everywhere.
+"""Tells whether a reply says that it does not know: one function, used everywhere.
 
-The prompts ask for one word, "unknown", and that word is looked for, and the one sentence that the post-fusion paper
-names as what a model says instead (its section 3.1). A model that refuses in other words says something that no passage
-backs, which the judges tell: of support, and of whether a reply addresses its question.
+The prompts ask for one word, "unknown". This looks for that word, and for the one sentence that the post-fusion paper
+names as what a model says instead (section 3.1). A refusal in other words is a reply that no passage supports,
+which the judge of support and the second look recognise.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import re
 
 from assistant.text.sentences import normalise
 
-# The word alone, labelled or framed ("Answer: unknown", "The answer is unknown"), and what may follow it.
+# The word alone, or in a frame ("Answer: unknown", "The answer is unknown"), and what may follow it.
 _WORD = re.compile(
     r"\W*(?:(?:final )?answer\W+)?(?:(?:the answer|it|that|this)(?: is|'s) )?unknown(?:\W*$|\s*[.,;:!?\n–—(-])",
     re.IGNORECASE,
 )
-# normalised, as the measures do it
+# normalised like the answers that are measured
 _PAPERS = normalise("The provided input does not contain the context to answer the question.")
 
 
 def says_unknown(text: str) -> bool:
-    """Whether the reply begins with "unknown", as the prompts ask for, or is the paper's sentence; so is an empty one.
+    """Whether the reply is empty, begins with "unknown" as the prompts ask for, or is the paper's sentence.
 
     "Unknown Pleasures" is an answer, and so is a reply that answers first and then adds what is unknown.
     """

@@ -1,1 +1,1 @@
-"""What there is of each kind, found by its files: the lowest room, since the settings are made of these names."""
+"""Finds the variants of each kind (strategies, loops, backends, readers, ...) by their files."""

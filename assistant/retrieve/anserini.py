@@ -1,7 +1,7 @@
-"""BM25 over an index that Anserini or Pyserini made elsewhere, such as that of ClueWeb22-B.
+"""BM25 over an index that was made elsewhere with Anserini or Pyserini, such as that of ClueWeb22-B.
 
-It must have been made from JSON records (`{"id": "clueweb22-...:0", "contents": "..."}` and others that
-`assistant/retrieve/foreign.py` knows) with `-storeRaw`.
+The index must have been made from JSON records (`{"id": "clueweb22-...:0", "contents": "..."}` and others that
+`assistant/retrieve/external_records.py` knows) with `-storeRaw`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from assistant.errors import LibraryError, TextlessIndexError
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import Ranker, open_searcher, reading, searchable
-from assistant.retrieve.foreign import foreign_passage
+from assistant.retrieve.external_records import external_passage
 from assistant.types import Passage
 
 _HOW = "make it with: python -m pyserini.index.lucene --collection JsonCollection --storeRaw ..."
@@ -63,7 +63,7 @@ class Anserini:
 
     def _passage(self, raw: str | None, score: float) -> Passage:
         try:
-            return foreign_passage(json.loads(raw or ""), score, self._folder.name)
+            return external_passage(json.loads(raw or ""), score, self._folder.name)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TextlessIndexError(
                 f"The index in {self._folder} doesn't hold its passages' texts; {_HOW}."

@@ -1,9 +1,9 @@
 """BM25 (Robertson et al., TREC-3; Lucene's form of it) over library indexes, by Pyserini.
 
-An index is a Lucene index as Pyserini makes it (fields `id`, `contents`, `raw`), whose last commit also says which
-format it has; `assistant.library.index` writes it. It may have a field `keywords` as well: words that a passage is
-found by and that don't stand in it. They are indexed and nothing else, so that no search returns them. What a query
-scores there is added to what it scores in `contents`.
+An index is a Lucene index as Pyserini makes it (fields `id`, `contents`, `raw`), whose last commit also states its
+format; `assistant.library.index` writes it. It may also have a field `keywords`: words by which a passage is found
+without containing them. They are indexed only, so that no search returns them, and their score is added to that of
+`contents`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
-from assistant.retrieve.foreign import foreign_passage
+from assistant.retrieve.external_records import external_passage
 from assistant.types import Passage, full_title
 
 _LOG = logging.getLogger(__name__)
@@ -30,9 +30,9 @@ MANIFEST_KEY = "sequitur.manifest"
 CONTENTS, KEYWORDS = "contents", "keywords"
 # A query is cut to this many characters and Lucene's limit of unique terms is raised to as many: no query exceeds it.
 QUERY_CHARS = 20_000
-# Nanoseconds; the times of files are coarse, so one that is younger doesn't tell two commits apart.
+# Nanoseconds. Modification times are coarse, so that a more recent one can't distinguish two commits.
 SETTLED = 2_000_000_000
-# Searches wait for no more than this many passages being read.
+# How many passages are read at a time, so that searches needn't wait long.
 BATCH = 200
 _decode = json.JSONDecoder().raw_decode  # what `json.loads` does, in four fifths of its time
 AGAIN = (
@@ -42,10 +42,10 @@ AGAIN = (
 
 
 class Bm25:
-    """A `Retriever` over one or several indexes, which are searched as if they were one.
+    """A `Retriever` over one or several indexes, which are searched as one.
 
-    Several indexes share their term statistics, so that a passage of a small one is neither favoured nor drowned.
-    A commit to any of them is seen by the next search.
+    The indexes share their term statistics, so that passages of a small index have neither an advantage nor a
+    disadvantage. A commit to any of them is seen by the next search.
     """
 
     def __init__(self, *folders: Path, k1: float = 0.9, b: float = 0.4) -> None:
@@ -84,7 +84,7 @@ class Bm25:
 
     @property
     def state(self) -> str:
-        """Names the commits that the next search sees; another text after every change."""
+        """A text that names the commits which the next search sees; it differs after every change."""
         return " ".join(
             f"{folder.name}/{one}" for folder, one in zip(self._folders, _generations(self._folders), strict=True)
         )
@@ -94,7 +94,7 @@ class Bm25:
         return jvm.call(lambda: self._current().count)
 
     def _current(self) -> _Snapshot:
-        """The snapshot of the latest commits. Folders that nothing changed in for a while need no second look."""
+        """The snapshot of the latest commits. Folders that have not changed for a while are not checked again."""
         touched = [_touched(folder) for folder in self._folders]
         if touched != self._touched or max(touched) > time_ns() - SETTLED:
             if _generations(self._folders) != self._snapshot.generations:
@@ -104,7 +104,7 @@ class Bm25:
 
 
 class _Snapshot:
-    """The indexes as they were at one moment; closed once nobody refers to it. Lives on Java's thread."""
+    """The indexes at one moment; closed once nothing refers to it. Lives on Java's thread."""
 
     def __init__(self, folders: Sequence[Path], k1: float, b: float) -> None:
         self.generations = _generations(folders)
@@ -130,7 +130,7 @@ class _Snapshot:
         return _passage(document.raw()) if document else None
 
     def slice(self, start: int, end: int) -> list[Passage]:
-        """The passages with Lucene's numbers from `start` to `end`; those that were removed have none any more."""
+        """The passages with Lucene's document numbers from `start` to `end`, without deleted ones."""
         with reading(self._where):
             reader = self._searcher.object.reader
             live = jvm.java("org.apache.lucene.index.MultiBits").getLiveDocs(reader)
@@ -139,9 +139,9 @@ class _Snapshot:
 
 
 class Ranker:
-    """What Anserini's `SimpleSearcher` does for BM25, with the same classes. Lives on Java's thread.
+    """BM25 as in Anserini's `SimpleSearcher`, with the same classes. Lives on Java's thread.
 
-    Its hits cross from Java one object at a time, which takes longer than the search; arrays are cheaper.
+    `SimpleSearcher` returns hits from Java one object at a time, which takes longer than the search; arrays are faster.
     """
 
     def __init__(self, searcher: Any, k1: float, b: float, fields: Sequence[str] = (CONTENTS,)) -> None:
@@ -171,7 +171,7 @@ class Ranker:
 
 
 def searchable(query: str) -> str:
-    """What Lucene can search for of a query; "" where there is nothing."""
+    """The part of a query that Lucene can search for, "" if there is none."""
     return query[:QUERY_CHARS].encode("utf-8", "replace").decode().strip()
 
 
@@ -182,7 +182,7 @@ def open_searcher(folder: Path) -> Any:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the last commit of an index says about its documents, {} where it says nothing.
+    """What the last commit of an index states about its documents, {} if nothing.
 
     Raises:
         LibraryError: the index is missing, corrupt or of another version.
@@ -191,7 +191,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def raw(passage: Passage) -> str:
-    """The JSON that an index stores of a passage; `contents` is what is searched: full title, line break, text."""
+    """The JSON that an index stores for a passage; the searched field `contents` is full title, line break, text."""
     contents = f"{passage.full_title}\n{passage.text}" if passage.full_title else passage.text
     record: dict[str, str | int] = {
         "id": passage.id,
@@ -207,7 +207,7 @@ def raw(passage: Passage) -> str:
 
 
 def passage_of(record: Mapping[str, Any], score: float = 0.0) -> Passage:
-    """The passage that `raw` wrote, once its JSON is read."""
+    """The passage in a record that `raw` wrote."""
     title, heading, contents = record["title"], record.get("heading", ""), record["contents"]
     head = full_title(title, heading)
     return Passage(
@@ -223,7 +223,7 @@ def passage_of(record: Mapping[str, Any], score: float = 0.0) -> Passage:
 
 @contextmanager
 def reading(where: Path | str) -> Iterator[None]:
-    """Turn what Java raises while reading an index into a sentence for a person."""
+    """Turns what Java raises while reading an index into a LibraryError with a sentence for a person."""
     try:
         yield
     except jvm.failure() as error:
@@ -236,7 +236,7 @@ def reading(where: Path | str) -> Iterator[None]:
 
 
 def no_index_in(where: Path | str) -> str:
-    """What a person is told of a folder without a complete index."""
+    """The sentence for a person about a folder without a complete index."""
     return f"There is no complete index in {where}; {AGAIN}."
 
 
@@ -264,7 +264,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _touched(folder: Path) -> int:
-    """When a file was last added to the folder or taken out of it, in nanoseconds; 0 where there is none."""
+    """When a file was last added to or removed from the folder, in nanoseconds; 0 if there is no folder."""
     try:
         return folder.stat().st_mtime_ns
     except OSError:
@@ -297,13 +297,13 @@ def _open(folders: Sequence[Path]) -> Any:
 
 
 def _searched(searcher: Any) -> tuple[str, ...]:
-    """The fields to search: what has no keywords is searched just as if there were no such field."""
+    """The fields to search; an index without keywords is searched as if there were no such field."""
     reader = jvm.cast("org.apache.lucene.index.IndexReader", searcher.object.reader)
     has_keywords = jvm.java("org.apache.lucene.index.MultiTerms").getTerms(reader, KEYWORDS) is not None
     return (CONTENTS, KEYWORDS) if has_keywords else (CONTENTS,)
 
 
-# LuceneSearcher opens every index a second time for statistics nobody asks for here, unless it is given something.
+# Given anything here, LuceneSearcher doesn't open the index a second time for statistics that are not used.
 _NO_READER: Mapping[str, str] = {"reader": "none"}
 
 
@@ -323,4 +323,4 @@ def _java_path(folder: Path) -> Any:
 
 def _passage(text: str | None, score: float = 0.0) -> Passage:
     record, _ = _decode(text or "")
-    return passage_of(record, score) if "source" in record else foreign_passage(record, score)
+    return passage_of(record, score) if "source" in record else external_passage(record, score)

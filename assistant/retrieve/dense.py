@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from assistant.errors import DamagedIndexError, LibraryError
 from assistant.protocols import Embedder, Progress
-from assistant.retrieve.pieces import WINDOW_WORDS, pieces_of
+from assistant.retrieve.encoder_pieces import WINDOW_WORDS, pieces_of
 from assistant.text.chunks import count_words
 from assistant.types import Passage
 

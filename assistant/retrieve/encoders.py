@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from assistant.errors import ModelError
 from assistant.llm.embedder import SentenceEmbedder
-from assistant.llm.folders import name_of
+from assistant.llm.model_folders import name_of
 from assistant.llm.processor import has_bf16, sees_gpu
 from assistant.retrieve.dense import Encoder
 

@@ -9,7 +9,7 @@ from assistant.types import Passage
 
 
 def fuse(rankings: Mapping[str, Sequence[Passage]], k: int, constant: int = 60) -> list[Passage]:
-    """The best `k` of several rankings.
+    """The best `k` passages of several rankings, fused.
 
     A passage scores the sum of 1 / (constant + rank) over the rankings that hold it, ranks from 1. Equal scores go by
     the best rank, then by the order of `rankings`.
@@ -17,7 +17,7 @@ def fuse(rankings: Mapping[str, Sequence[Passage]], k: int, constant: int = 60) 
     Args:
         rankings: by the name of their query, each best first.
         k: how many passages to return at most.
-        constant: how little the difference between high ranks counts.
+        constant: the larger, the less the difference between high ranks counts.
 
     Returns:
         Passages with the fused score; `found_by` names the rankings that hold them, in their order.
@@ -29,8 +29,8 @@ def fuse(rankings: Mapping[str, Sequence[Passage]], k: int, constant: int = 60) 
             first.setdefault(passage.id, passage)
             ranks.setdefault(passage.id, {}).setdefault(name, rank)
     fused = [
-        replace(first[one], score=sum(1 / (constant + rank) for rank in by.values()), found_by=tuple(by))
-        for one, by in ranks.items()
+        replace(first[id_], score=sum(1 / (constant + rank) for rank in by_name.values()), found_by=tuple(by_name))
+        for id_, by_name in ranks.items()
     ]
     # Sorting is stable, and passages were met in the order of the rankings.
     fused.sort(key=lambda passage: (-passage.score, min(ranks[passage.id].values())))

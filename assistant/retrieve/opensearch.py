@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from assistant.errors import LibraryError
 from assistant.protocols import Embedder, Progress
 from assistant.retrieve.bm25 import passage_of, raw, searchable
-from assistant.retrieve.pieces import WINDOW_WORDS, pieces_of
+from assistant.retrieve.encoder_pieces import WINDOW_WORDS, pieces_of
 from assistant.settings import OpenSearchSettings, RetrieveSettings
 from assistant.types import Passage
 

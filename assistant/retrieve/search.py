@@ -1,4 +1,4 @@
-"""Searches for several queries and fuses what they find."""
+"""Searches for several queries and fuses their rankings."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from assistant.text.sentences import in_full
 from assistant.types import Query, Turn
 
 
-def sought(turn: Turn) -> str:
-    """What is searched for: a follow-up as it was meant, and as it was said as well where the rewrite lost words.
+def search_text(turn: Turn) -> str:
+    """The query for the turn's question, with the utterance before it if the rewritten question lost words of it.
 
-    Words of both would count twice otherwise, and hide the one that was put in for "there". The pronoun "us", which is
-    the US to Lucene, is left out.
+    Otherwise the utterance is left out: words of both would count twice, and outweigh the one that replaced "there".
+    The pronoun "us", which Lucene takes for the US, is left out as well.
     """
     lost = turn.rewritten and coverage(in_full(turn.utterance), turn.question) < 1
     text = f"{turn.utterance} {turn.question}" if lost else turn.question
     return " ".join(word for word in text.split(" ") if word.strip(punctuation) != "us")
 
 
-def look(turn: Turn, parts: Parts, *queries: Query) -> Turn:
-    """The turn with these `queries`, and the `passages` that they found together, the best first."""
+def search_and_fuse(turn: Turn, parts: Parts, *queries: Query) -> Turn:
+    """The turn with these `queries`, and with the best `passages` of their fused rankings."""
     knobs = parts.settings.retrieve
     rankings = {query.name: parts.retriever.search(query.text, knobs.fusion_depth) for query in queries}
     return replace(turn, queries=queries, passages=tuple(fuse(rankings, turn.choices.k, knobs.rrf_k)))

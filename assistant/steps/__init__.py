@@ -1,1 +1,1 @@
-"""The steps of a turn: one file a step."""
+"""The steps of a turn: one file for each step."""

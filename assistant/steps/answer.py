@@ -1,7 +1,7 @@
-"""Answers from the passages by the turn's strategy, or says why not where no passage seems to answer the question.
+"""Answers from the passages by the turn's strategy, or otherwise where no passage seems relevant enough.
 
-The confidence of the set is that of its best passage; under the threshold the library counts as not holding the answer
-(RE-RAG, section 5.1), and answering from the model's own knowledge instead is the paper's mixed strategy.
+The confidence of a set of passages is that of its best one. Below the threshold the library counts as not holding the
+answer (RE-RAG, section 5.1); answering from the model's own knowledge instead is the paper's mixed strategy.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from threading import Event
 
 from assistant.protocols import Parts
 from assistant.settings import IfUnanswerable
-from assistant.steps import own
+from assistant.steps import closed_book
 from assistant.strategies.shared.strategy import strategy_named
 from assistant.types import Answer, Turn
 from assistant.wording.replies import fixed
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds what the strategy adds, or an `answer` without sources, and an event that says why."""
+    """Adds what the strategy adds; or an `answer` without sources, and an event that says why."""
     if turn.left_out and not turn.shown:
         yield replace(turn, answer=fixed("unsuited"))
     elif is_from_passages(turn, parts):
         yield from strategy_named(turn.choices.strategy).run(turn, parts, stop)
     else:
-        yield from _instead(if_unanswerable(turn, parts), _none_relevant(turn), parts, stop)
+        yield from _without_passages(if_unanswerable(turn, parts), _none_relevant(turn), parts, stop)
 
 
 def is_from_passages(turn: Turn, parts: Parts) -> bool:
-    """Whether this turn is answered from its passages: they are relevant enough, or that is set all the same."""
+    """Whether the turn is answered from its passages: they are relevant enough, or the settings say so anyway."""
     return turn.confidence is None or turn.confidence.level != "none" or if_unanswerable(turn, parts) == "answer"
 
 
 def if_unanswerable(turn: Turn, parts: Parts) -> IfUnanswerable:
-    """What happens to this turn where no passage answers."""
+    """What the turn's choices, or else the settings, say to do where no passage is relevant enough."""
     return turn.choices.below or parts.settings.relevance.if_unanswerable_for(turn.choices.form)
 
 
@@ -45,10 +45,10 @@ def _none_relevant(turn: Turn) -> Turn:
     return turn.with_event("none_relevant", f"confidence {value:.2f}, below {threshold:.2f}")
 
 
-def _instead(below: IfUnanswerable, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    if below == "own":
-        yield from own.run(turn, parts, stop)
-    elif below == "ask" and turn.choices.form == "chat":
+def _without_passages(policy: IfUnanswerable, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    if policy == "own":
+        yield from closed_book.run(turn, parts, stop)
+    elif policy == "ask" and turn.choices.form == "chat":
         yield replace(turn, answer=fixed("ask", "model"))
     else:
         yield replace(turn, answer=Answer("unknown", unknown=True, outcome="withheld"))

@@ -1,4 +1,4 @@
-"""A piece of writing that was asked for: a poem, a letter, a translation. No source is searched for what it states."""
+"""Writes what was asked for: a poem, a letter, a translation. Nothing is searched for, and nothing is cited."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.prompting.budget import fit
 from assistant.prompting.history import recent
+from assistant.prompting.stream import stream
 from assistant.protocols import Parts
 from assistant.text.sentences import finished
-from assistant.types import Answer, Options, Turn
+from assistant.types import Answer, Turn
 
-_ROOM = 320
+_MAX_TOKENS = 320
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `answer`, written with the facts that matter here and the last exchanges in view."""
+    """Adds `answer`, written with the relevant facts and the last exchanges in the prompt."""
+    turn = replace(turn, question=turn.utterance)
     history = recent(turn.history, exchanges=4, chars=1200)
-    messages, cuts = fit("write", parts.llm, _ROOM, history=history, facts=turn.told_facts, utterance=turn.utterance)
-    turn = replace(turn, question=turn.utterance, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=_ROOM), stop):
-        if completion.read:
-            yield turn.reading(completion)
-        else:
-            yield replace(turn, answer=Answer(finished(completion, "chat"), origin="model"))
+    values = {"history": history, "facts": turn.told_facts, "utterance": turn.utterance}
+    for turn, completion in stream("write", turn, parts, stop, _MAX_TOKENS, **values):
+        yield turn if completion.read else replace(turn, answer=Answer(finished(completion, "chat"), origin="model"))

@@ -1,4 +1,7 @@
-"""What the model will read of each passage: its best sentences, or a summary of them made blind to the question."""
+"""Shortens each passage to what the model will read of it: its best sentences, or a summary of these.
+
+A summary is made without knowing the question.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,22 @@ from threading import Event
 from assistant.errors import ModelError
 from assistant.prompting.budget import fit
 from assistant.prompting.render import render
-from assistant.prompting.sentences import best_sentences, likeliest_sentences
+from assistant.prompting.sentence_selection import best_sentences, likeliest_sentences
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.text.sentences import finished, sentences, whole_sentences
 from assistant.types import Digest, Options, Passage, Turn
 
 _LOG = logging.getLogger(__name__)
-_ROOM = 100
+_MAX_TOKENS = 100
 _MOST_SENTENCES = 3
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `digests`, one for each passage and in their order (GRG, sections 2.2.3 and 2.2.5).
 
-    Where the model that is to sum up can't be had, an event says why, and the best sentences stay as they are. Where
-    there is no estimator of relevance, or it fails, Sentence-BERT chooses the sentences.
+    Where the summarising model can't be loaded, an event says why, and the best sentences are used as they are. Without
+    a working relevance estimator, Sentence-BERT chooses the sentences.
     """
     knobs = parts.settings.turn
     digests = (_likeliest(turn, parts, stop) if knobs.digest == "relevant" else ()) or best_sentences(
@@ -43,42 +46,44 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def _likeliest(turn: Turn, parts: Parts, stop: Event) -> tuple[Digest, ...]:
-    """The sentences that most likely answer, by the estimator; nothing where there is none, or it fails.
+    """The sentences that most likely answer, by the relevance estimator; none where there is no working estimator.
 
-    It is asked about the question alone and about the question with the facts that are used.
+    It is asked twice: about the question alone, and about the question with the used facts.
     """
     if parts.estimator is None or not turn.passages or stop.is_set():
         return ()
-    asked, knobs = list(dict.fromkeys((turn.question, turn.contextual))), parts.settings.turn
+    questions, knobs = list(dict.fromkeys((turn.question, turn.contextual))), parts.settings.turn
     try:
         estimator = parts.estimator(parts.llm)
-        return likeliest_sentences(turn.passages, asked, estimator, knobs.max_context_chars, stop, knobs.digest_order)
-    except Exception:  # noqa: BLE001 - a model may fail in any way, and there is another to rank sentences by
+        return likeliest_sentences(
+            turn.passages, questions, estimator, knobs.max_context_chars, stop, knobs.digest_order
+        )
+    except Exception:  # noqa: BLE001 - a model may fail in any way, and Sentence-BERT can rank instead
         _LOG.exception("the relevance estimator failed")
         return ()
 
 
 def _by_chat(passages: Sequence[Passage], parts: Parts, stop: Event) -> list[str]:
-    prompts = [fit("digest", parts.llm, _ROOM, passage=passage)[0] for passage in passages]
-    return [finished(one, "chat") for one in parts.llm.complete(prompts, Options(max_tokens=_ROOM), stop)]
+    prompts = [fit("digest", parts.llm, _MAX_TOKENS, passage=passage)[0] for passage in passages]
+    return [finished(reply, "chat") for reply in parts.llm.complete(prompts, Options(max_tokens=_MAX_TOKENS), stop)]
 
 
 def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) -> list[str]:
-    """What a model that was trained for nothing but summaries is given is the passage alone.
+    """Summaries by a model trained for that alone, which by default is given the passage without a prompt.
 
     Raises:
-        ModelError: the model can't be had or loaded.
+        ModelError: the model can't be loaded.
     """
     from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 
     prompts = [render("digest", passage=passage) for passage in passages]
-    told = prompts if settings.turn.summariser_prompted else [prompt[-1:] for prompt in prompts]
-    texts = ["\n\n".join(message.content for message in prompt) for prompt in told]
-    return [whole_sentences(text) for text in load(settings).summarise(texts, _ROOM, stop)]
+    chosen = prompts if settings.turn.summariser_prompted else [prompt[-1:] for prompt in prompts]
+    texts = ["\n\n".join(message.content for message in messages) for messages in chosen]
+    return [whole_sentences(text) for text in load(settings).summarise(texts, _MAX_TOKENS, stop)]
 
 
 def _replaced(digests: Sequence[Digest], summaries: Sequence[str]) -> tuple[Digest, ...]:
-    """The digests with these texts, each cut to its first sentences; an empty one leaves the digest as it is."""
+    """The digests with these summaries, each cut to its first sentences; an empty summary leaves a digest as it is."""
     return tuple(
         replace(digest, text=_first(summary) or digest.text) for digest, summary in zip(digests, summaries, strict=True)
     )

@@ -13,16 +13,16 @@ from ptkb.rank import rank
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `facts`: all that are switched on, best first, those that are used marked.
+    """Adds `facts`: all that are switched on, most relevant first, with those that are used marked.
 
-    A correction outranks what it corrects: a fact that a newer one contradicts is none of them.
+    A fact that a newer one contradicts is left out.
     """
-    knobs, old = parts.settings.facts, outdated(turn.known)
-    known = [fact for fact in turn.known if fact.id not in old]
+    knobs, contradicted = parts.settings.facts, outdated(turn.known)
+    facts = [fact for fact in turn.known if fact.id not in contradicted]
     yield replace(
         turn,
         facts=rank(
-            known,
+            facts,
             turn.said,
             turn.history,
             parts.embedder,

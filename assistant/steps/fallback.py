@@ -1,4 +1,4 @@
-"""Another answer where the first one is none: the strategy's next, until one has support or there are no more."""
+"""Tries the strategy's next answers where the first one is unknown, until one has support or there are no more."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from assistant.strategies.shared.strategy import is_unanswered, next_answers, st
 from assistant.types import Turn
 
 
-def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - asked as all steps are
-    """Whether the strategy gave no answer that stands, and has another way."""
+def is_due(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - called like all conditions
+    """Whether the strategy's answer is unknown, and it has others."""
     return is_unanswered(turn) and strategy_named(turn.choices.strategy).retry is not None
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the next `answer` of the strategy, cited as the first was."""
+    """Adds the strategy's next `answer`, cited and checked like the first."""
     yield from next_answers(strategy_named(turn.choices.strategy), cite.run, turn, parts, stop)

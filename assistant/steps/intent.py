@@ -1,10 +1,9 @@
-"""Tells questions from small talk, talk about the conversation and what is to be written, which need no sources.
+"""Classifies messages: questions need sources; small talk, talk about the conversation and requests to write don't.
 
-A logistic regression over Sentence-BERT embeddings, learned at start from the examples in prompts/intents.toml. One
-sentence that asks something makes the utterance a question ("Hello! What is the capital of Norway?"). When in doubt it
-is a question: a needless search does less harm than a withheld answer. What seems talk ("My coffee runs too slowly.")
-is a question as well where the library surely answers it, which the relevance estimator tells without the language
-model.
+The classifiers are logistic regressions over Sentence-BERT embeddings, trained at start on the examples in
+prompts/intents.toml. One sentence that asks something makes the message a question ("Hello! What is the capital of
+Norway?"), and so does doubt: a needless search does less harm than a withheld answer. A message that seems talk ("My
+coffee runs too slowly.") is also a question if the library surely answers it, by the relevance estimator.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ _LOG = logging.getLogger(__name__)
 Encode = Callable[[Sequence[str], Embedder], NDArray[np.float32]]
 TALK: frozenset[Intent] = frozenset({"small_talk", "conversation"})
 MEMORY: tuple[Asks, ...] = ("recall", "forget", "why")
-# The tables that tell talk from questions, and those that only serve for that.
+# The tables of examples that separate talk from questions, and further ones that are used for this alone.
 TALK_OR_NOT: tuple[Intent, ...] = ("small_talk", "conversation", "question")
 MORE: dict[Intent, str] = {"small_talk": "more_small_talk", "question": "more_questions"}
 MORE_LIKELY = 0.5
 _GREETING = 2
 _OPENING = 4
-# What asks about a piece of writing: how to do it, who did it, what it says; not "How about a poem?".
+# Questions about a piece of writing: how to do it, who did it, what it says; not "How about a poem?".
 _ABOUT = re.compile(r"\W*(?:(?:what|how)(?! about)|which|who|whose|where|when|why)\b", re.IGNORECASE)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `intent` and `asks`; talk that the library surely answers is a question."""
+    """Adds `intent` and `asks`; talk that the library surely answers counts as a question."""
     asks = asks_of(turn.said, parts.embedder, parts.settings.turn)
     if asks:
         yield replace(turn, intent="conversation", asks=asks)
@@ -55,42 +54,41 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent:
     """The intent of an utterance: that of its most demanding sentence.
 
-    A sentence is small talk or about the conversation where their probabilities together reach `intent_threshold`, and
-    asks for a piece of writing from `writing_threshold` on. That may go on with what is to stand in it: only a question
-    mark makes a question of it, and none does behind a colon ("Translate this: Where is the station?"). What only tells
-    of its writer asks for nothing.
+    A sentence is small talk or about the conversation if the sum of both probabilities reaches `intent_threshold`, and
+    asks for a piece of writing if that probability reaches `writing_threshold`. Such a request may contain the text to
+    work on: a further sentence makes it a question only by a question mark, and not behind a colon ("Translate this:
+    Where is the station?"). A message that only tells something about its writer is no question.
     """
     pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
     learned, vectors = _learned(embedder), embedder.encode(pieces)
-    if _to_be_written(pieces, learned.writing(vectors), knobs.writing_threshold):
+    if _asks_to_write(pieces, learned.writing(vectors), knobs.writing_threshold):
         return "writing"
-    found = {_of_one(odds, knobs.intent_threshold) for odds in learned.talk(vectors)}
-    if "question" in found:
+    intents = {_sentence_intent(probabilities, knobs.intent_threshold) for probabilities in learned.talk(vectors)}
+    if "question" in intents:
         return "small_talk" if only_tells(utterance, embedder) else "question"
-    return "conversation" if "conversation" in found else "small_talk"
+    return "conversation" if "conversation" in intents else "small_talk"
 
 
 def asks_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Asks:
-    """What an utterance wants with what is known of its writer, "" for nothing.
+    """What an utterance asks about the stored facts, "" for nothing.
 
-    It is what its sentences more likely want than not, where none of them is a question beside.
+    That is what one of its sentences most likely asks, unless another sentence is a question of its own.
     """
     pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
     learned, vectors = _learned(embedder), embedder.encode(pieces)
-    wanted = [_wanted(odds) for odds in learned.memory(_with_opening(pieces, embedder))]
-    kinds = [_of_one(odds, knobs.intent_threshold) for odds in learned.talk(vectors)]
-    if any(kind == "question" for kind, want in zip(kinds, wanted, strict=True) if not want):
+    requests = [_memory_request(probabilities) for probabilities in learned.memory(_with_opening(pieces, embedder))]
+    intents = [_sentence_intent(probabilities, knobs.intent_threshold) for probabilities in learned.talk(vectors)]
+    if any(intent == "question" for intent, request in zip(intents, requests, strict=True) if not request):
         return ""
-    return next(filter(None, wanted), "")
+    return next(filter(None, requests), "")
 
 
 def library_answers(
     utterance: str, retriever: Retriever, estimator: Estimator, knobs: RelevanceSettings, stop: Event
 ) -> bool:
-    """Whether a passage surely answers what seems talk. A word or two, such as a greeting, is not looked up."""
+    """Whether a passage surely answers what seems talk. One or two words, such as a greeting, are not searched for."""
     passages = retriever.search(utterance, knobs.rerank_depth) if len(utterance.split()) > _GREETING else []
-    found = estimates(utterance, passages, estimator, stop)
-    return set_confidence(found) >= knobs.small_talk_threshold
+    return set_confidence(estimates(utterance, passages, estimator, stop)) >= knobs.small_talk_threshold
 
 
 def _looked_up(turn: Turn, parts: Parts, stop: Event) -> bool:
@@ -104,29 +102,31 @@ def _looked_up(turn: Turn, parts: Parts, stop: Event) -> bool:
         return False
 
 
-def _to_be_written(pieces: list[str], odds: list[dict[str, float]], threshold: float) -> bool:
-    likely = {piece for piece, odd in zip(pieces, odds, strict=True) if odd["writing"] >= threshold}
-    wanted = [n for n, piece in enumerate(pieces) if piece in likely and not _ABOUT.match(piece)]
-    if not wanted:
+def _asks_to_write(pieces: list[str], probabilities: list[dict[str, float]], threshold: float) -> bool:
+    likely = {
+        piece for piece, probability in zip(pieces, probabilities, strict=True) if probability["writing"] >= threshold
+    }
+    requests = [n for n, piece in enumerate(pieces) if piece in likely and not _ABOUT.match(piece)]
+    if not requests:
         return False
-    own = next((n for n in wanted if ":" in pieces[n]), len(pieces))
-    return not any(piece.endswith("?") for n, piece in enumerate(pieces[:own]) if n not in wanted)
+    colon = next((n for n in requests if ":" in pieces[n]), len(pieces))
+    return not any(piece.endswith("?") for n, piece in enumerate(pieces[:colon]) if n not in requests)
 
 
-def _of_one(odds: dict[str, float], threshold: float) -> Intent:
-    if 1 - odds["question"] < threshold:
+def _sentence_intent(probabilities: dict[str, float], threshold: float) -> Intent:
+    if 1 - probabilities["question"] < threshold:
         return "question"
-    return "conversation" if odds["conversation"] > odds["small_talk"] else "small_talk"
+    return "conversation" if probabilities["conversation"] > probabilities["small_talk"] else "small_talk"
 
 
-def _wanted(odds: dict[str, float]) -> Asks:
-    best = max(MEMORY, key=odds.__getitem__)
-    return best if odds[best] > MORE_LIKELY else ""
+def _memory_request(probabilities: dict[str, float]) -> Asks:
+    best = max(MEMORY, key=probabilities.__getitem__)
+    return best if probabilities[best] > MORE_LIKELY else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """Three regressions: what is talk, and, apart from that, what asks for writing, and what for what is known."""
+    """Three regressions: for talk or question, for requests to write, and for requests about stored facts."""
 
     talk: Regression
     writing: Regression
@@ -137,16 +137,15 @@ class _Learned:
 def _learned(embedder: Embedder) -> _Learned:
     table = examples("intents")
     asks = {text: want for want in MEMORY for text in table[want]}
-    none = [(text, "other") for text in table["beside"]]
+    others = [(text, "other") for text in table["beside"]]
     pairs = [(text, intent) for intent in (*TALK_OR_NOT, "writing") for text in table[intent]]
     more = [(text, intent) for intent, name in MORE.items() for text in table[name]]
     talk = [(text, intent) for text, intent in pairs if intent != "writing"] + more
+    others += [(text, "other") for text, _ in pairs if text not in asks]
     return _Learned(
-        _taught(talk, embedder),
-        _taught([(text, "writing" if intent == "writing" else "other") for text, intent in pairs], embedder),
-        _taught(
-            [*asks.items(), *none, *((text, "other") for text, _ in pairs if text not in asks)], embedder, _with_opening
-        ),
+        _trained(talk, embedder),
+        _trained([(text, "writing" if intent == "writing" else "other") for text, intent in pairs], embedder),
+        _trained([*asks.items(), *others], embedder, _with_opening),
     )
 
 
@@ -155,12 +154,12 @@ def _encoded(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
 
 
 def _with_opening(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
-    """Each text beside its first words, which tell what it wants with whatever it is about; shape (texts, 2 d)."""
+    """The vectors of each text and of its first words, which tell what it asks whatever it is about: (texts, 2 d)."""
     openings = [" ".join(text.split()[:_OPENING]) for text in texts]
     vectors = embedder.encode([*texts, *openings])
     return np.hstack([vectors[: len(texts)], vectors[len(texts) :]])
 
 
-def _taught(pairs: Sequence[tuple[str, str]], embedder: Embedder, encode: Encode = _encoded) -> Regression:
-    """Learned from texts with their labels."""
+def _trained(pairs: Sequence[tuple[str, str]], embedder: Embedder, encode: Encode = _encoded) -> Regression:
+    """A regression trained on texts with their labels."""
     return fitted(encode([text for text, _ in pairs], embedder), [label for _, label in pairs])

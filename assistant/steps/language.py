@@ -1,7 +1,7 @@
-"""Questions in other languages than English: put into English first, and on wish the reply back into the language.
+"""Translates messages in other languages into English and, where that is set, the reply back.
 
-The search's stemming, the sentence encoder and the judges know English. So a message in another language is understood,
-searched for and answered in English, unless the library itself has passages in the language of the message.
+The stemming of the search, the sentence encoder and the judges are made for English. So a message in another language
+is translated, searched for and answered in English, unless the library has passages in the language of the message.
 """
 
 from __future__ import annotations
@@ -28,54 +28,54 @@ LANGUAGES = {
     "sr": "Serbian", "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese",
     "zh": "Chinese",
 }  # fmt: skip
-# A probability of English under which a message is in another language (of 1,700 English messages and questions that
-# were looked at, one had less), and characters above which it is a text rather than a message.
+# A message with a lower probability of being English counts as in another language (one in 1,700 English messages and
+# questions that were looked at had less); one with more characters is a text rather than a message.
 _UNLIKELY, _LONGEST = 0.01, 1000
-# Passages that tell whether the library is in the language of the message, and a probability of English under which one
-# surely isn't: foreign names in an English passage bring it down to a ten-thousandth.
+# How many passages are looked at to tell whether the library is in the language of the message, and the probability of
+# English below which a passage surely isn't: foreign names in an English passage bring it down to a ten-thousandth.
 _ASKED, _SURELY = 3, 1e-6
 
 
 def message(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `english`, what was said in English, unless it is English or the library has passages in its language."""
+    """Adds `english`, the translation, unless the message is English or the library has passages in its language."""
     language = language_of(turn.utterance)
     if language == ENGLISH or len(turn.utterance) > _LONGEST or stop.is_set() or _is_held(language, turn, parts):
         yield turn
         return
-    room = _room(turn.utterance)
-    messages, cuts = fit("english", parts.llm, room, utterance=turn.utterance)
+    max_tokens = _token_limit(turn.utterance)
+    messages, cuts = fit("english", parts.llm, max_tokens, utterance=turn.utterance)
     turn = replace(turn, cuts=turn.cuts + cuts)
-    [completion] = parts.llm.complete([messages], _options(room), stop)
+    [completion] = parts.llm.complete([messages], _options(max_tokens), stop)
     yield replace(turn, english=_finished(completion))
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:
-    """Whether replies are to be in the language of the message, and this one was in another than English."""
+    """Whether replies are to be translated back, and this message was translated."""
     return parts.settings.turn.translate and bool(turn.english)
 
 
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Puts the `answer` to a message that was put into English into the language of the message, with its markers.
+    """Translates the `answer` back into the language of the message, with its markers.
 
-    That is for models that write other languages well (`turn.translate`): what has been checked is the English.
+    This is for models that write other languages well (`turn.translate`): only the English text has been checked.
     """
     answer = turn.answer
     if not turn.english or answer is None or answer.unknown or stop.is_set():
         yield turn
         return
     body = answer.text
-    said = [one.text for one in turn.sentences] or [quote(body, span) for span in sentences(body)]
-    words = dict(zip(said, _translated(said, turn, parts, stop), strict=True))
+    originals = [sentence.text for sentence in turn.sentences] or [quote(body, span) for span in sentences(body)]
+    translations = dict(zip(originals, _translated(originals, turn, parts, stop), strict=True))
     yield replace(
         turn,
-        answer=replace(answer, text=_put_in(body, words)),
-        sentences=tuple(replace(one, text=words[one.text]) for one in turn.sentences),
-        citations=tuple(replace(one, sentence=words.get(one.sentence, one.sentence)) for one in turn.citations),
+        answer=replace(answer, text=_with_translations(body, translations)),
+        sentences=tuple(replace(one, text=translations[one.text]) for one in turn.sentences),
+        citations=tuple(replace(one, sentence=translations.get(one.sentence, one.sentence)) for one in turn.citations),
     )
 
 
 def language_of(text: str, unlikely: float = _UNLIKELY) -> str:
-    """The language that a text is most likely in, an ISO 639-1 code; English unless it is less likely than this."""
+    """The most likely language of a text as ISO 639-1 code, if English has a lower probability than `unlikely`."""
     ranked = _identifier().rank(text)
     return str(ranked[0][0]) if dict(ranked)[ENGLISH] < unlikely else ENGLISH
 
@@ -90,39 +90,39 @@ def _identifier() -> Any:
 
 
 def _is_held(language: str, turn: Turn, parts: Parts) -> bool:
-    """Whether the message as it is finds passages in its language."""
+    """Whether a search for the message, untranslated, finds a passage in its language."""
     found = parts.retriever.search(turn.utterance, _ASKED)
     return any(language_of(passage.text, _SURELY) == language for passage in found)
 
 
 def _translated(texts: list[str], turn: Turn, parts: Parts, stop: Event) -> list[str]:
-    """The texts in the language of the message; one that can't be put into it stays as it is."""
+    """The texts translated into the language of the message; a failed translation leaves a text as it is."""
     language = LANGUAGES[language_of(turn.utterance)]
-    prompts = [fit("translate", parts.llm, _room(text), language=language, text=text)[0] for text in texts]
-    most = max(map(_room, texts), default=1)
-    found = parts.llm.complete(prompts, _options(most), stop) if prompts else []
-    return [_finished(one) or text for one, text in zip(found, texts, strict=True)]
+    prompts = [fit("translate", parts.llm, _token_limit(text), language=language, text=text)[0] for text in texts]
+    max_tokens = max(map(_token_limit, texts), default=1)
+    completions = parts.llm.complete(prompts, _options(max_tokens), stop) if prompts else []
+    return [_finished(completion) or text for completion, text in zip(completions, texts, strict=True)]
 
 
-def _put_in(body: str, words: dict[str, str]) -> str:
+def _with_translations(body: str, translations: dict[str, str]) -> str:
     pieces, end = list[str](), 0
-    for text, other in words.items():
-        place = body.find(text, end)
-        if place >= 0:
-            pieces += [body[end:place], other]
-            end = place + len(text)
+    for original, translation in translations.items():
+        start = body.find(original, end)
+        if start >= 0:
+            pieces += [body[end:start], translation]
+            end = start + len(original)
     return "".join(pieces) + body[end:]
 
 
-def _room(text: str) -> int:
+def _token_limit(text: str) -> int:
     """Tokens for a text in another language: at most one for each character is plenty."""
     return 40 + len(text)
 
 
-def _options(room: int) -> Options:
-    return Options(max_tokens=room, stop=("\n",))
+def _options(max_tokens: int) -> Options:
+    return Options(max_tokens=max_tokens, stop=("\n",))
 
 
 def _finished(completion: Completion) -> str:
-    """What was written, if it came to its end."""
+    """The text of a completion that came to its end, else ""."""
     return completion.text.strip().strip('"') if completion.finish == "stop" else ""

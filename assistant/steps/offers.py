@@ -1,4 +1,4 @@
-"""What the user said about themselves, offered for remembering; nothing is stored here."""
+"""Offers to remember what the user said about themselves; nothing is stored here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What "the 3rd one" names in the reply before it: small models take the first for the third."""
+"""Replaces "the 3rd one" by the item of the last reply that it means: small models take the first for the third."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _INLINE = re.compile(r"(?:^|(?<=[\s.]))\(?(\d{1,2})[.)] ")
 _AND = re.compile(r"(?:[,;]| and| or)\s*$")
 _ENUMERATED = re.compile(r"(?::|\b(?:includes?|including|such as|like|are)) ([^.:;?!\n]+, [^.:;?!\n]+)")
 _COMMA = re.compile(r", (?:and |or )?| and | or ")
-# More words than this between two commas are a clause, and no item.
+# More words than this between two commas are a clause, not an item.
 _WORDS = 5
-# What asks for several things: only then is each sentence of the reply taken for one of them.
+# A question that asks for several things: only then does each sentence of the reply count as one of them.
 _SEVERAL = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|[2-9]|10|some|any|several|a few) (?:\w+ ){0,2}"
     r"(?:tips|ways|ideas|options|suggestions|recommendations|things|examples|reasons|steps)\b",
@@ -35,14 +35,14 @@ _LONGEST = 160
 
 
 def spelt_out(utterance: str, last: Exchange) -> str:
-    """The utterance with the item of the last reply in quotes where it names one by its place; else as it is."""
+    """The utterance with an ordinal replaced by the item of the last reply that it names, in quotes; else unchanged."""
     named = _NAMED.search(utterance)
     if named is None or _is_a_name(utterance, named):
         return utterance
-    items, at = _items(last), _place(named)
-    if not -len(items) <= at < len(items):
+    items, index = _items(last), _index(named)
+    if not -len(items) <= index < len(items):
         return utterance
-    item = shorten(items[at].replace("**", ""), _LONGEST).strip(" .;,")
+    item = shorten(items[index].replace("**", ""), _LONGEST).strip(" .;,")
     return f'{utterance[: named.start()]}"{item}"{utterance[named.end() :]}'
 
 
@@ -51,18 +51,19 @@ def _is_a_name(utterance: str, named: re.Match[str]) -> bool:
     return (named["nth"] or "")[:1].isupper() or bool(_CAPITALISED.search(utterance[: named.start()]))
 
 
-def _place(named: re.Match[str]) -> int:
-    """The index that is meant, -1 for the last."""
+def _index(named: re.Match[str]) -> int:
+    """The index of the item that is meant; -1 for the last."""
     nth = (named["nth"] or named["number"]).lower()
     if nth == "last":
         return -1
     return _ORDINALS.index(nth) if nth in _ORDINALS else int(re.sub(r"\D", "", nth)) - 1
 
 
-def _items(said: Exchange) -> list[str]:
-    """The items of the reply, where it is a list of more than one."""
-    several = _sentences(said.reply) if _SEVERAL.search(said.question) else []
-    lists = (_BULLET.findall(said.reply), _numbered(said.reply), _enumerated(said.reply), several)
+def _items(exchange: Exchange) -> list[str]:
+    """The items of the reply, if it lists more than one; else nothing."""
+    reply = exchange.reply
+    several = _sentences(reply) if _SEVERAL.search(exchange.question) else []
+    lists = (_BULLET.findall(reply), _numbered(reply), _enumerated(reply), several)
     return next((items for items in lists if len(items) > 1), [])
 
 
@@ -83,5 +84,5 @@ def _enumerated(reply: str) -> list[str]:
 
 
 def _sentences(reply: str) -> list[str]:
-    """What does not end with a colon, as an introduction does."""
+    """The sentences of the reply, without introductions, which end with a colon."""
     return [text for span in sentences(reply) if not (text := quote(reply, span)).endswith(":")]

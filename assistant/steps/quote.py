@@ -1,9 +1,9 @@
 """Quotes the sentence of the passages that answers the question, where the model's own words were no answer.
 
-A small model misreads what a passage says; the passage itself doesn't. The sentences are ranked by the relevance
-estimator. Whether the best one answers is told by its estimate and by the judge of support, which reads the sentence by
-itself as a reply to the question: together they tell it better than either, and better than a second look of the
-language model (docs/results/support.md). What is quoted needs no other check: it is what the passage says.
+A small model may misread a passage; a quotation can't. The relevance estimator ranks the sentences. Its estimate of the
+best one, together with the judge of support, which reads that sentence alone as a reply to the question, decides
+whether it answers: both together decide better than either, and better than a second look of the language model
+(docs/results/support.md). A quotation needs no other check, since it is what the passage says.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
-from assistant.judges.addresses import together
+from assistant.judges.addresses import mean_of_log_odds
 from assistant.protocols import Estimator, Parts, SupportJudge
 from assistant.steps import cite
 from assistant.steps.answer import is_from_passages
@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """A sentence of a passage: how likely it answers, as the estimator and the judge of support see it alone."""
+    """A sentence of a passage, and the probability that it answers, by the estimator and by the judge of support."""
 
     passage: Passage
     relevance: float
@@ -34,41 +34,41 @@ class Quotable:
 
     @property
     def likely(self) -> float:
-        """What both say together, in (0, 1)."""
-        return together(self.relevance, *([] if self.support is None else [self.support]))
+        """Both probabilities combined, in (0, 1)."""
+        return mean_of_log_odds(self.relevance, *([] if self.support is None else [self.support]))
 
 
 def is_due(turn: Turn, parts: Parts) -> bool:
-    """Whether a chat turn was to be answered from its passages, and there is no answer yet that stands."""
+    """Whether a chat turn was to be answered from its passages, and its answer is unknown so far."""
     return is_unanswered(turn) and turn.choices.form == "chat" and is_from_passages(turn, parts)
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds a quotation as the `answer`, where one sentence is likelier than `turn.quote_threshold` to be one."""
+    """Adds the most relevant sentence as the `answer`, if its probability reaches `turn.quote_threshold`."""
     best = _best(turn, parts, stop)
     if best is None or best.likely < parts.settings.turn.quote_threshold or stop.is_set():
         yield turn
         return
-    asked = replace(turn, answer=Answer(best.passage.text), sentences=(), citations=())
-    *_, quoted = cite.citations(asked, parts, stop)
+    candidate = replace(turn, answer=Answer(best.passage.text), sentences=(), citations=())
+    *_, quoted = cite.citations(candidate, parts, stop)
     yield quoted.with_event("quoted") if quoted.citations and not stop.is_set() else turn
 
 
 def best_sentence(
     question: str, passages: Sequence[Passage], estimator: Estimator, judge: SupportJudge | None, stop: Event
 ) -> Quotable | None:
-    """The sentence that the estimator finds most relevant; None where there is none, or `stop` was set.
+    """The sentence that the estimator finds most relevant; None if there is no sentence, or `stop` was set.
 
     Raises:
         SequiturError: a judge can't be used; one that fails may raise anything.
     """
-    found = [
+    candidates = [
         replace(passage, id=f"{passage.id} {n}", text=quote(passage.text, span))
         for passage in passages
         for n, span in enumerate(sentences(passage.text))
     ]
-    estimates = estimator.estimate(question, found, stop)
-    best = max(zip(estimates, found, strict=True), key=lambda one: one[0].score, default=None)
+    estimates = estimator.estimate(question, candidates, stop)
+    best = max(zip(estimates, candidates, strict=True), key=lambda pair: pair[0].score, default=None)
     if best is None or stop.is_set():
         return None
     relevance, sentence = best

@@ -1,7 +1,7 @@
-"""Answers about what is known of the person, from the store and without the language model. Nothing is changed here.
+"""Answers messages about the stored facts, without the language model. Nothing is changed here.
 
-"What do you know about me?" lists it, "Forget that I ..." the facts nearest to that, and "Why do you think that?" what
-the reply before rests on. The page has buttons beside each; elsewhere the text says which command does it.
+"What do you know about me?" lists all facts, "Forget that I ..." those nearest to that, and "Why do you think that?"
+the sources and facts of the last reply. The page has buttons beside each fact; elsewhere a command changes them.
 """
 
 from __future__ import annotations
@@ -21,60 +21,61 @@ NO_REPLY = "There is no reply before this one that I could explain."
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
-    """Adds `answer`, the facts that it is about as `listed`, and to `about` the turn that it explains."""
+    """Adds `answer`; its facts as `listed`; and as `about` the id of the turn that it explains."""
     turn = replace(turn, question=turn.utterance)
     if turn.asks == "why":
         yield _grounds(turn)
     elif not turn.known:
-        yield _said(turn, UNREAD if turn.temporary else NOTHING)
+        yield _answered(turn, UNREAD if turn.temporary else NOTHING)
     elif turn.asks == "forget":
-        found = _nearest(turn.utterance, turn.known, parts.embedder)
-        yield _said(turn, f"Which of these should I forget? Nothing goes before you say so.\n\n{_list(found)}", found)
+        nearest = _nearest(turn.utterance, turn.known, parts.embedder)
+        question = "Which of these should I forget? Nothing goes before you say so."
+        yield _answered(turn, f"{question}\n\n{_list(nearest)}", nearest)
     else:
-        yield _known(turn, parts.embedder)
+        yield _all_facts(turn, parts.embedder)
 
 
 def grouped(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    """The facts by their fields, in the order of `FIELDS`, without empty ones; what has no field counts as other."""
+    """The facts by field, in the order of `FIELDS`, without empty fields; a fact without a field counts as other."""
     groups = {field: [fact for fact in facts if (fact.field or FIELDS[-1]) == field] for field in FIELDS}
     return {field: members for field, members in groups.items() if members}
 
 
 def lead(turn: Turn) -> str:
-    """The answer without the facts that it lists, for whoever shows these in another way."""
+    """The answer without the facts that it lists, for a page that shows these itself."""
     text = turn.answer.text if turn.answer else ""
     if turn.asks == "recall":
         return text.partition("\n\n")[0]
     return text.removesuffix(_list(turn.listed)).rstrip()
 
 
-def _known(turn: Turn, embedder: Embedder) -> Turn:
+def _all_facts(turn: Turn, embedder: Embedder) -> Turn:
     fields = fields_of([fact.text for fact in turn.known], embedder)
     facts = [fact.in_field(field) for fact, field in zip(turn.known, fields, strict=True)]
     groups = grouped(facts)
     lists = [f"**{field.capitalize()}**\n\n{_list(members)}" for field, members in groups.items()]
     count = "1 thing" if len(facts) == 1 else f"{len(facts)} things"
     ordered = [fact for members in groups.values() for fact in members]
-    return _said(turn, "\n\n".join([f"I know {count} about you:", *lists]), ordered)
+    return _answered(turn, "\n\n".join([f"I know {count} about you:", *lists]), ordered)
 
 
 def _nearest(utterance: str, facts: Sequence[Fact], embedder: Embedder) -> list[Fact]:
-    """The facts nearest to what is to be forgotten, the nearest first."""
+    """The facts most similar to what is to be forgotten, the most similar first."""
     vectors = embedder.encode([utterance, *(fact.text for fact in facts)])
     order = (-(vectors[1:] @ vectors[0])).argsort(kind="stable")
-    return [facts[at] for at in order[:NEAREST]]
+    return [facts[index] for index in order[:NEAREST]]
 
 
 def _grounds(turn: Turn) -> Turn:
     if not turn.history:
-        return _said(turn, NO_REPLY)
+        return _answered(turn, NO_REPLY)
     last = turn.history[-1]
     by_id = {fact.id: fact for fact in turn.known}
-    facts = [by_id[one] for one in last.reasons if one in by_id]
+    facts = [by_id[fact_id] for fact_id in last.reasons if fact_id in by_id]
     paragraphs = list(_sources(last))
     if facts:
         paragraphs += ["It depends on what you told me:", _list(facts)]
-    return replace(_said(turn, "\n\n".join(paragraphs), facts), about=last.turn if last.quotes or facts else "")
+    return replace(_answered(turn, "\n\n".join(paragraphs), facts), about=last.turn if last.quotes or facts else "")
 
 
 def _sources(last: Exchange) -> Iterator[str]:
@@ -87,7 +88,7 @@ def _sources(last: Exchange) -> Iterator[str]:
         yield "My last reply rests on no passage of the library."
 
 
-def _said(turn: Turn, text: str, facts: Sequence[Fact] = ()) -> Turn:
+def _answered(turn: Turn, text: str, facts: Sequence[Fact] = ()) -> Turn:
     return replace(turn, answer=Answer(text, origin="conversation"), listed=tuple(facts))
 
 

@@ -1,8 +1,8 @@
-"""Makes a message stand alone: "the 3rd one" and "my country" are named in full, and the US is the USA.
+"""Rewrites a message so that it stands alone: "the 3rd one" and "my country" are named in full, and US becomes USA.
 
-The model sees what was said before and what is known of the person, and writes the message anew with what it points at.
-A first message is written anew only where it may point at something that is known of the person: a small model that has
-nothing to add changes something else (docs/results/rewriting.md).
+The model sees the last exchanges and the person's facts, and writes the message again with what it refers to. A first
+message is rewritten only if it may refer to a fact: a small model that has nothing to add changes something else
+(docs/results/rewriting.md).
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from ptkb.rank import SAME_AGAIN
 
 # A rewrite that grew beyond this is an answer, not a question.
 _LONGEST = 3.0
-_ROOM = 60
-# Few facts are all shown, of many the most relevant: so many characters, some 200 tokens.
+_MAX_TOKENS = 60
+# Characters of facts in the prompt, some 200 tokens: all if they are few, else the most relevant.
 _FACTS = 800
-# "and the second most?" goes on with the question before, and is none without it; longer ones mostly are.
+# "and the second most?" continues the question before and is none without it; longer messages mostly stand alone.
 _GOES_ON = re.compile(r"\W*(?:and|but|or|(?:what|how) about)\b", re.IGNORECASE)
 _FEW_WORDS = 6
-# So many times they are written anew; what drops one of them is the question before once more, in other words.
+# How often such words are rewritten; a rewrite that drops one of them only repeats the question before.
 _TRIES = 4
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `question`. The first message of somebody of whom nothing is known is its own question.
 
-    Small models go wrong in three ways that can be seen: they answer the message, go on writing, or repeat an earlier
-    question. Such a rewrite is not used, and the message is asked as it is. A few words that only go on with the
-    question before ("And bread?") are first written anew from that one exchange, a few times and less greedily; where
-    that goes wrong as well, they are asked behind that question. "The 3rd one" is spelt out before the model sees it.
+    Small models fail in three ways that can be recognised: they answer the message, go on writing, or repeat an earlier
+    question. Such a rewrite is discarded, and the message is used as it is. A few words that only continue the question
+    before ("And bread?") are first rewritten again from that one exchange, several times with sampling; if that fails
+    as well, they are appended to that question. "The 3rd one" is spelt out before the model sees it.
     """
     history = recent(turn.history, exchanges=3, chars=400)
-    facts = _facts(turn) if history or _is_near(turn, parts.settings.facts.rewrite_threshold) else ()
-    named = turn.history and parts.settings.turn.resolve_ordinals
-    utterance = spelt_out(turn.said, turn.history[-1]) if named else turn.said
+    facts = _facts(turn) if history or _may_refer_to_facts(turn, parts.settings.facts.rewrite_threshold) else ()
+    spells_out = turn.history and parts.settings.turn.resolve_ordinals
+    utterance = spelt_out(turn.said, turn.history[-1]) if spells_out else turn.said
     if not history and not facts:
         question = in_full(turn.said)
         yield replace(turn, question=question, rewritten=question != turn.utterance)
@@ -55,69 +55,69 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield replace(turn, question=question, rewritten=question != turn.utterance, cuts=turn.cuts + cuts)
 
 
-def _is_near(turn: Turn, least: float) -> bool:
-    """Whether the message may point at something that is known of the person."""
-    return any(fact.relevance >= least for fact in turn.facts)
+def _may_refer_to_facts(turn: Turn, threshold: float) -> bool:
+    """Whether a fact is so near to the message that it may refer to it."""
+    return any(fact.relevance >= threshold for fact in turn.facts)
 
 
 def _facts(turn: Turn) -> tuple[str, ...]:
-    """What the person told of themselves, most relevant first, as far as there is room."""
-    found: list[str] = []
+    """The most relevant facts that have room in the prompt."""
+    texts: list[str] = []
     for fact in turn.facts:
-        if sum(map(len, found)) + len(fact.text) > _FACTS:
+        if sum(map(len, texts)) + len(fact.text) > _FACTS:
             break
-        found.append(" ".join(fact.text.split()))
-    return tuple(found)
+        texts.append(" ".join(fact.text.split()))
+    return tuple(texts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """What stays the same, however much of the conversation the model is shown."""
+    """The parts of the prompt that don't depend on how much of the conversation it shows."""
 
     facts: tuple[str, ...]
     utterance: str
     parts: Parts
 
     def after(self, history: tuple[Exchange, ...]) -> tuple[Messages, tuple[str, ...]]:
-        """The prompt with these exchanges before the utterance, and what of it had no room."""
+        """The prompt with these exchanges before the utterance, and what was cut from it for want of room."""
         # small models take "And bread?" for the same question once more; "What about bread?" they repeat as it is
         said = SAME_AGAIN.sub("And", " ".join(self.utterance.split()))
-        return fit("rewrite", self.parts.llm, _ROOM, history=history, facts=self.facts, utterance=said)
+        return fit("rewrite", self.parts.llm, _MAX_TOKENS, history=history, facts=self.facts, utterance=said)
 
 
 def _written(messages: Messages, prompt: _Prompt, turn: Turn, stop: Event) -> str:
-    """The utterance as the model writes it, or where it can't, the utterance with the question that it goes on with."""
-    utterance, greedy = prompt.utterance, Options(max_tokens=_ROOM, stop=("\n",))
+    """The rewritten utterance; if rewriting fails, the utterance, behind the question that it continues if it does."""
+    utterance, greedy = prompt.utterance, Options(max_tokens=_MAX_TOKENS, stop=("\n",))
     if written := _usable(prompt.parts, messages, greedy, stop, utterance, turn):
         return written
-    if not _goes_on(utterance, turn):
+    if not _continues(utterance, turn):
         return utterance
     before = turn.history[-1]
-    alone, _ = prompt.after(recent((replace(before, utterance=before.question),), exchanges=1, chars=400))
-    others = [replace(greedy, temperature=1.0, seed=seed) for seed in range(_TRIES)]
-    for options in others if alone == messages else [greedy, *others]:
-        written = "" if stop.is_set() else _usable(prompt.parts, alone, options, stop, utterance, turn)
+    last_only, _ = prompt.after(recent((replace(before, utterance=before.question),), exchanges=1, chars=400))
+    sampling = [replace(greedy, temperature=1.0, seed=seed) for seed in range(_TRIES)]
+    for options in sampling if last_only == messages else [greedy, *sampling]:
+        written = "" if stop.is_set() else _usable(prompt.parts, last_only, options, stop, utterance, turn)
         if normalise(written) != normalise(utterance) and coverage(utterance, written) == 1:
             return written
     return f"{before.question.rstrip(' .?!')}? {utterance}"
 
 
 def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utterance: str, turn: Turn) -> str:
-    """What the model writes, or "" where that can be seen to be wrong."""
+    """The model's rewrite, or "" if it is recognisably wrong."""
     [completion] = parts.llm.complete([messages], options, stop)
     written, said = completion.text.strip().removeprefix("A:").strip().strip('"'), len(turn.said)
-    # what has no room is cut off, and a question would lose its end
+    # a rewrite that ran out of tokens is cut off at its end
     too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
     return "" if too_long or answers or _was_said(written, turn) else written
 
 
-def _goes_on(utterance: str, turn: Turn) -> bool:
-    """Whether the utterance is a few words that are no question without the one before."""
+def _continues(utterance: str, turn: Turn) -> bool:
+    """Whether the utterance is a few words that only make sense behind the question before."""
     return bool(turn.history) and bool(_GOES_ON.match(utterance)) and len(utterance.split()) <= _FEW_WORDS
 
 
 def _was_said(written: str, turn: Turn) -> bool:
-    """Whether this is an earlier question, unless that is what the user has just asked again."""
-    before = {normalise(text) for one in turn.history for text in (one.utterance, one.question)}
-    return normalise(written) in before - {normalise(turn.said)}
+    """Whether this repeats an earlier question that the user did not just ask again."""
+    earlier = {normalise(text) for exchange in turn.history for text in (exchange.utterance, exchange.question)}
+    return normalise(written) in earlier - {normalise(turn.said)}

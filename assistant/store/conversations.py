@@ -43,7 +43,7 @@ from sqlalchemy.exc import IntegrityError
 
 from assistant.errors import StoreError
 from assistant.store import export as markdown
-from assistant.store import older
+from assistant.store import older_turns
 from assistant.store.database import in_memory, put
 from assistant.store.shared import answered_by, process, time_of
 from assistant.text.sentences import clean
@@ -81,7 +81,7 @@ _VERSIONS = Table(
     "versions",
     TABLES,
     Column("turn", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), primary_key=True),
-    # The turn that answered first; it is a version, too, and gives all of them their place.
+    # The turn that answered first. It is a version, too, and its place in the conversation is that of all versions.
     Column("original", ForeignKey(_TURNS.c.id, ondelete="CASCADE"), nullable=False, index=True),
     Column("shown", Integer, nullable=False),
     Column("side", Integer, nullable=False),
@@ -98,19 +98,19 @@ _PREFERENCES = Table(
 )
 
 
-# What the ids of temporary conversations begin with, and how long those are held that nobody goes on with.
+# The prefix of the ids of temporary conversations, and how long an unused one is held.
 TEMPORARY = "temporary-"
 _HELD = timedelta(hours=1)
 
 
 def is_temporary(conversation_id: str) -> bool:
-    """Whether this is the id of a conversation that is not kept."""
+    """Whether this is the id of a conversation that is not stored."""
     return conversation_id.startswith(TEMPORARY)
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A message in a conversation, as a link to it shows it."""
+    """A message in a conversation, as links to it show it."""
 
     conversation: str
     turn: str
@@ -119,7 +119,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
-    """What a list of conversations shows of one. `turns` is their number."""
+    """A conversation as lists show it; `turns` is the number of its turns."""
 
     id: str
     title: str
@@ -130,7 +130,7 @@ class ConversationSummary:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Says that a turn is another answer to the message of turn `of`; `side` is 1 or 2 while two are compared."""
+    """Marks a turn as another answer to the message of turn `of`; `side` is 1 or 2 while two are compared."""
 
     of: str
     side: int = 0
@@ -154,7 +154,7 @@ class Conversation:
     compared: Mapping[str, tuple[Turn, ...]] = field(default_factory=dict)
 
     def place(self, turn_id: str) -> int:
-        """Where the reply stands that this turn is, or is a version of: an index of `turns`, -1 for none."""
+        """The index in `turns` of the reply that this turn is, or is a version of; -1 for none."""
         places = enumerate(self.turns)
         return next((n for n, one in places if turn_id in (one.id, *self.versions.get(one.id, ()))), -1)
 
@@ -169,7 +169,7 @@ class Conversations:
         self._engine, self._memory = engine, in_memory(TABLES)
 
     def new(self, user: str, title: str = "", *, temporary: bool = False) -> Conversation:
-        """Begin a conversation. Without a title it takes one from its first utterance."""
+        """Begin a conversation; without a title it gets one from its first utterance."""
         id_ = f"{TEMPORARY if temporary else ''}{new_id()}"
         with self._of(id_).begin() as connection:
             moment = time_of(connection)
@@ -182,7 +182,7 @@ class Conversations:
         return made
 
     def list(self, user: str, search: str = "") -> list[ConversationSummary]:
-        """The user's conversations, the one changed last first; with `search`, those that have it in title or text."""
+        """The user's conversations, the latest first; with `search`, those that contain it in title or text."""
         first = _VERSIONS.c.original.is_(None) | (_VERSIONS.c.original == _TURNS.c.id)
         replies = select(func.count()).select_from(_TURNS.outerjoin(_VERSIONS, _VERSION_OF)).where(first)
         count = replies.where(_TURNS.c.conversation == _CONVERSATIONS.c.id).scalar_subquery()
@@ -194,7 +194,7 @@ class Conversations:
         return [_summary(row) for row in rows if not wanted or row.id in said or wanted in row.title.casefold()]
 
     def get(self, user: str, conversation_id: str) -> Conversation:
-        """The conversation with its turns. Turns that a killed process left running are given as stopped."""
+        """The conversation with its turns. Turns that a killed process left running count as stopped."""
         with self._of(conversation_id).connect() as connection:
             row = _owned(connection, user, conversation_id)
             columns = (_TURNS, _VERSIONS.c.original, _VERSIONS.c.shown, _VERSIONS.c.side)
@@ -230,7 +230,7 @@ class Conversations:
                 connection.execute(delete(_PREFERENCES).where(_PREFERENCES.c.user == user))
 
     def save_turn(self, user: str, conversation_id: str, turn: Turn, version: Version | None = None) -> None:
-        """Store a turn, or put it in the place of the one with its id; the conversation becomes the newest.
+        """Store a turn, or replace the one with its id; the conversation becomes the newest.
 
         As a `version` it is kept beside the turn that it answers again, which goes on being shown: see `choose`.
         """
@@ -264,7 +264,7 @@ class Conversations:
             connection.execute(update(_CONVERSATIONS).where(named_so).values(title=""))
 
     def choose(self, user: str, conversation_id: str, turn_id: str) -> None:
-        """Show this version of a reply; if two were being compared, that is over, and those without a text go."""
+        """Show this version of a reply; this ends a comparison, of which a version without a text is deleted."""
         with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
             original = _original(connection, conversation_id, turn_id)
@@ -275,7 +275,7 @@ class Conversations:
             connection.execute(update(_VERSIONS).where(these).values(shown=shown, side=0))
 
     def discard(self, user: str, conversation_id: str, turn_id: str) -> None:
-        """Forget a version that came to nothing; one that is shown stays."""
+        """Delete this version of a reply, unless it is the one that is shown."""
         hidden = select(_VERSIONS.c.turn).where(_VERSIONS.c.turn == turn_id, _VERSIONS.c.shown == 0)
         with self._of(conversation_id).begin() as connection:
             _owned(connection, user, conversation_id)
@@ -283,7 +283,7 @@ class Conversations:
             connection.execute(delete(_TURNS).where(_TURNS.c.id.in_(hidden), of_this))
 
     def feedback(self, user: str, turn_id: str, value: Feedback) -> None:
-        """Keep what the user thinks of a turn: 1 good, -1 bad, 0 nothing."""
+        """Store the user's feedback on a turn: 1 good, -1 bad, 0 none."""
         if value not in (-1, 0, 1):
             raise StoreError("Feedback is 1 (good), -1 (bad) or 0 (none).")
         own = select(_CONVERSATIONS.c.id).where(_CONVERSATIONS.c.user == user)
@@ -292,13 +292,13 @@ class Conversations:
             _expect(connection.execute(update(_TURNS).where(one).values(feedback=value)).rowcount, "turn")
 
     def spots(self, user: str, turn_ids: Iterable[str]) -> dict[str, Spot]:
-        """Where each of these turns was said, as far as it still is there."""
+        """The messages of these turns, as far as they still exist."""
         query = _spots(user).where(_TURNS.c.id.in_(set(turn_ids)))
         with self._engine.connect() as connection:
             return {row.id: Spot(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
 
     def last_uses(self, user: str) -> dict[str, Spot]:
-        """For each fact that a reply depended on, by its id, the newest such turn."""
+        """For each fact that a reply depended on, by its id, the message of the newest such turn."""
         query = _spots(user).add_columns(_USES.c.fact).join(_USES, _USES.c.turn == _TURNS.c.id).order_by(_TURNS.c.n)
         with self._engine.connect() as connection:
             return {row.fact: Spot(row.conversation, row.id, row.utterance) for row in connection.execute(query)}
@@ -309,17 +309,17 @@ class Conversations:
         return markdown.document(conversation.title, conversation.turns)
 
     def _of(self, conversation_id: str) -> Engine:
-        """Where a conversation is held."""
+        """The engine of the database that holds a conversation."""
         return self._memory if is_temporary(conversation_id) else self._engine
 
     def preferences(self, user: str) -> dict[str, Any]:
-        """What the user chose on the page; empty where nothing was."""
+        """The user's choices on the page; empty if there are none."""
         with self._engine.connect() as connection:
             kept = connection.scalar(select(_PREFERENCES.c.choices).where(_PREFERENCES.c.user == user))
         return dict(json.loads(kept)) if kept else {}
 
     def set_preferences(self, user: str, preferences: Mapping[str, Any]) -> None:
-        """Keep the user's choices, which must be fit for JSON, in the place of the earlier ones."""
+        """Store the user's choices, which must be serialisable as JSON, in place of the earlier ones."""
         choices = json.dumps(dict(preferences))
         with self._engine.begin() as connection:
             put(connection, _PREFERENCES, {"user": user}, choices=choices)
@@ -336,7 +336,7 @@ def _upsert(connection: Connection, conversation_id: str, turn_id: str, values: 
 
 
 def _note_uses(connection: Connection, turn: Turn) -> None:
-    """Note which facts the reply of a turn that is done depends on."""
+    """Record which facts the reply of a finished turn depends on."""
     if turn.status != "done":
         return
     connection.execute(delete(_USES).where(_USES.c.turn == turn.id))
@@ -346,7 +346,7 @@ def _note_uses(connection: Connection, turn: Turn) -> None:
 
 
 def _spots(user: str) -> Select[Any]:
-    """A query for a user's turns as links show them."""
+    """A query for a user's turns, with what links show of them."""
     columns = (_TURNS.c.id, _TURNS.c.conversation, _TURNS.c.utterance)
     return select(*columns).join(_CONVERSATIONS).where(_CONVERSATIONS.c.user == user)
 
@@ -402,13 +402,13 @@ def _values(turn: Turn) -> dict[str, Any]:
         text = turn.to_json()
     reply = turn.answer.text if turn.answer else ""
     shown = {"utterance": turn.utterance, "reply": reply, "words": f"{turn.utterance}\n{reply}".casefold()}
-    # PostgreSQL holds no NUL; the JSON has it as an escape.
+    # PostgreSQL can't store NUL; in the JSON it is escaped.
     return {"process": process(), "turn": text, **{name: value.replace("\0", "") for name, value in shown.items()}}
 
 
 def _turn(row: Row[Any], alive: set[str]) -> Turn:
     try:
-        turn = older.read(row.turn)
+        turn = older_turns.read(row.turn)
     except ValidationError:
         answer = Answer(row.reply) if row.reply else None
         error = "The details of this turn can't be read; its text was kept."

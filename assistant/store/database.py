@@ -21,12 +21,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
 from assistant.errors import SettingsError, StoreError
-from assistant.store.advice import DAMAGED, advice
+from assistant.store.error_advice import DAMAGED, advice
 from assistant.store.migrate import migrate
 
 BUSY_SECONDS = 10  # for which a database that another program writes to, or that is far away, is waited for
-# A server that went away without a word, with its computer or a cable, is given up after as long; systems wait for a
-# quarter of an hour.
+# Seconds after which a server that has disappeared, with its computer or a cable, is given up; operating systems wait
+# for a quarter of an hour.
 _GIVEN_UP = {
     "connect_timeout": BUSY_SECONDS,
     "tcp_user_timeout": BUSY_SECONDS * 1000,
@@ -37,7 +37,7 @@ _GIVEN_UP = {
 
 
 def connect(url: str) -> Engine:
-    """An engine for `url` that many threads may share; its tables are those that this version of the program knows.
+    """An engine for `url` that many threads may share, with the tables of this version of the program.
 
     Raises:
         SettingsError: `url` is not a SQLAlchemy URL, or its driver is not installed.
@@ -52,7 +52,7 @@ def connect(url: str) -> Engine:
 
 
 def in_memory(tables: MetaData) -> Engine:
-    """An engine with these tables, which are nowhere but in the memory of this process, and go with it."""
+    """An engine with these tables in the memory of this process only."""
     engine = _opened(make_url("sqlite://"))
     tables.create_all(engine)
     return engine
@@ -65,13 +65,13 @@ def _opened(url: URL) -> Engine:
 
 
 def put(connection: Connection, table: Table, key: Mapping[str, Any], **values: Any) -> None:
-    """Write a row, or these values into the one that has the key; several processes may do so at once."""
+    """Insert a row, or update the one with the same key; several processes may do so at once."""
     made = (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table).values(**key, **values)
     connection.execute(made.on_conflict_do_update(index_elements=table.primary_key, set_=values))
 
 
 def is_postgres(url: str) -> bool:
-    """Whether it is an address of PostgreSQL.
+    """Whether this is the URL of a PostgreSQL database.
 
     Raises:
         SettingsError: `url` is not a SQLAlchemy URL.
@@ -91,7 +91,7 @@ def database_file(url: str) -> Path | None:
 
 
 def snapshot(url: str, file: Path) -> None:
-    """Copy a SQLite database, as it is at one moment, to a new file; others may write to it meanwhile.
+    """Copy a SQLite database, as it is at one moment, to a new file; others may write to the database meanwhile.
 
     Raises:
         StoreError: it can't be opened, is damaged, or the copy can't be written.
@@ -111,7 +111,7 @@ def snapshot(url: str, file: Path) -> None:
 
 
 def shrink(engine: Engine) -> None:
-    """Take what was deleted out of the file of a SQLite database, where it lies until something else needs the place.
+    """Remove deleted data from the file of a SQLite database, where it remains until its space is reused.
 
     Raises:
         StoreError: the disk has no room for a second copy, or another program is writing.
@@ -124,7 +124,7 @@ def shrink(engine: Engine) -> None:
 
 @contextmanager
 def unused(file: Path) -> Iterator[None]:
-    """Keep all programs out of a SQLite file, where there is one; what they left in files beside it is in it then.
+    """Lock a SQLite file, if there is one, against all other programs, with its write-ahead log merged into it.
 
     Raises:
         StoreError: a program has it open.
@@ -134,7 +134,7 @@ def unused(file: Path) -> Iterator[None]:
         return
     with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as connection:
         try:
-            # Only the last connection may leave write-ahead logging, and an idle one of a program counts.
+            # Only the last connection can end write-ahead logging, and idle connections of a program count.
             connection.execute("PRAGMA journal_mode=DELETE")
             connection.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:
@@ -164,7 +164,7 @@ def _parse(url: str) -> URL:
 
 def _postgres(url: URL) -> Engine:
     try:
-        # A server that was started again meanwhile has closed the connections that are kept: each is tried first.
+        # A server that was restarted has closed the pooled connections, so that each is tried first.
         return create_engine(
             url, poolclass=_Pool, pool_timeout=BUSY_SECONDS, pool_pre_ping=True, connect_args=_GIVEN_UP
         )
@@ -175,7 +175,7 @@ def _postgres(url: URL) -> Engine:
 
 
 def _sqlite(url: URL) -> Engine:
-    # A database in memory lives in its connection, so its threads take turns on one.
+    # A database in memory belongs to its connection, so that all threads share one.
     sharing = {} if _is_file(url) else {"pool_size": 1, "max_overflow": 0}
     if _is_file(url):
         _make_folder(Path(str(url.database)))
@@ -188,10 +188,10 @@ def _sqlite(url: URL) -> Engine:
 
 
 class _Pool(QueuePool):
-    """Connections that are kept. Where none comes free in time, a sentence says so: no event of the engine tells it."""
+    """A connection pool that says in a sentence if no connection becomes free in time, for which there is no event."""
 
     def connect(self) -> PoolProxiedConnection:
-        """One of them, for as long as it is held."""
+        """A connection, held until it is returned."""
         try:
             return super().connect()
         except PoolTimeoutError as error:
@@ -199,7 +199,7 @@ class _Pool(QueuePool):
 
 
 class _Place:
-    """Where a SQLite file lies, and which it is.
+    """The path of a SQLite file, and its identity.
 
     A file that was moved, deleted or replaced goes on taking what is written to it, on a disk where nobody finds it.
     """
@@ -209,7 +209,7 @@ class _Place:
         self._known: tuple[int, int] | None = None
 
     def watch(self, engine: Engine) -> None:
-        """Refuse whatever would be written elsewhere, and to make an empty file where the old one was."""
+        """Refuse to write if the file was moved or replaced, or to create an empty file in its place."""
         event.listen(engine, "do_connect", lambda *_: self._check())
         event.listen(engine, "connect", lambda *_: self._note())
         event.listen(engine, "before_cursor_execute", self._write)
@@ -255,13 +255,13 @@ def _make_folder(file: Path) -> None:
 
 def _keep_foreign_keys(connection: sqlite3.Connection, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
-    # What was acknowledged outlives a loss of power; with NORMAL the last writes before it are gone. A write takes
-    # 9.5 ms so and 1 ms otherwise (medians of 300 on a virtual disk), and a turn makes a few.
+    # With FULL every acknowledged write survives a loss of power; with NORMAL the last ones are lost. A write takes
+    # 9.5 ms with FULL and 1 ms with NORMAL (medians of 300 on a virtual disk), and a turn makes a few.
     connection.execute("PRAGMA synchronous=FULL")
 
 
 def _write_ahead(engine: Engine) -> None:
-    """Readers then don't wait for a writer. A read-only database stays as it is: reading it still works."""
+    """Turn on write-ahead logging, with which readers don't wait for a writer; a read-only database stays as it is."""
     with engine.connect() as connection:
         mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
         if mode != "wal" and not _read_only(connection.connection.dbapi_connection):
@@ -278,7 +278,7 @@ def _read_only(connection: Any) -> bool:
 
 
 def _explain(context: ExceptionContext) -> None:
-    """Raise the StoreError for what the driver said. A broken constraint is the stores' own business."""
+    """Raise the StoreError for a driver's error. Violated constraints are left to the stores."""
     error = context.original_exception
     if context.is_pre_ping:  # another connection is made
         return
@@ -291,5 +291,5 @@ def _explain(context: ExceptionContext) -> None:
 
 
 def _name(url: URL) -> str:
-    """What a person calls it; without the password."""
+    """The database's name for people, without the password."""
     return str(url.database) if _is_file(url) else url.set(drivername=url.get_backend_name()).render_as_string()

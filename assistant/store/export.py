@@ -1,4 +1,4 @@
-"""Writes a conversation as Markdown that what users, models and documents wrote can't break.
+"""Writes a conversation as Markdown, which the text of users, models and documents can't break.
 
 Everything that was said stands in block quotes, which end whatever was left open in them (a code fence, a list, a
 table); HTML, images and links are disarmed. CommonMark 0.31, sections 2.4 and 5.1.
@@ -21,13 +21,13 @@ _UNSAFE = re.compile("|".join(map(re.escape, _DISARMED)))
 
 
 def document(title: str, turns: Iterable[Turn]) -> str:
-    """The conversation: a heading, then for each turn the utterance, the reply, its sources, what they don't say."""
+    """The conversation: a heading, and each turn with utterance, reply, sources and unsupported sentences."""
     parts = [f"# {escaped(title) or 'Conversation'}", *(part for turn in turns for part in _turn(turn))]
     return "\n\n".join(parts) + "\n"
 
 
 def escaped(text: str) -> str:
-    """`text` on one line, every character of it shown as it is."""
+    """`text` on one line, escaped so that every character is shown as it is."""
     return " ".join(text.split()).translate(_SPECIAL)
 
 

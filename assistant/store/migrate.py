@@ -1,4 +1,4 @@
-"""Brings a database to the tables that this program knows, from those of any earlier version, by Alembic.
+"""Migrates a database from the tables of any earlier version to those of this one, by Alembic.
 
 All steps are one transaction: a program that is killed meanwhile leaves the database as it was. Of two programs that
 begin at once, one waits for the other and then has nothing to do.
@@ -20,7 +20,7 @@ _LOCK = 0x53455155  # a number that no other program takes on the same database 
 
 
 def migrate(engine: Engine, name: str) -> None:
-    """Make the tables that are missing, and change those that are older; `name` is what a person calls the database.
+    """Create missing tables, and migrate older ones; `name` is the database's name for people.
 
     Raises:
         StoreError: it was written by a newer version of the program, or can't be read or written.
@@ -39,12 +39,12 @@ def migrate(engine: Engine, name: str) -> None:
 
 
 def is_outdated(connection: Connection) -> bool:
-    """Whether a newer version of the program has changed the tables, which it may do while this one runs."""
+    """Whether a newer version of the program has migrated the tables, which may happen while this one runs."""
     return _version(connection) > VERSION
 
 
 def _version(connection: Connection) -> int:
-    """Of the tables that are there; 0 where no migration was ever run."""
+    """The version of the existing tables; 0 if no migration was ever run."""
     if not inspect(connection).has_table("alembic_version"):
         return 0
     return int(connection.scalar(text("SELECT version_num FROM alembic_version")) or 0)
@@ -52,7 +52,7 @@ def _version(connection: Connection) -> int:
 
 @contextmanager
 def alone(engine: Engine) -> Iterator[Connection]:
-    """A transaction in which no other program migrates the database, waited for where one does."""
+    """A transaction that waits for other programs' migrations and excludes them."""
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})

@@ -1,4 +1,4 @@
-"""What several processes of the program on one database know of each other: who answers where, and wrong passwords.
+"""State that several processes on one database share: who answers in which conversation, and wrong passwords.
 
 Times are the database's own, so that it does not matter whose clock is wrong.
 """
@@ -40,8 +40,8 @@ from assistant.store.database import put
 from assistant.store.migrate import is_outdated
 from assistant.types import new_id, now
 
-# Seconds for which a process that answers may not be heard of; then it counts as dead, and what it wrote as stopped.
-# One that is gone from this computer counts as dead at once.
+# Seconds without a sign of life after which an answering process counts as dead, and its answer as stopped. A process
+# that no longer runs on this computer counts as dead at once.
 SILENCE = 20.0
 MOST_KEPT = 10_000  # names and addresses for which wrong passwords are counted
 BUSY = "An answer is being written in this conversation; wait for it or stop it first."
@@ -71,12 +71,12 @@ _WRONG = Table(
 
 
 def process() -> str:
-    """The id of this process, which no other has, also not one that is forked from it."""
+    """The unique id of this process; a forked process gets another one."""
     return _known(os.getpid())[0]
 
 
 def place() -> str:
-    """Where others on this computer find this process: host, number, and seconds from the computer's start to its own.
+    """How others on this computer find this process: host, number, and its start in seconds since the computer's.
 
     Not when it began: that is told by the clock, so that a clock that is set would make it another process.
     """
@@ -89,19 +89,19 @@ def _known(pid: int) -> tuple[str, str]:
 
 
 def _began(process: psutil.Process) -> float:
-    """Seconds from the start of the computer to that of a process."""
+    """The start of a process, in seconds since the computer's start."""
     return float(process.create_time() - psutil.boot_time())
 
 
 class Leases:
-    """Which conversations are being answered, and by which process, as long as that lives."""
+    """Which conversations are being answered by which living process."""
 
     def __init__(self, engine: Engine, by: str = "", at: str = "") -> None:
-        """`by` and `at` are the id and the place of a process, by default of this one."""
+        """`by` and `at` are the id and the address of a process, by default of this one."""
         self._engine, self._process, self._place = engine, by or process(), at or place()
 
     def begin(self, user: str, conversation: str) -> int:
-        """Note that this process answers here. Returns how many answers are being written for the user, this included.
+        """Record that this process answers here; return how many answers are being written for the user, this included.
 
         Raises:
             BusyError: one is being written in this conversation already.
@@ -123,7 +123,7 @@ class Leases:
             return connection.scalar(select(func.count()).where(mine)) or 0
 
     def check(self) -> None:
-        """Look whether this process may answer what is kept nowhere.
+        """Check whether this process may write an answer that is not stored.
 
         Raises:
             StoreError: the database is of a newer version of the program by now.
@@ -133,22 +133,22 @@ class Leases:
 
     @property
     def outdated(self) -> bool:
-        """Whether the database is of a newer version of the program by now."""
+        """Whether a newer version of the program has migrated the database."""
         with self._engine.connect() as connection:
             return is_outdated(connection)
 
     def end(self, user: str, conversation: str) -> None:
-        """Note that it is over."""
+        """Record that the answer is finished."""
         with self._engine.begin() as connection:
             connection.execute(delete(_ANSWERING).where(self._mine, _here(user, conversation)))
 
     def stop(self, user: str, conversation: str) -> None:
-        """Ask whichever process answers here to stop; it hears of it at its next `look`."""
+        """Ask the process that answers here to stop, which learns of it at its next `look`."""
         with self._engine.begin() as connection:
             connection.execute(update(_ANSWERING).where(_here(user, conversation)).values(stop=True))
 
     def look(self) -> set[tuple[str, str]]:
-        """Say that this process is alive. Returns where it was asked to stop: pairs of user and conversation."""
+        """Give a sign of life. Returns where this process was asked to stop, as pairs of user and conversation."""
         asked = select(_ANSWERING.c.user, _ANSWERING.c.conversation).where(self._mine, _ANSWERING.c.stop)
         with self._engine.begin() as connection:
             connection.execute(update(_ANSWERING).where(self._mine).values(seen=moment_of(connection)))
@@ -165,7 +165,7 @@ def _refuse_newer(connection: Connection) -> None:
 
 
 def _alone(connection: Connection, user: str) -> None:
-    """Let no other process begin an answer for this user before the end of the transaction: none would count both.
+    """Let no other process begin an answer for this user before the transaction ends, so that both are counted.
 
     SQLite has one writer at a time anyway.
     """
@@ -184,7 +184,7 @@ def answered_by(connection: Connection, conversation: str) -> str:
 
 
 def _dead(row: Row[Any], moment: float) -> bool:
-    """Whether the process of a row of `answering` is gone."""
+    """Whether the process in a row of `answering` is dead."""
     if row.seen < moment - SILENCE:
         return True
     host, pid, began = row.place.rsplit(" ", 2)
@@ -198,20 +198,20 @@ def _dead(row: Row[Any], moment: float) -> bool:
 
 
 class WrongPasswords:
-    """Wrong passwords in a row, by what they are counted for; names and addresses are kept as their hashes alone."""
+    """Numbers of wrong passwords in a row, by key; names and addresses are stored only as hashes."""
 
     def __init__(self, engine: Engine, kind: str, wait: Callable[[int], float]) -> None:
-        """`kind` tells these from others; `wait` gives the seconds to wait after so many of them."""
+        """`kind` separates these numbers from others; `wait` gives the seconds to wait after so many failures."""
         self._engine, self._kind, self._wait = engine, kind, wait
 
     def wait(self, key: object) -> float:
-        """Seconds until the next try; 0 where it may come now."""
+        """Seconds until the next try is allowed; 0 if it is now."""
         with self._engine.connect() as connection:
             until: float | None = connection.scalar(select(_WRONG.c.until).where(_WRONG.c.key == self._hashed(key)))
             return max(until - moment_of(connection), 0.0) if until else 0.0
 
     def note(self, key: object) -> None:
-        """One more."""
+        """Count one more wrong password."""
         with self._engine.begin() as connection:
             moment, one = moment_of(connection), _WRONG.c.key == self._hashed(key)
             put(connection, _WRONG, {"key": self._hashed(key), "count": 0}, until=moment)  # holds the row for this
@@ -222,7 +222,7 @@ class WrongPasswords:
             connection.execute(delete(_WRONG).where(_WRONG.c.key.in_(connection.scalars(oldest).all())))
 
     def forget(self, key: object) -> None:
-        """The right one came."""
+        """Reset the number after the right password."""
         with self._engine.begin() as connection:
             connection.execute(delete(_WRONG).where(_WRONG.c.key == self._hashed(key)))
 

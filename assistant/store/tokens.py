@@ -1,4 +1,4 @@
-"""Tokens by which a person's programs ask in the person's name: shown once, kept as hashes, revoked one by one.
+"""Access tokens for a person's programs: shown once, stored as hashes, and revoked one by one.
 
 A token is 256 random bits, which nobody guesses; so SHA-256 is enough of a hash, where passwords need a slow one.
 """
@@ -35,7 +35,7 @@ _TOKENS = Table(
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """What is told of a token: everything but itself. `used` is "" where it never was; times are ISO 8601, in UTC."""
+    """A token without its secret. `used` is "" if it was never used; times are ISO 8601, in UTC."""
 
     id: str
     label: str
@@ -72,7 +72,7 @@ class AccessTokens:
             return [AccessToken(*row) for row in connection.execute(mine)]
 
     def revoke(self, user: str, token_id: str) -> None:
-        """Let nobody in by this token any more.
+        """Revoke this token.
 
         Raises:
             SettingsError: the user has no such token.
@@ -86,12 +86,12 @@ class AccessTokens:
             )
 
     def revoke_all(self, user: str) -> None:
-        """Let nobody in by any token of this user."""
+        """Revoke all tokens of this user."""
         with self._engine.begin() as connection:
             connection.execute(delete(_TOKENS).where(_TOKENS.c.user == user))
 
     def user(self, token: str) -> str:
-        """Whose token this is, "" where it is nobody's; that it was used is noted."""
+        """The user whose token this is, "" if it is nobody's; its use is recorded."""
         _, _, rest = token.partition("-")
         id_, _, _ = rest.partition("-")
         with self._engine.begin() as connection:

@@ -55,13 +55,13 @@ class Used:
 
 
 class Usage:
-    """All people's. Days are those of UTC, by the database's clock. Safe to use from several threads, and processes."""
+    """The usage of all people, by days in UTC of the database's clock. Safe to use from several threads, processes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def begin(self, user: str, most: int = 0) -> bool:
-        """Note that a turn of this person begins, unless it would be more than so many today; 0 = as many as they like.
+        """Record the beginning of a turn of this person, unless it exceeds the limit for today; 0 = no limit.
 
         Two that begin at once, in two processes as well, are never both the last that is allowed.
         """
@@ -69,11 +69,11 @@ class Usage:
         return self._add(user, {"turns": 1}, *allowed)
 
     def end(self, user: str, tokens: Tokens, seconds: float) -> None:
-        """Note what a turn cost that was begun."""
+        """Record the cost of a turn that was begun."""
         self._add(user, {"read": tokens.prompt, "written": tokens.completion, "seconds": seconds})
 
     def of_all(self, days: int) -> list[Used]:
-        """What each person used in so many days, today among them; who used most comes first."""
+        """What each person used in so many days including today; who used most comes first."""
         columns = [func.sum(column) for column in (_USAGE.c.turns, _USAGE.c.read, _USAGE.c.written, _USAGE.c.seconds)]
         asked = select(_USAGE.c.user, *columns, func.max(_USAGE.c.day)).group_by(_USAGE.c.user)
         with self._engine.connect() as connection:
@@ -83,12 +83,12 @@ class Usage:
         return sorted(used, key=lambda one: (-one.turns, one.user))
 
     def remove(self, user: str) -> None:
-        """Forget what this person used."""
+        """Delete this person's usage."""
         with self._engine.begin() as connection:
             connection.execute(delete(_USAGE).where(_USAGE.c.user == user))
 
     def _add(self, user: str, more: Mapping[str, float], *allowed: ColumnElement[bool]) -> bool:
-        """Add to today's figures, where what is there allows it; whether it did."""
+        """Add to today's figures if the limit allows it; returns whether it did."""
         day = self._today()
         added = {name: _USAGE.c[name] + value for name, value in more.items()}
         change = update(_USAGE).where(_USAGE.c.user == user, _USAGE.c.day == day, *allowed).values(**added)

@@ -1,1 +1,1 @@
-"""How an answer is made from passages: one file a strategy."""
+"""How an answer is made from passages: one file for each strategy."""

@@ -1,4 +1,4 @@
-"""All passages in one prompt, in the order of their rank; says unknown when they don't hold the answer."""
+"""All passages in one prompt, in the order of their rank; the model says "unknown" if they don't hold the answer."""
 
 from __future__ import annotations
 

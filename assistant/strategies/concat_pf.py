@@ -1,4 +1,4 @@
-"""Concatenation first; if it gives no answer, post-fusion over the same passages (post-fusion, section 3.3)."""
+"""Concatenation first; if its answer is unknown, post-fusion over the same passages (post-fusion, section 3.3)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ run = concat.run
 
 
 def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Asks each passage alone, and then takes the next best answer of these."""
+    """First asks each passage alone; when called again, takes the next best answer of these."""
     if turn.has_event("fell_back"):
         yield from post_fusion.retry(turn, parts, stop)
         return
-    # an answer that says nothing is none to be shown meanwhile, or kept where this is stopped
+    # an unknown answer must neither be shown meanwhile nor be stored if the turn is stopped here
     turn = replace(turn.with_event("fell_back"), answer=None, sentences=(), citations=())
     yield turn
     yield from post_fusion.run(turn, parts, stop)

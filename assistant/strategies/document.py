@@ -23,10 +23,13 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def sources(turn: Turn) -> tuple[Passage, ...]:
-    """What the text was written from and the turn no longer has, the latest iteration first, but what was left out."""
-    known = {passage.id for passage in turn.passages} | {one.passage.id for one in turn.dropped}
-    found: dict[str, Passage] = {}
-    for passage in (passage for one in reversed(turn.iterations) for passage in one.passages):
-        if passage.id not in known:
-            found.setdefault(passage.id, passage)
-    return tuple(found.values())
+    """The passages that the text was written from and the turn has no longer, those of the latest iteration first.
+
+    Passages that the quality classifier rejected are left out.
+    """
+    excluded = {passage.id for passage in turn.passages} | {dropped.passage.id for dropped in turn.dropped}
+    extra: dict[str, Passage] = {}
+    for passage in (passage for iteration in reversed(turn.iterations) for passage in iteration.passages):
+        if passage.id not in excluded:
+            extra.setdefault(passage.id, passage)
+    return tuple(extra.values())

@@ -1,7 +1,7 @@
-"""Post-fusion as a sieve: passages that gave no answer alone are dropped, the others are read together once more.
+"""Post-fusion as a filter: passages that gave no answer alone are dropped, and the others are then read together.
 
-In the second round the model is shown the answers of the first as candidates (post-fusion, section 3.3, "concatenation
-as the distiller").
+The second prompt has the answers of the first round as candidates (post-fusion, section 3.3, "concatenation as the
+distiller").
 """
 
 from __future__ import annotations
@@ -41,5 +41,5 @@ def _distil(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _distinct(pool: tuple[Candidate, ...]) -> tuple[str, ...]:
     """The candidates' texts, best passage first, equal ones once."""
-    known = [candidate.text for candidate in pool if not candidate.unknown]
-    return tuple({normalise(text): text for text in reversed(known)}.values())[::-1]
+    answers = [candidate.text for candidate in pool if not candidate.unknown]
+    return tuple({normalise(text): text for text in reversed(answers)}.values())[::-1]

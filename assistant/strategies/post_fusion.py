@@ -1,4 +1,4 @@
-"""Each passage in a prompt of its own; the answer is the majority of the pool, "unknown" left out unless all are.
+"""Each passage in a prompt of its own; the answer is the majority of those that are not unknown.
 
 The k prompts go to the model as one batch (post-fusion, section 3).
 """
@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 
-from assistant.judges.uncertainty import Asked, unknown
+from assistant.judges.uncertainty import PromptedAnswer, unknown
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.strategies.shared.pool import NO_ANSWER, elect, following, vote
-from assistant.strategies.shared.reading import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.sentences import finished, without_title
 from assistant.types import Answer, Candidate, Messages, Options, Passage, Turn
 
 TITLE = "One by one, by vote"
 SUMMARY = "Asks each passage alone, and takes the answer that most of them give."
-CHAT_ROOM = 64
-# Answers of the pool that may be the reply, one after the other.
+CHAT_MAX_TOKENS = 64
+# How many answers of the pool may become the reply, one after the other.
 SPEAKERS = 2
 
 
@@ -34,46 +34,47 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield replace(turn, answer=Answer(speakers[0], origin="pool") if speakers else NO_ANSWER)
 
 
-def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - everybody was asked already
-    """The answer with most votes but the winner, where no passage says what that says."""
+def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - nothing more is asked
+    """The answer with most votes after the winner, for the case that no passage supports the winner."""
     for text in following(turn.answer, _speakers(turn, parts)):
         yield replace(turn, answer=Answer(text, origin="pool"))
 
 
 def _speakers(turn: Turn, parts: Parts) -> list[str]:
-    """The answers that may be the reply, in order: the winner of the vote, then those with most votes."""
+    """The answers that may become the reply, in order: the winner of the vote, then the others by their votes."""
     winner = elect(turn.pool, turn.choices.form, parts.embedder)
     if winner is None:
         return []
-    others = [one for one in turn.pool if not one.unknown and one.text != winner.text]
-    return [winner.text, *(one.text for one in sorted(others, key=lambda one: -one.votes))][:SPEAKERS]
+    others = [candidate for candidate in turn.pool if not candidate.unknown and candidate.text != winner.text]
+    others.sort(key=lambda candidate: -candidate.votes)
+    return [winner.text, *(candidate.text for candidate in others)][:SPEAKERS]
 
 
 def ask_each(turn: Turn, parts: Parts, stop: Event) -> list[Candidate]:
-    """What each passage alone gives for an answer, in the order of the passages."""
+    """The answer that each passage alone gives, in the order of the passages."""
     return [candidate for candidate, _ in replies(turn, parts, stop)]
 
 
-def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, Asked]]:
-    """What each passage alone gives for an answer, in the order of the passages, and how it was asked."""
-    most = min(CHAT_ROOM, parts.settings.turn.max_answer_tokens)
-    room = most if turn.choices.form == "chat" else FACTOID_ROOM
-    prompts = [_prompt(turn, passage, parts, room) for passage in turn.shown]
-    completions = parts.llm.complete(prompts, Options(max_tokens=room), stop) if prompts else []
-    given = zip(prompts, completions, turn.shown, strict=True)
-    asked = [Asked(prompt, completion, (passage,), turn.question) for prompt, completion, passage in given]
-    lost = unknown(asked, turn.choices.form, parts, stop)
+def replies(turn: Turn, parts: Parts, stop: Event) -> list[tuple[Candidate, PromptedAnswer]]:
+    """The answer that each passage alone gives, in the order of the passages, and the prompt that asked for it."""
+    chat_max_tokens = min(CHAT_MAX_TOKENS, parts.settings.turn.max_answer_tokens)
+    max_tokens = chat_max_tokens if turn.choices.form == "chat" else FACTOID_MAX_TOKENS
+    prompts = [_prompt(turn, passage, parts, max_tokens) for passage in turn.shown]
+    completions = parts.llm.complete(prompts, Options(max_tokens=max_tokens), stop) if prompts else []
+    triples = zip(prompts, completions, turn.shown, strict=True)
+    asked = [PromptedAnswer(prompt, completion, (passage,), turn.question) for prompt, completion, passage in triples]
+    unknowns = unknown(asked, turn.choices.form, parts, stop)
     return [
-        (Candidate(_text(one, turn), one.passages[0].id, unknown=is_lost), one)
-        for one, is_lost in zip(asked, lost, strict=True)
+        (Candidate(_text(reply, turn), reply.passages[0].id, unknown=is_unknown), reply)
+        for reply, is_unknown in zip(asked, unknowns, strict=True)
     ]
 
 
-def _text(asked: Asked, turn: Turn) -> str:
+def _text(asked: PromptedAnswer, turn: Turn) -> str:
     return without_title(finished(asked.completion, turn.choices.form), asked.passages)
 
 
-def _prompt(turn: Turn, passage: Passage, parts: Parts, room: int) -> Messages:
+def _prompt(turn: Turn, passage: Passage, parts: Parts, max_tokens: int) -> Messages:
     values = {"passage": passage, "facts": turn.told_facts, "question": turn.question}
     values |= {"examples": parts.settings.turn.answer_examples}
-    return fit(f"{turn.choices.form}/post_fusion", parts.llm, room, **values)[0]
+    return fit(f"{turn.choices.form}/post_fusion", parts.llm, max_tokens, **values)[0]

@@ -1,10 +1,10 @@
-"""Each passage alone, and the answers weighed by how relevant their passages are (RE-RAG, equations 3 to 6).
+"""Asks each passage alone, and weighs the answers by the relevance of their passages (RE-RAG, equations 3 to 6).
 
-P(a|q) = sum_j P_RE(c_j|q) P_G(a|q,c_j), with P_RE a softmax over the relevance estimator's scores, where post-fusion
-counts every passage alike. Of short answers P_G is what the model gives for each answer after each passage, where its
-backend can tell ("thorough decoding" of RAG, Lewis et al. 2020, section 2.5); elsewhere an answer has no probability
-after passages that gave another ("fast decoding"), and of chat answers, whose lengths differ, P_G is the geometric mean
-of the tokens' probabilities.
+P(a|q) = sum_j P_RE(c_j|q) P_G(a|q,c_j), with P_RE the softmax over the relevance estimator's scores; post-fusion gives
+every passage the same weight. For short answers P_G is the model's likelihood of each answer after each passage, if the
+backend can score ("thorough decoding" of RAG, Lewis et al. 2020, section 2.5). Otherwise an answer has probability 0
+after passages that gave another one ("fast decoding"). For chat answers, whose lengths differ, P_G is the geometric
+mean of the tokens' probabilities.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import replace
 from math import exp, inf
 from threading import Event
 
-from assistant.judges.relevance.ranked import estimated
+from assistant.judges.relevance.rerank import with_relevance
 from assistant.judges.relevance.weights import marginal, weights
-from assistant.judges.uncertainty import Asked
-from assistant.prompting.sentences import best_sentences
+from assistant.judges.uncertainty import PromptedAnswer
+from assistant.prompting.sentence_selection import best_sentences
 from assistant.protocols import Parts
 from assistant.strategies.post_fusion import replies
 from assistant.strategies.shared.pool import NO_ANSWER, following, vote
@@ -26,21 +26,24 @@ from assistant.types import Answer, Candidate, Completion, Digest, Passage, Rele
 TITLE = "One by one, weighed by relevance"
 SUMMARY = "Asks each passage alone; the more relevant a passage seems, the more its answer counts."
 
-# Passages that are asked at once; the pool is shown after each batch.
+# The answer from a passage, and the prompt that asked for it.
+Asked = tuple[Candidate, PromptedAnswer]
+# Passages in one batch of prompts; the pool is shown after each batch.
 BATCH = 4
+# How many answers of the pool may become the reply, one after the other.
 SPEAKERS = 2
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `pool`, with its weights, and `answer`; shows the likeliest answer so far meanwhile."""
     if turn.confidence is None:
-        turn = estimated(turn, turn.passages, parts, stop)
+        turn = with_relevance(turn, turn.passages, parts, stop)
     passages = _weighed(turn, parts)
     turn = replace(turn, digests=(*turn.digests, *_digests(turn, passages[len(turn.passages) :], parts)))
     if not passages:
         yield replace(turn, answer=NO_ANSWER)
         return
-    asked: list[tuple[Candidate, Asked]] = []
+    asked: list[Asked] = []
     for start in range(0, len(passages), BATCH):
         batch = replace(turn, passages=passages[start : start + BATCH])
         asked += replies(batch, parts, stop)
@@ -52,46 +55,45 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     yield from _spoken(turn, _speakers(turn.pool)[:1])
 
 
-def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - everybody was asked already
-    """The next likely answer, where no passage says what the likeliest says."""
+def retry(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - nothing more is asked
+    """The second likeliest answer, for the case that no passage supports the likeliest."""
     speakers = {one.text: one for one in _speakers(turn.pool)[:SPEAKERS]}
     yield from _spoken(turn, [speakers[text] for text in following(turn.answer, list(speakers))])
 
 
 def _spoken(turn: Turn, speakers: Sequence[Candidate]) -> Iterator[Turn]:
-    """The turn with a speaker's answer, if there is one, and its passage among the sources where it was in reserve."""
+    """The turn with the first speaker's answer, if any, and its passage moved from `reserve` to `passages`."""
     for speaker in speakers:
-        found = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
-        rest = tuple(passage for passage in turn.reserve if passage.id != speaker.passage_id)
+        moved = tuple(passage for passage in turn.reserve if passage.id == speaker.passage_id)
+        reserve = tuple(passage for passage in turn.reserve if passage.id != speaker.passage_id)
         answer = Answer(speaker.text, origin="pool")
-        yield replace(turn, passages=(*turn.passages, *found), reserve=rest, answer=answer)
+        yield replace(turn, passages=(*turn.passages, *moved), reserve=reserve, answer=answer)
 
 
 def _weighed(turn: Turn, parts: Parts) -> tuple[Passage, ...]:
-    """The passages whose answers are weighed: as many as are kept, those that are shown first."""
-    most = max(parts.settings.relevance.rerank_top_k, len(turn.passages))
-    return (*turn.passages, *turn.reserve)[:most]
+    """The passages whose answers are weighed: those that are shown, then those in reserve."""
+    count = max(parts.settings.relevance.rerank_top_k, len(turn.passages))
+    return (*turn.passages, *turn.reserve)[:count]
 
 
-def _digests(turn: Turn, more: Sequence[Passage], parts: Parts) -> tuple[Digest, ...]:
-    """Those in reserve are cut as the others were, if they were."""
+def _digests(turn: Turn, reserve: Sequence[Passage], parts: Parts) -> tuple[Digest, ...]:
+    """Digests of passages from the reserve, if the others have digests, as long as theirs."""
     if not turn.digests:
         return ()
     knobs = parts.settings.turn
-    each = (
-        knobs.max_context_chars // max(len(turn.passages), 1) if knobs.digest == "relevant" else knobs.max_digest_chars
-    )
-    return best_sentences(more, turn.contextual, parts.embedder, each)
+    share = knobs.max_context_chars // max(len(turn.passages), 1)
+    chars = share if knobs.digest == "relevant" else knobs.max_digest_chars
+    return best_sentences(reserve, turn.contextual, parts.embedder, chars)
 
 
 def _scores(passages: Sequence[Passage]) -> list[float]:
-    """s_j of each passage: the least known one for what nobody estimated, and even where nothing was."""
-    known = [one.confidence for one in passages if one.confidence is not None]
-    least = min(known, default=0.5)
-    return [Relevance.of_confidence(least if one.confidence is None else one.confidence).score for one in passages]
+    """s_j of each passage; one without an estimate gets the lowest of the others, and all get 0 if none has any."""
+    confidences = [passage.confidence for passage in passages]
+    lowest = min((confidence for confidence in confidences if confidence is not None), default=0.5)
+    return [Relevance.of_confidence(lowest if value is None else value).score for value in confidences]
 
 
-def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts) -> Turn:
+def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[Asked], parts: Parts) -> Turn:
     """The turn with the pool so far, weighed by fast decoding, and its likeliest answer."""
     form = turn.choices.form
     pool = vote([candidate for candidate, _ in asked], form, parts.embedder)
@@ -102,7 +104,11 @@ def _pooled(turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candi
 
 
 def _thorough(
-    turn: Turn, passages: Sequence[Passage], asked: Sequence[tuple[Candidate, Asked]], parts: Parts, stop: Event
+    turn: Turn,
+    passages: Sequence[Passage],
+    asked: Sequence[Asked],
+    parts: Parts,
+    stop: Event,
 ) -> Turn:
     """The turn with its pool weighed by each answer's likelihood after each passage, where the backend can tell."""
     texts = {one.group: one.text for one in reversed(turn.pool) if not one.unknown}
@@ -119,7 +125,7 @@ def _thorough(
 def _shares(
     pool: Sequence[Candidate], groups: Sequence[int], scores: Sequence[float], rows: Sequence[Sequence[float]]
 ) -> tuple[Candidate, ...]:
-    """The pool with P_RE of each passage, and each group's share of the probability; `rows` has one a group."""
+    """The pool with P_RE of each passage and each group's share of the probability; `rows` has a row for each group."""
     logs = marginal(scores, rows)
     highest = max(logs, default=-inf)
     odds = [exp(log - highest) if highest > -inf else 1.0 for log in logs]
@@ -137,13 +143,14 @@ def _decided(turn: Turn, pool: tuple[Candidate, ...]) -> Turn:
 
 
 def _speakers(pool: Sequence[Candidate]) -> list[Candidate]:
-    """Who speaks for each group of answers, the likeliest group first: its member from the most relevant passage."""
-    known = sorted((one for one in pool if not one.unknown), key=lambda one: (-one.probability, -one.weight))
-    return list({one.group: one for one in reversed(known)}.values())[::-1]
+    """One answer for each group of equal ones, the likeliest group first: that from its most relevant passage."""
+    answers = [candidate for candidate in pool if not candidate.unknown]
+    answers.sort(key=lambda candidate: (-candidate.probability, -candidate.weight))
+    return list({candidate.group: candidate for candidate in reversed(answers)}.values())[::-1]
 
 
 def _likelihood(completion: Completion, form: str) -> float:
-    """Log P_G of what was written, at most 0; 0 where the backend doesn't tell."""
+    """Log P_G of the completion, at most 0; 0 if the backend gives no probabilities."""
     logs = completion.logprobs
     total = sum(logs) if form == "factoid" else sum(logs) / max(len(logs), 1)
     return min(total, 0.0)

@@ -1,4 +1,4 @@
-"""Sums up what the passages say about the question, and answers from that summary.
+"""Summarises what the passages say about the question, and answers from that summary.
 
 One prompt with one example of such a chain of thought (post-fusion, section 3.2.2 and figure 9).
 """

@@ -1,4 +1,4 @@
-"""Small things about text that several parts need: sentences with their places, and cutting at a sentence's end."""
+"""Sentences of a text with their positions, cutting texts at a sentence's end, and normalising them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from syntok import segmenter
 
 from assistant.types import Completion, Passage, Span
 
-# How a sentence ends that its writer had no room to end.
+# The end of a sentence that the model could not finish.
 CUT = " …"
 _ENDS = ".!?。！？؟۔।:)\"'”’*"
 # syntok knows European punctuation; these end sentences in Chinese and Japanese (without a space), Arabic, Urdu, Hindi.
@@ -39,27 +39,27 @@ def words(text: str) -> list[str]:
 
 
 def quote(text: str, span: Span) -> str:
-    """The characters of `text` that `span` names."""
+    """The characters of `text` in `span`."""
     return text[span.start : span.end]
 
 
 def in_full(text: str) -> str:
-    """The text with "US" as "USA", which no search takes for "us"; of a text in capitals it may be that."""
+    """The text with "US" as "USA", which no search takes for "us"; a text all in capitals is left as it is."""
     return text if text.isupper() else _US.sub("USA", text)
 
 
 def around(text: str, near: Span, words: int) -> Span:
-    """The whole sentences around a place, as many to both sides as fit into so many words; the one at it always."""
+    """The span of whole sentences around `near`, as many on both sides as fit into so many words, but at least one."""
     spans = sentences(text) or [Span(0, len(text))]
     counts = [len(quote(text, span).split()) for span in spans]
-    at = next((n for n, span in enumerate(spans) if span.end > near.start), len(spans) - 1)
-    start, end = at, at + 1
+    middle = next((n for n, span in enumerate(spans) if span.end > near.start), len(spans) - 1)
+    start, end = middle, middle + 1
     while True:
         before = start > 0 and sum(counts[start - 1 : end]) <= words
-        behind = end < len(spans) and sum(counts[start : end + 1]) <= words
-        if not before and not behind:
+        after = end < len(spans) and sum(counts[start : end + 1]) <= words
+        if not before and not after:
             return Span(spans[start].start, spans[end - 1].end)
-        if before and (not behind or at - start < end - 1 - at):
+        if before and (not after or middle - start < end - 1 - middle):
             start -= 1
         else:
             end += 1
@@ -76,7 +76,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def whole_sentences(text: str) -> str:
-    """`text` without a last sentence that was broken off; the text itself where there is only that one."""
+    """`text` without a last sentence that was broken off, unless it is the only one."""
     spans = sentences(text)
     if len(spans) < 2 or text[spans[-1].end - 1] in _ENDS:
         return text
@@ -84,14 +84,14 @@ def whole_sentences(text: str) -> str:
 
 
 def ended(text: str) -> bool:
-    """Whether a text ends as a sentence does, and was not broken off."""
+    """Whether a text ends like a sentence, so that it was not broken off."""
     return _closes(text.rstrip(), ".!?。！？")
 
 
 def finished(completion: Completion, form: str) -> str:
-    """What a model wrote. Where its room ran out in a chat answer, the broken last sentence goes, or ends in "…".
+    """The text of a completion. A chat answer that ran out of tokens loses its broken last sentence, or ends in "…".
 
-    A last sentence that went round, such as an endless list, ends in "…" too.
+    A text that was cut because it repeated itself, such as an endless list, ends in "…", too.
     """
     text = completion.text.strip()
     if form == "factoid" or text[-1:] in _ENDS or completion.finish not in {"length", "repeated"}:
@@ -110,7 +110,7 @@ def without_title(text: str, passages: Iterable[Passage]) -> str:
 
 
 def normalise(text: str) -> str:
-    """Lower case, no punctuation, no articles, single spaces: the equality of SQuAD's scoring script."""
+    """Lower case, no punctuation, no articles, single spaces, as SQuAD's scoring script compares answers."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
@@ -120,7 +120,7 @@ def clean(text: str) -> str:
 
 
 def _closes(text: str, marks: str) -> bool:
-    """Whether a text ends with one of these marks, and whatever quotes, brackets and stars stand behind it."""
+    """Whether a text ends with one of these marks, ignoring quotes, brackets and stars behind it."""
     return text.rstrip(_CLOSING).endswith(tuple(marks))
 
 

@@ -1,1 +1,1 @@
-"""All that is kept of people at once: backups of it, and the end of an account."""
+"""Backups of everything that is stored about people, and the deletion of accounts."""

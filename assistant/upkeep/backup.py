@@ -25,7 +25,7 @@ import tomlkit
 from assistant.errors import BackupError
 from assistant.library.shelves import is_library, is_prebuilt, locked
 from assistant.library.starter import NAME as STARTER
-from assistant.llm.known import FILE as MODELS_FILE
+from assistant.llm.known_models import FILE as MODELS_FILE
 from assistant.settings import Settings, secret_settings
 from assistant.store import database
 from assistant.store.migrate import VERSION

@@ -16,7 +16,7 @@ from rich.filesize import decimal
 
 from assistant.errors import BackupError, SettingsError
 from assistant.library.shelves import locked
-from assistant.llm.known import FILE as MODELS_FILE
+from assistant.llm.known_models import FILE as MODELS_FILE
 from assistant.settings import Settings, load
 from assistant.store import database
 from assistant.store.migrate import VERSION

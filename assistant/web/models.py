@@ -11,10 +11,10 @@ from pydantic import SecretStr, ValidationError
 from assistant.errors import ModelError
 from assistant.llm import backends
 from assistant.llm.catalogue import Catalogue, Entry
-from assistant.llm.known import AddedServer, KnownModel
+from assistant.llm.known_models import AddedServer, KnownModel
 from assistant.llm.load import AUTO
 from assistant.llm.rating import Rating, Verdict, rated
-from assistant.llm.servers.meet import Found, on_this_computer
+from assistant.llm.servers.discovery import Found, on_this_computer
 from assistant.llm.servers.probe import Probed, absences, probe
 from assistant.settings import MIN_CONTEXT, Settings
 from assistant.web import render

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from assistant.llm.known import KnownModel
+from assistant.llm.known_models import KnownModel
 from assistant.registry import variants
 from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now

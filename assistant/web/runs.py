@@ -16,7 +16,7 @@ from time import monotonic, sleep
 
 from assistant.chat import BROKEN
 from assistant.errors import BusyError, EndingError, SequiturError, StoreError
-from assistant.llm.memory import give_back
+from assistant.llm.memory_trim import trim_memory
 from assistant.store.conversations import is_temporary
 from assistant.store.shared import BUSY, Leases
 from assistant.types import Turn, Wait
@@ -132,7 +132,7 @@ class Run:
             _LOG.exception("turn %s failed", self.turn.id)
             self._show(replace(self.turn, status="failed", step="", error=BROKEN))
         finally:
-            give_back()
+            trim_memory()
             try:
                 self._after()
             finally:

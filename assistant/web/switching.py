@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from assistant.errors import SettingsError
-from assistant.llm.fetching import State
-from assistant.llm.known import KnownModel
+from assistant.llm.background_download import DownloadState
+from assistant.llm.known_models import KnownModel
 from assistant.llm.models import Change, Models, Running
 from assistant.web import render
 from assistant.web.live import live, place
@@ -81,7 +81,7 @@ class Switcher:
             return view.note(f"{running.name} answers from the next message on.")
         return {}
 
-    def _coming(self) -> tuple[State, Change | None, Running | None]:
+    def _coming(self) -> tuple[DownloadState, Change | None, Running | None]:
         return self.models.fetching.state, self.models.change, self.models.running
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from assistant.errors import StoreError
-from assistant.llm.known import KnownModel
+from assistant.llm.known_models import KnownModel
 from assistant.protocols import Embedder
 from assistant.store.conversations import Conversation, Conversations, is_temporary
 from assistant.types import Fact, Turn, new_id, now

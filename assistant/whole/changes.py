@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
-from assistant.grounding.align import Evidence
-from assistant.grounding.judged import Finding
+from assistant.grounding.evidence import Evidence
+from assistant.grounding.support import Finding
 from assistant.library.passages import document_of
 from assistant.protocols import Embedder, Parts
 from assistant.text.sentences import normalise, quote, sentences

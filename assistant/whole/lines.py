@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant.errors import ModelError
-from assistant.grounding.align import Evidence, gather
-from assistant.grounding.claims import claims, stretches
-from assistant.grounding.judged import Finding, judged
-from assistant.grounding.written import written
+from assistant.grounding.citations import with_citations
+from assistant.grounding.claims import claims, segments
+from assistant.grounding.evidence import Evidence, nearest_evidence
+from assistant.grounding.support import Finding, judge_sentences
 from assistant.protocols import Parts
 from assistant.text.sentences import quote
 from assistant.types import Answer, Passage, Span, Turn, Verdict
@@ -46,9 +46,9 @@ def supported(text: str, passages: Sequence[Passage], turn: Turn, parts: Parts, 
     """
     if parts.support is None:
         raise ModelError("Work on whole documents needs a judge of support, which cites it; set turn.support.")
-    texts = claims([quote(text, span) for span in stretches(text)])
-    evidence = gather(texts, passages, [frozenset[str]()] * len(texts), parts.embedder)
-    found = judged(texts, evidence, turn, parts.support(parts.llm), stop)
+    texts = claims([quote(text, span) for span in segments(text)])
+    evidence = nearest_evidence(texts, passages, [frozenset[str]()] * len(texts), parts.embedder)
+    found = judge_sentences(texts, evidence, turn, parts.support(parts.llm), stop)
     lines = [Line(one, finding) for one, finding in zip(texts, found, strict=True) if finding and _stands(finding)]
     return lines, sum(map(bool, texts)) - len(lines)
 
@@ -61,7 +61,7 @@ def laid_out(turn: Turn, lines: Sequence[Line]) -> Turn:
         spans.append(Span(len(text), len(text) + len(line.text)))
         found.append(line.finding)
         text += line.text if line.finding else f"{line.text}**\n"
-    return written(replace(turn, answer=Answer(text)), text, spans, found)
+    return with_citations(replace(turn, answer=Answer(text)), text, spans, found)
 
 
 def _stands(finding: Finding) -> bool:

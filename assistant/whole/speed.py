@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from assistant.llm.measured import speed_of
+from assistant.llm.speed_test import speed_of
 from assistant.protocols import Engine
 from assistant.settings import Settings
 from assistant.types import Passage, Work

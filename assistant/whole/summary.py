@@ -14,7 +14,7 @@ from assistant.types import Options, Passage, Turn, Wait
 from assistant.whole.lines import Line, laid_out, supported
 from assistant.whole.plan import sections
 
-_ROOM = 100
+_MAX_TOKENS = 100
 # Of fewer lines, nothing in front says what they come to.
 _FEW = 4
 SHORT, PARTS = "In short", "Section by section"
@@ -55,8 +55,8 @@ def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, 
 
 def _note(section: Sequence[Passage], parts: Parts, stop: Event) -> str:
     """What the model writes of a section."""
-    messages, _ = fit("whole/section", parts.llm, _ROOM, passages=section)
-    return finished(parts.llm.complete([messages], Options(max_tokens=_ROOM), stop)[0], "chat")
+    messages, _ = fit("whole/section", parts.llm, _MAX_TOKENS, passages=section)
+    return finished(parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS), stop)[0], "chat")
 
 
 def _in_short(lines: Sequence[Line], turn: Turn, parts: Parts, stop: Event) -> tuple[list[Line], int]:
@@ -68,7 +68,7 @@ def _in_short(lines: Sequence[Line], turn: Turn, parts: Parts, stop: Event) -> t
 
 def _few(texts: list[str], parts: Parts, stop: Event) -> list[str]:
     """Notes that fit into one prompt: while there are too many, halves of them are summed up."""
-    most = (parts.llm.context - _ROOM) // 2
+    most = (parts.llm.context - _MAX_TOKENS) // 2
     if sum(len(text.split()) for text in texts) <= most or len(texts) < 2 * _FEW or stop.is_set():
         return texts
     middle = len(texts) // 2
@@ -76,5 +76,5 @@ def _few(texts: list[str], parts: Parts, stop: Event) -> list[str]:
 
 
 def _told(texts: Sequence[str], parts: Parts, stop: Event) -> str:
-    messages, _ = fit("whole/short", parts.llm, _ROOM, notes=tuple(texts))
-    return finished(parts.llm.complete([messages], Options(max_tokens=_ROOM), stop)[0], "chat")
+    messages, _ = fit("whole/short", parts.llm, _MAX_TOKENS, notes=tuple(texts))
+    return finished(parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS), stop)[0], "chat")

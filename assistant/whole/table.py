@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
 
-from assistant.grounding.align import Evidence
-from assistant.grounding.judged import Finding
-from assistant.grounding.written import written
+from assistant.grounding.citations import with_citations
+from assistant.grounding.evidence import Evidence
+from assistant.grounding.support import Finding
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.overlap import coverage
@@ -18,7 +18,7 @@ from assistant.types import Answer, Options, Passage, Span, Turn, Wait
 from assistant.whole.lines import CERTAIN, SOURCES_MOST, Line
 from assistant.whole.plan import sections
 
-_ROOM = 400
+_MAX_TOKENS = 400
 # The share of a row's words that have to stand in one passage.
 STANDS = 0.99
 ROWS_OF_SECTION = 20
@@ -45,14 +45,14 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 def _rows(section: Sequence[Passage], columns: Sequence[str], parts: Parts, stop: Event) -> Iterator[list[str]]:
     """What the model finds in a section: a row of cells each, as many as there are columns."""
-    messages, _ = fit("whole/rows", parts.llm, _ROOM, passages=section, columns=tuple(columns))
+    messages, _ = fit("whole/rows", parts.llm, _MAX_TOKENS, passages=section, columns=tuple(columns))
     row = {"type": "array", "items": {"type": "string"}, "minItems": len(columns), "maxItems": len(columns)}
     schema = {
         "type": "object",
         "properties": {"rows": {"type": "array", "items": row, "maxItems": ROWS_OF_SECTION}},
         "required": ["rows"],
     }
-    text = parts.llm.complete([messages], Options(max_tokens=_ROOM, schema=json.dumps(schema)), stop)[0].text
+    text = parts.llm.complete([messages], Options(max_tokens=_MAX_TOKENS, schema=json.dumps(schema)), stop)[0].text
     for cells in _whole_rows(text):
         if len(cells) == len(columns) and any(cells):
             yield cells
@@ -90,4 +90,4 @@ def _laid_out(turn: Turn, columns: Sequence[str], rows: Sequence[Line]) -> Turn:
         spans.append(Span(len(text), len(text) + len(line.text)))
         found.append(line.finding)
         text += line.text
-    return written(replace(turn, answer=Answer(text)), text, spans, found) if rows else turn
+    return with_citations(replace(turn, answer=Answer(text)), text, spans, found) if rows else turn

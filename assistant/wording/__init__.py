@@ -1,1 +1,1 @@
-"""What a turn says to people and to programs."""
+"""The sentences in which a turn is shown to people, and its JSON for programs."""

@@ -1,4 +1,4 @@
-"""What happened in a turn, in words."""
+"""The events of a turn as sentences for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies in fixed words, and the label of those that rest on no source."""
+"""Fixed replies, and the label of replies without a source."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FIXED: Mapping[Outcome, str] = {
 
 
 def fixed(outcome: Outcome, origin: Origin = "passages") -> Answer:
-    """The reply of this outcome, whose words are the same each time."""
+    """The fixed reply for this outcome."""
     return Answer(FIXED[outcome], origin=origin, outcome=outcome)
 
 
 def reply(answer: Answer | None) -> str:
-    """A reply as a person reads it: one that rests on no source says so in its first line."""
+    """A reply as people read it: one without a source says so in its first line."""
     if answer is None:
         return ""
     return f"{LABEL}\n\n{answer.text}" if answer.outcome == "own" and answer.text else answer.text

@@ -1,4 +1,4 @@
-"""Views of a turn: as JSON for programs, whose keys are kept stable, and in a few words for people."""
+"""Views of a turn: as JSON with stable keys for programs, and in a few words for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assistant.wording.replies import reply
 QUOTE_CHARS = 90
 Instead = Literal["", "refused", "own", "asked"]
 
-# What a running step does, for a person who waits.
+# What each running step does, for a person who waits.
 DOING = {
     "load": "Waiting until everything is ready",
     "english": "Reading your message",
@@ -44,7 +44,7 @@ DOING = {
 }
 
 
-# What each step is, beside what it cost.
+# The name of each step, shown beside its cost.
 STEPS = {
     "english": "Your message, in English",
     "facts": "Your facts",
@@ -75,7 +75,7 @@ STEPS = {
 
 
 def as_json(turn: Turn) -> dict[str, Any]:
-    """The turn as plain values, in the order a person would read them. Offsets are into the passage's `text`."""
+    """The turn as plain values, in the order in which people read them. Offsets refer to the passage's `text`."""
     return {
         "id": turn.id,
         "utterance": turn.utterance,
@@ -115,7 +115,7 @@ def as_json(turn: Turn) -> dict[str, Any]:
 
 
 def headline(turn: Turn) -> str:
-    """One line on what a turn does, or did: "Read 4 passages, used 2 facts, 14 s"."""
+    """One line about what a turn is doing, or has done: "Read 4 passages, used 2 facts, 14 s"."""
     if turn.status == "running":
         return DOING.get(turn.step, "Thinking")
     seconds = f"{turn.seconds:.0f} s" if turn.seconds >= 1 else f"{turn.seconds:.1f} s"
@@ -128,7 +128,7 @@ def headline(turn: Turn) -> str:
 
 
 def waits(turn: Turn) -> str:
-    """How far what a running turn waits for is, such as "reads 640 of 1,216 tokens"; "" where nobody can tell."""
+    """The progress of what a running turn waits for, such as "reads 640 of 1,216 tokens"; "" if it isn't known."""
     wait = turn.wait
     if wait is None or turn.status != "running":
         return ""
@@ -143,16 +143,16 @@ def waits(turn: Turn) -> str:
 
 
 def _before(people: int) -> str:
-    """Where somebody stands in line."""
+    """A person's position in the queue."""
     if not people:
         return "you are next"
     return f"{people} {'person' if people == 1 else 'people'} before you"
 
 
 def instead(turn: Turn) -> Instead:
-    """What a reply is that rests on no passage, since none of them answers; "" of any other.
+    """What a reply without sources is: the model's own knowledge, a refusal, or the question what to do; "" for others.
 
-    It is the model's own knowledge. Where no passage even seemed to answer, it may refuse, or ask what to do.
+    A reply refuses or asks only if no passage seemed to answer.
     """
     if turn.answer and turn.answer.origin == "model" and not turn.answer.unknown and turn.answer.outcome != "ask":
         return "own"
@@ -162,15 +162,15 @@ def instead(turn: Turn) -> Instead:
 
 
 def passed_over(turn: Turn) -> bool:
-    """Whether the passages were only looked at, and the reply was not to be made from them."""
+    """Whether no passage was relevant enough, so that the reply was not made from the passages found."""
     return turn.has_event("none_relevant")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place in a passage that a reply cites; `partly` where no sentence was found in it in full.
+    """A cited quotation from a passage; `partly` if the passage says no sentence of the reply in full.
 
-    `source` is the file or work that it stands in, with the page, and `link` its address where that is one of the web.
+    `source` is its file or work with the page, and `link` its web address, if it has one.
     """
 
     n: int
@@ -181,19 +181,19 @@ class Source:
 
     @property
     def link(self) -> str:
-        """As said above, "" for none."""
+        """The web address of the source, "" for none."""
         return link_of(self.source)
 
 
 def link_of(source: str) -> str:
-    """The web address that a document was added from, of a passage's source; "" where it came otherwise."""
+    """The web address in a passage's source, "" if its document was not added from the web."""
     address = source.rpartition(", page ")[0] or source
     is_address = address.startswith(("http://", "https://")) and not any(char in address for char in ' <>"')
     return address if is_address else ""
 
 
 def sources(turn: Turn) -> list[Source]:
-    """The places that a reply cites, each once, by number."""
+    """The quotations that a reply cites, each once, by number."""
     passages = {passage.id: passage for passage in turn.passages}
     places: dict[tuple[int, int, str, str], bool] = {}
     for one in turn.citations:
@@ -208,9 +208,9 @@ def sources(turn: Turn) -> list[Source]:
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """An answer in the pool with the candidates that voted for it; `won` says whether the reply is this answer.
+    """An answer in the pool with the candidates that voted for it; `won` says whether it became the reply.
 
-    `share` is its share of all answers' probability, in [0, 1], where passages were weighed; 0 where they were counted.
+    `share` is its share of the probability, in [0, 1], if answers were weighed; 0 if votes were counted.
     """
 
     text: str
@@ -220,11 +220,11 @@ class Ballot:
 
 
 def ballots(turn: Turn) -> list[Ballot]:
-    """The answers that passages gave when each was asked alone: the reply first, then those with most behind them."""
+    """The answers of single passages: the one that became the reply first, then those with most support."""
     groups: dict[object, list[Candidate]] = {}
     for candidate in turn.pool:
         if not candidate.unknown:
-            # Turns of before groups were kept: equal texts are known to have voted for each other.
+            # In turns of earlier versions, without groups, equal texts have voted for each other.
             groups.setdefault(candidate.group if candidate.group >= 0 else candidate.text, []).append(candidate)
     said = _said(turn)
     found = [_ballot(tuple(voters), said) for voters in groups.values()]
@@ -232,9 +232,9 @@ def ballots(turn: Turn) -> list[Ballot]:
 
 
 def events(turn: Turn) -> list[str]:
-    """What happened in a turn that a person should know, and how the passages voted where they were asked alone.
+    """The events of a turn for people, with the votes if passages were asked alone.
 
-    Why it was not answered from the passages is left out: its confidence tells that.
+    The event that no passage was relevant is left out, since the confidence is shown.
     """
     votes = f": {_tally(turn)}." if turn.pool else "."
     told = [
@@ -269,7 +269,7 @@ def _ballot(voters: tuple[Candidate, ...], reply: str) -> Ballot:
 
 
 def _said(turn: Turn) -> str:
-    """The reply as a candidate said it, "" where it is none of the pool's."""
+    """The reply as plain text if it comes from the pool, else ""."""
     answer = turn.answer
     return "" if answer is None or answer.unknown or answer.origin == "passages" else _plain(answer.text)
 

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from assistant.commands.bars import bar
-from assistant.commands.experiment import Running, embedder_of
-from assistant.commands.spread import spread
+from assistant.commands.experiment import RunOptions, embedder_of
+from assistant.commands.option_groups import with_option_groups
+from assistant.commands.progress_bars import bar
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import known
 from assistant.evaluation.scenarios import read_scenarios
@@ -28,7 +28,7 @@ from benchmarks.peers.task import Peers, ReadReply, Systems, Work, interleaved, 
 from benchmarks.peers.wire import Document
 
 
-@spread
+@with_option_groups
 def peers(  # noqa: PLR0913 - a command's options
     *,
     corpus: Annotated[
@@ -59,13 +59,13 @@ def peers(  # noqa: PLR0913 - a command's options
     ] = None,
     patience: Annotated[float, typer.Option(min=1, help="Seconds that a reply may take.")] = 600,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the model's server.")] = 2,
-    running: Running,
+    running: RunOptions,
 ) -> None:
     """Ask Sequitur and others the same questions about the same documents, with one model over one server.
 
     Each system is a process with packages of its own. Questions go to all of them before the next one is asked.
     """
-    knobs = running.knobs()
+    knobs = running.load_settings()
     asked = system or names()
     commands = {name: command_of(name, environments) for name in asked}
     works, said = _scenarios(scenarios, limit, seed) if scenarios else _drawn(corpus, questions, passages, limit, seed)

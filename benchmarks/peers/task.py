@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from assistant.evaluation.marks import has
+from assistant.evaluation.reply_marks import has
 from assistant.evaluation.scenarios import Scenario
 from assistant.experiment.datasets import Question
 from assistant.experiment.measures import answer_recall, counted, exact_match, mean, paired_difference, token_f1

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 
 from assistant.chat import Chat, Watch
-from assistant.commands.ending import end_with
+from assistant.commands.exit_status import end_with
 from assistant.commands.serve import until_told
 from assistant.errors import LibraryError, ModelError, UtteranceError
 from assistant.llm.load import load
@@ -371,7 +371,7 @@ def _judged(turn: Turn, share: float) -> Turn:
 
 
 def _instead(turn: Turn, script: Script, stop: Event) -> Iterator[Turn]:
-    """What is said where no passage answers, as steps/answer.py and steps/admit.py say it."""
+    """What is said where no passage answers, as steps/answer.py and steps/admit_unknown.py say it."""
     if turn.choices.below == "refuse":
         answer = NOT_HELD
         yield replace(turn, step="admit", answer=answer, own_answer="It may be **Poseidonis**, as far as I recall.")

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from assistant.llm.line import Line
+from assistant.llm.turn_queue import TurnQueue
 from assistant.types import Options, Turn
 from assistant.web import runs
 from assistant.web.server import serve
@@ -47,7 +47,7 @@ def page(context: BrowserContext, shared: Site) -> Page:
     return opened(context, shared)
 
 
-def line_of(site: Site) -> Line:
+def line_of(site: Site) -> TurnQueue:
     return site.house.models.line
 
 

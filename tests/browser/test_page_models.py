@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from assistant.llm import rating
 from assistant.llm.catalogue import Catalogue, Entry
-from assistant.llm.known import AddedServer
-from assistant.llm.measured import Speed, place_of
+from assistant.llm.known_models import AddedServer
 from assistant.llm.sources import Hub
+from assistant.llm.speed_test import MeasuredSpeed, place_of
 from assistant.web import models as menu
 from assistant.web.server import serve
 from tests.browser.conftest import PHONE, Site, opened, tab
@@ -344,7 +344,7 @@ def offering(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInHub
     monkeypatch.setattr(Catalogue, "load", staticmethod(lambda: listed))
     monkeypatch.setattr(Catalogue, "is_here", lambda _self, name, _: name != "larger")
     place = place_of("llama.cpp", settings.llm)
-    speed = Speed(USUAL, "llama.cpp", place, listed.entry(USUAL).size, read=200.0, written=20.0)
+    speed = MeasuredSpeed(USUAL, "llama.cpp", place, listed.entry(USUAL).size, read=200.0, written=20.0)
     (settings.data_dir / "speeds.json").write_text(json.dumps([asdict(speed)]))
     monkeypatch.setattr(rating, "backend_of", lambda _: "llama.cpp")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))

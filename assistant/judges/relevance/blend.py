@@ -1,9 +1,9 @@
-"""A trained estimator and something else together, each of which knows something that the other doesn't.
+"""Combines a trained estimator with a second score, since each of the two knows something that the other doesn't.
 
-s_j = judge * s_j of the estimator + other * what the other says + intercept: a logistic regression of whether a passage
-answers, on a development set. It lies as `blend.json` beside the estimator's model. The other of a small estimator is
-the cosine of question and passage, since the embedder has seen a billion pairs; of a larger one it is the small one,
-which is asked first. The paper has no such thing.
+s_j = judge * s_j of the estimator + other * second score + intercept: a logistic regression of whether a passage
+answers, fitted on a development set, and stored as `blend.json` beside the estimator's model. For the small estimator
+the second score is the cosine of question and passage, since the embedder has seen a billion pairs; for the larger one
+it is the small one's score. The paper has no such combination.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
-from assistant.judges.relevance.by_cosine import cosines
+from assistant.judges.relevance.cosine import cosines
 from assistant.llm.processor import has_bf16
 from assistant.protocols import Embedder, Estimator
 from assistant.types import Passage, Relevance
@@ -29,13 +29,13 @@ from assistant.types import Passage, Relevance
 NAME = "blend.json"
 VERSION = 2
 _REGULARISATION = 100.0
-# Passages that a larger estimator reads again.
+# How many passages the larger estimator reads.
 AGAIN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """The weights, and the name of the embedder or the estimator that they were fitted with."""
+    """The weights, and the name of the embedder or estimator that gives the second score."""
 
     beside: str
     judge: float
@@ -45,7 +45,7 @@ class Blend:
     version: int = VERSION
 
     def save(self, path: Path) -> None:
-        """Write it as JSON.
+        """Write the blend as JSON.
 
         Raises:
             DataError: the file can't be written.
@@ -56,7 +56,7 @@ class Blend:
             raise DataError(f"The blend can't be written to {path} ({error.strerror}); choose another.") from error
 
     def __call__(self, judged: float, other: float) -> float:
-        """s_j of the two."""
+        """The combined s_j."""
         return self.judge * judged + self.other * other + self.intercept
 
     @staticmethod
@@ -79,8 +79,8 @@ class Blend:
 _JSON: TypeAdapter[Blend] = TypeAdapter(Blend)
 
 
-class Blended:
-    """An `Estimator` made of another and an embedder."""
+class BlendedEstimator:
+    """An `Estimator` that combines another one with the cosine of an embedder."""
 
     calibration = ""
 
@@ -93,15 +93,15 @@ class Blended:
         judged = self._judge.estimate(question, passages, stop)
         if stop.is_set():
             return judged
-        with quickly():
+        with autocast_bf16():
             alike = cosines(self._embedder, question, passages)
         return [Relevance.of_score(self._blend(one.score, cosine)) for one, cosine in zip(judged, alike, strict=True)]
 
 
-class Again:
-    """An `Estimator` that has the passages which a quick one finds most relevant read again by a larger one.
+class TwoStageEstimator:
+    """An `Estimator` in two stages: a quick one reads all passages, and a larger one those that the first finds best.
 
-    What isn't read again stays behind what is: the larger one counts as having said of it the least of what it said.
+    The other passages count as if the larger estimator had given them the lowest of its scores.
     """
 
     calibration = ""
@@ -112,28 +112,28 @@ class Again:
 
     def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
         """One estimate for each passage; see `Estimator`."""
-        found = [one.score for one in self._quick.estimate(question, passages, stop)]
-        first = sorted(range(len(passages)), key=lambda n: -found[n])[:AGAIN]
-        read = self._judge.estimate(question, [passages[n] for n in first], stop)
-        judged = dict(zip(first, (one.score for one in read), strict=True))
-        least = min(judged.values(), default=0.0)
-        return [Relevance.of_score(self._blend(judged.get(n, least), one)) for n, one in enumerate(found)]
+        quick = [one.score for one in self._quick.estimate(question, passages, stop)]
+        best = sorted(range(len(passages)), key=lambda n: -quick[n])[:AGAIN]
+        estimates = self._judge.estimate(question, [passages[n] for n in best], stop)
+        judged = dict(zip(best, (one.score for one in estimates), strict=True))
+        lowest = min(judged.values(), default=0.0)
+        return [Relevance.of_score(self._blend(judged.get(n, lowest), score)) for n, score in enumerate(quick)]
 
 
-def quickly() -> AbstractContextManager[Any]:
-    """In bf16, where the CPU has units for it: passages are embedded twice as fast, and cosines move by 0.001.
+def autocast_bf16() -> AbstractContextManager[Any]:
+    """Autocasts to bf16 if the CPU has units for it: embedding is twice as fast, and cosines change by 0.001.
 
-    Where torch isn't loaded OpenVINO runs the embedder, which does so by itself.
+    If torch isn't loaded, OpenVINO runs the embedder, which does so by itself.
     """
     torch = sys.modules.get("torch")
     return torch.autocast("cpu", enabled=has_bf16()) if torch else nullcontext()
 
 
 def fit(beside: str, scores: Sequence[float], others: Sequence[float], relevant: Sequence[bool]) -> Blend:
-    """Fit the weights on pairs: the judge's s_j, what the other says, and whether the passage answers.
+    """Fit the weights on the estimator's s_j, the second score, and whether the passage answers.
 
     Raises:
-        DataError: all passages answer, or none does; or they answer less the higher one of the two is.
+        DataError: all passages answer, or none does; or relevance falls as one of the two scores rises.
     """
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - takes a second to import
 

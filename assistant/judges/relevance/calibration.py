@@ -104,7 +104,7 @@ _JSON: TypeAdapter[Calibration] = TypeAdapter(Calibration)
 _VERSION: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
 
 
-class Calibrated:
+class CalibratedEstimator:
     """An `Estimator` whose confidences were calibrated; the name stays, since the scores' order does."""
 
     def __init__(self, estimator: Estimator, calibration: Calibration) -> None:

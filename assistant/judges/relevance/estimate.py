@@ -11,17 +11,17 @@ from assistant.protocols import Estimator
 from assistant.text.sentences import quote, sentences
 from assistant.types import Passage, Relevance
 
-# Of so many of a person's own passages, the first that were found, each sentence is read by itself as well.
+# How many of a person's own passages, in the order of the search, are also read sentence by sentence.
 READ_CLOSELY = 8
-# What a turn gives the order of its search: docs/results/relevance.md.
+# The weight that a turn gives to the order of its search: docs/results/relevance.md.
 PRIOR = 1.0
 
 
 def estimates(question: str, passages: Sequence[Passage], estimator: Estimator, stop: Event) -> list[Relevance]:
     """One estimate for each passage, in order; a person's own passage is as relevant as its most relevant sentence.
 
-    A lease or a manual says much in few words, and the estimator, which learned from passages on one matter each,
-    overlooks the one sentence that answers (docs/results/documents.md).
+    A lease or a manual says much in few words. The estimator, which was trained on passages about one matter each,
+    would overlook the one sentence that answers (docs/results/documents.md).
     """
     close = [passage for passage in passages if passage.own][:READ_CLOSELY]
     single = [
@@ -41,25 +41,22 @@ def estimates(question: str, passages: Sequence[Passage], estimator: Estimator, 
 def reranked(
     passages: Sequence[Passage], relevance: Sequence[Relevance], k: int, prior: float = 0.0
 ) -> list[tuple[Passage, Relevance]]:
-    """The `k` most relevant passages, best first; equals stay in the order that they came in.
+    """The `k` most relevant passages, best first; equal ones stay in their given order.
 
-    `prior` is how much that order counts: the log-odds fall by `prior` times the logarithm of the place. At 1 the
-    prior odds are 1, 1/2, 1/3, ..., as relevance is spread over the places of a search.
+    `prior` is the weight of that order: the log-odds are lowered by `prior` times the logarithm of the rank. At 1 the
+    prior odds are 1, 1/2, 1/3, ..., as relevant passages are spread over the ranks of a search.
     """
     pairs = list(zip(passages, relevance, strict=True))
-    places = sorted(range(len(pairs)), key=lambda n: prior * log(n + 1) - pairs[n][1].score)
-    return [pairs[n] for n in places[:k]]
+    order = sorted(range(len(pairs)), key=lambda n: prior * log(n + 1) - pairs[n][1].score)
+    return [pairs[n] for n in order[:k]]
 
 
-def likely(confidences: Sequence[float], share: float, k: int) -> list[bool]:
-    """Which passages are not far less likely to answer than the likeliest of the first `k`: the cut-off of a reply.
-
-    Those are that have at least `share` of its confidence. One of the first `k` always is.
-    """
+def above_relative_cutoff(confidences: Sequence[float], share: float, k: int) -> list[bool]:
+    """Which confidences reach `share` of the highest among the first `k`; at least one of the first `k` does."""
     best = max(confidences[:k], default=0.0)
     return [one >= share * best for one in confidences]
 
 
 def set_confidence(relevance: Sequence[Relevance]) -> float:
-    """How sure it is that the passages hold the answer: max_j r_j (RE-RAG, section 5.1); 0 for no passages."""
+    """The confidence that a set of passages holds the answer: max_j r_j (RE-RAG, section 5.1); 0 for an empty set."""
     return max((one.confidence for one in relevance), default=0.0)

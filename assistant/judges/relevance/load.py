@@ -1,4 +1,4 @@
-"""Loads the relevance estimator that is named."""
+"""Loads a relevance estimator by name, with its calibration and what it is blended with."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from threading import Event
 from assistant.errors import ModelError, SettingsError
 from assistant.judges.adapted import CONFIG, encoder
 from assistant.judges.relevance import estimators
-from assistant.judges.relevance.calibration import Calibrated, Calibration
-from assistant.judges.relevance.kept import Kept
+from assistant.judges.relevance.cached_estimator import CachedEstimator
+from assistant.judges.relevance.calibration import CalibratedEstimator, Calibration
 from assistant.judges.stand_ins import Instead, logged
-from assistant.llm.folders import name_of
+from assistant.llm.model_folders import name_of
 from assistant.protocols import LLM, Embedder, Estimator, EstimatorOf, Progress, silent
 from assistant.settings import Settings
 from assistant.types import Passage
@@ -37,7 +37,7 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
 
         return LlmEstimator(llm())
     if name == BY_COSINE:
-        from assistant.judges.relevance.by_cosine import CosineEstimator  # noqa: PLC0415
+        from assistant.judges.relevance.cosine import CosineEstimator  # noqa: PLC0415
         from assistant.llm.embedder import SentenceEmbedder  # noqa: PLC0415
 
         return CosineEstimator(SentenceEmbedder(_folder(settings.embedder.model, settings, progress)))
@@ -47,46 +47,48 @@ def load(name: str, llm: Callable[[], LLM], settings: Settings, progress: Progre
 def load_calibrated(
     name: str, calibration: Path | None, llm: Callable[[], LLM], settings: Settings, progress: Progress
 ) -> Estimator:
-    """As `load`, calibrated by the file given, else by the one beside the model, if there is one.
+    """As `load`, calibrated by this file, or else by the one in the model's folder, if there is one.
 
     Raises:
         ModelError: as `load`; or the calibration can't be read or belongs to another estimator.
     """
     estimator = load(name, llm, settings, progress)
-    alone = name in (BY_LLM, BY_COSINE)
-    return _calibrated(estimator, calibration or (None if alone else _beside(_named(name, settings, progress))))
+    has_folder = name not in (BY_LLM, BY_COSINE)
+    return _calibrated(
+        estimator, calibration or (_calibration_in(_named(name, settings, progress)) if has_folder else None)
+    )
 
 
 def chosen(
     settings: Settings, progress: Progress, embedder: Embedder | None = None, instead: Instead = logged
 ) -> EstimatorOf | None:
-    """The estimator that the settings name, calibrated where there is a calibration; None for none.
+    """The estimator that the settings name, calibrated if there is a calibration; None for none.
 
-    Where it is blended with an embedder, `embedder` serves if it is that one; else that one is loaded, too. Where a
-    smaller one stands in for it, `instead` is told.
+    If it is blended with an embedder, `embedder` is used if it is the right one; otherwise that one is loaded, too. If
+    a smaller one stands in for it, `instead` is told.
 
     Raises:
-        SequiturError: it can't be had; the message says what to do.
+        SequiturError: it can't be loaded; the message says what to do.
     """
     knobs = settings.relevance
     if knobs.estimator == "none":
         return None
     module = estimators.named(knobs.estimator)
-    if isinstance(module, estimators.Asking):
+    if isinstance(module, estimators.PromptedModule):
         asking, curve = module.asking, Path(knobs.calibration) if knobs.calibration else None
         return lambda llm: _calibrated(asking(llm), curve)
-    ready = Kept(_ready(module, settings, progress, embedder, instead))
+    ready = CachedEstimator(_ready(module, settings, progress, embedder, instead))
     return lambda _: ready
 
 
 def _ready(
-    module: estimators.Trained | estimators.Added,
+    module: estimators.TrainedModule | estimators.AdapterModule,
     settings: Settings,
     progress: Progress,
     embedder: Embedder | None,
     instead: Instead,
 ) -> Estimator:
-    """The trained estimator that is set; the one that comes with Sequitur where the larger can't be had."""
+    """The trained estimator that is set, or the shipped one if the larger can't be loaded."""
     knobs, folder = settings.relevance, module.SHIPPED
     if knobs.model:
         folder = _folder(knobs.model, settings, progress)
@@ -97,42 +99,42 @@ def _ready(
     try:
         judge = _of_folder(folder, embedder, settings, progress)
     except ModelError as error:
-        if knobs.model or not isinstance(module, estimators.Added):
+        if knobs.model or not isinstance(module, estimators.AdapterModule):
             raise
         instead("relevance", error)
         folder, judge = SHIPPED, _of_folder(SHIPPED, embedder, settings, progress)
-    return _calibrated(judge, Path(knobs.calibration) if knobs.calibration else _beside(folder))
+    return _calibrated(judge, Path(knobs.calibration) if knobs.calibration else _calibration_in(folder))
 
 
 def _of_folder(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
-    """The estimator of a folder with what it is asked together with, if there is such."""
+    """The estimator of a folder, blended with a second score if it has a blend."""
     from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
 
     if (folder / CONFIG).exists():
-        return _again(folder, embedder, settings, progress)
+        return _two_stage(folder, embedder, settings, progress)
     judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
     return _blended(judge, folder, embedder, settings, progress)
 
 
-def _again(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
-    """What the folder adds to the encoder, asked again about what the estimator that comes finds first."""
-    from assistant.judges.relevance.blend import NAME, Again, Blend  # noqa: PLC0415
+def _two_stage(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
+    """The adapter of this folder on its encoder, which reads the passages that the shipped estimator finds best."""
+    from assistant.judges.relevance.blend import NAME, Blend, TwoStageEstimator  # noqa: PLC0415
     from assistant.judges.relevance.estimators import large  # noqa: PLC0415
 
     judge = large.added(folder, _name(folder), encoder(settings, progress))
     quick = _of_folder(SHIPPED, embedder, settings, progress)
-    return Again(judge, quick, Blend.load(folder / NAME))
+    return TwoStageEstimator(judge, quick, Blend.load(folder / NAME))
 
 
-def both(
+def parts_of_blend(
     folder: Path, embedder: Embedder, settings: Settings
 ) -> tuple[Estimator, Callable[[str, Sequence[Passage]], list[float]], str]:
-    """The estimator of a folder alone, and what it is to be blended with, with its name.
+    """The estimator of a folder, the second score that it is to be blended with, and that score's name.
 
     Raises:
         ModelError: one of them can't be loaded.
     """
-    from assistant.judges.relevance.by_cosine import cosines  # noqa: PLC0415
+    from assistant.judges.relevance.cosine import cosines  # noqa: PLC0415
     from assistant.judges.relevance.estimators import large  # noqa: PLC0415
     from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
 
@@ -148,13 +150,13 @@ def both(
 
 
 def trained(kind: str, folder: Path) -> Estimator:
-    """The model of a folder alone, of a kind that is trained.
+    """The estimator of a folder without a blend, of a trained kind.
 
     Raises:
         ModelError: it can't be loaded, or is another kind of model.
     """
     module = estimators.named(kind)
-    assert isinstance(module, estimators.Trained)  # noqa: S101 - callers know
+    assert isinstance(module, estimators.TrainedModule)  # noqa: S101 - callers know
     return module.trained(folder, _name(folder))
 
 
@@ -169,12 +171,12 @@ def _name(folder: Path) -> str:
 def _blended(
     judge: Estimator, folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress
 ) -> Estimator:
-    from assistant.judges.relevance.blend import NAME, Blend, Blended  # noqa: PLC0415
+    from assistant.judges.relevance.blend import NAME, Blend, BlendedEstimator  # noqa: PLC0415
 
     if not (folder / NAME).exists():
         return judge
     blend = Blend.load(folder / NAME)
-    return Blended(judge, _embedder(blend.beside, embedder, settings, progress), blend)
+    return BlendedEstimator(judge, _embedder(blend.beside, embedder, settings, progress), blend)
 
 
 def _embedder(name: str, given: Embedder | None, settings: Settings, progress: Progress) -> Embedder:
@@ -194,10 +196,10 @@ def _blended_with(name: str, settings: Settings, progress: Progress) -> Path:
 
 
 def _calibrated(estimator: Estimator, calibration: Path | None) -> Estimator:
-    return Calibrated(estimator, Calibration.load(calibration, estimator.name)) if calibration else estimator
+    return CalibratedEstimator(estimator, Calibration.load(calibration, estimator.name)) if calibration else estimator
 
 
-def _beside(folder: Path) -> Path | None:
+def _calibration_in(folder: Path) -> Path | None:
     path = folder / CALIBRATION
     return path if path.exists() else None
 

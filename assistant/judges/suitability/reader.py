@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event
 
 from assistant.judges.cross_encoder import PairReader
-from assistant.judges.remembered import Remembered
+from assistant.judges.recent_results import RecentResults
 
 # Tokens read of fact and text together; both are mostly one sentence.
 LENGTH = 96
@@ -28,7 +28,7 @@ class Reader:
 
     def __init__(self, folder: Path, base: Path | None = None) -> None:
         self._model = PairReader(folder, LENGTH, base)
-        self._known = Remembered[Pair, float](KEPT)
+        self._known = RecentResults[Pair, float](KEPT)
 
     def logits(self, pairs: Sequence[Pair], stop: Event) -> dict[Pair, float]:
         """The log-odds of a clash of each pair of fact and text; `stop` is looked at between batches."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assistant.judges.remembered import Remembered
+from assistant.judges.recent_results import RecentResults
 from assistant.judges.suitability.knowledge import Array, Knowledge, linear, sigmoid
 from assistant.judges.suitability.names import Name, hidden, names
 from assistant.protocols import Embedder
@@ -64,8 +64,8 @@ class Readings:
 
     def __init__(self, knowledge: Knowledge, embedder: Embedder) -> None:
         self._knowledge, self._embedder = knowledge, embedder
-        self._vectors = Remembered[str, Array](_KEPT)
-        self._offers = Remembered[str, float](_KEPT)
+        self._vectors = RecentResults[str, Array](_KEPT)
+        self._offers = RecentResults[str, float](_KEPT)
 
     def ruled(self, facts: Sequence[str]) -> list[Ruled]:
         """What facts rule out."""

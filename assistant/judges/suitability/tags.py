@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from assistant.errors import ModelError
-from assistant.judges.remembered import Remembered
+from assistant.judges.recent_results import RecentResults
 from assistant.judges.suitability.knowledge import Array, Knowledge, linear, sigmoid
 from assistant.judges.suitability.readings import FAINT, Held, Readings, Ruled
 from assistant.protocols import Embedder
@@ -48,8 +48,8 @@ class ByTags:
             )
         self.knowledge = knowledge
         self._readings = Readings(knowledge, embedder)
-        self._facts = Remembered[str, Ruled](_KEPT)
-        self._texts = Remembered[str, Held](_KEPT)
+        self._facts = RecentResults[str, Ruled](_KEPT)
+        self._texts = RecentResults[str, Held](_KEPT)
 
     @property
     def threshold(self) -> float:
@@ -100,7 +100,7 @@ class ByTags:
 
 
 def _read(
-    kept: Remembered[str, T], texts: Sequence[str], look: Callable[[Sequence[str]], list[T]], stop: Event
+    kept: RecentResults[str, T], texts: Sequence[str], look: Callable[[Sequence[str]], list[T]], stop: Event
 ) -> list[T | None]:
     """What was found of each text, looked for once and several together; None for an empty one, or when stopped."""
 

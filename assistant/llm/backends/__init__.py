@@ -1,4 +1,4 @@
-"""One file a backend: what runs a language model. A module here looks as `Module` says; adding one is adding a file.
+"""The backends that run language models, one file for each; adding one is adding a file that looks like `Module`.
 
 Its class is an `Engine` and passes `LLMContract` (tests/llm_contract.py); parts of it that deserve a file of their own
 stand in `llm/engines`.
@@ -29,7 +29,7 @@ class Wanted:
 
 
 class Module(Protocol):
-    """What a module in this folder looks like.
+    """The interface of a module in this folder.
 
     `TITLE` is what people call it, and `APART` says whether its engine runs in a process of its own.
     """
@@ -38,11 +38,11 @@ class Module(Protocol):
     APART: bool
 
     def fitness(self, wanted: Wanted) -> int:
-        """How well it would run such a model on this machine; 0 = not at all. The fittest one is taken."""
+        """How well it would run such a model on this machine; 0 = not at all. The highest value wins."""
         ...
 
     def load(self, path: Path, name: str, settings: Settings, progress: Progress) -> Engine:
-        """The model that lies at `path`, a file or a folder.
+        """Load the model at `path`, a file or a folder.
 
         Raises:
             ModelError: it can't be converted or loaded; the message says what to do.

@@ -22,14 +22,14 @@ import psutil
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
-from assistant.llm.apart import Apart
 from assistant.llm.backends import Wanted
-from assistant.llm.control import defuse
-from assistant.llm.queue import FairQueue
-from assistant.llm.room import fitting
-from assistant.llm.servers import forced
+from assistant.llm.context_limit import within_context
+from assistant.llm.control_tokens import defuse
+from assistant.llm.fair_queue import FairQueue
+from assistant.llm.servers import logit_bias
+from assistant.llm.subprocess_engine import SubprocessEngine
 from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
-from assistant.llm.words import first_tokens
+from assistant.llm.word_choice import first_tokens
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
@@ -52,7 +52,7 @@ Chunk = dict[str, Any]
 
 
 def fitness(wanted: Wanted) -> int:
-    """It runs GGUF files, on every machine."""
+    """How well llama.cpp suits: it runs GGUF files, on every machine."""
     return 1 if wanted.gguf else 0
 
 
@@ -62,7 +62,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
     Raises:
         ModelError: see `LlamaCpp`.
     """
-    return Apart(LlamaCpp, path, settings.llm, name)
+    return SubprocessEngine(LlamaCpp, path, settings.llm, name)
 
 
 class LlamaCpp:
@@ -91,7 +91,7 @@ class LlamaCpp:
         return len(self._tokens(messages))
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """The completion as it grows; see `assistant.types.LLM`."""
+        """The completion as it grows; see `assistant.protocols.LLM`."""
         job = self._start(self._fitting(messages), _body(options), stop, object())
         for completion in _completions(job):
             yield spoken(completion, options)
@@ -114,7 +114,7 @@ class LlamaCpp:
 
         A word counts by its first token, in its own case, in lower case and capitalised, with and without a leading
         space. Prompts run one after another, since reading is all there is to do and a shared beginning is read once.
-        Prompts that `stop` overtook get even odds.
+        Prompts that were not read because `stop` was set get equal odds.
 
         Raises:
             ModelError: two words begin with the same token, so that one token can't tell them apart.
@@ -125,7 +125,7 @@ class LlamaCpp:
         return [self._choice(prompt, tokens, stop, owner) for prompt in prompts]
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:  # noqa: ARG002 - see `can_score`
-        """Always fails: the engine tells no probabilities of a given text.
+        """Always fails: the engine gives no probabilities for a given text.
 
         Raises:
             ModelError: always.
@@ -137,8 +137,8 @@ class LlamaCpp:
         self._server = None
 
     def _choice(self, prompt: list[int], words: dict[str, list[int]], stop: Event, owner: object) -> Choice:
-        chunks = self._start(prompt, forced.request(words), stop, owner)
-        return forced.choice([piece for chunk in chunks for piece in _pieces(chunk)], words, len(prompt))
+        chunks = self._start(prompt, logit_bias.request(words), stop, owner)
+        return logit_bias.choice([piece for chunk in chunks for piece in _pieces(chunk)], words, len(prompt))
 
     def _first_tokens(self, words: tuple[str, ...]) -> dict[str, list[int]]:
         if words not in self._words:
@@ -146,7 +146,7 @@ class LlamaCpp:
         return self._words[words]
 
     def _fitting(self, messages: Messages) -> list[int]:
-        return fitting(self._tokens(messages), self)
+        return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
@@ -236,7 +236,7 @@ class LlamaCpp:
 
 
 class _Job:
-    """A request under way: the engine's thread puts chunks in, whoever asked takes them out or leaves."""
+    """A request under way: the engine's thread adds chunks, which the caller takes out until it leaves."""
 
     def __init__(self, stop: Event) -> None:
         self._stop = stop

@@ -19,18 +19,18 @@ import numpy as np
 import psutil
 
 from assistant.errors import ModelError
-from assistant.llm.apart import Apart
 from assistant.llm.backends import Wanted
-from assistant.llm.control import defuse
+from assistant.llm.context_limit import within_context
+from assistant.llm.control_tokens import defuse
 from assistant.llm.engines.openvino_logits import Logits
 from assistant.llm.engines.openvino_loop import PIECE, Job, Loop
 from assistant.llm.engines.openvino_model import MODEL, converted, read
-from assistant.llm.pages import let_go
+from assistant.llm.mapped_pages import drop_mapped_pages
 from assistant.llm.processor import has_avx2, has_matrix_units, has_wide_vectors
 from assistant.llm.reply import Reply, growing, written
-from assistant.llm.room import fitting
+from assistant.llm.subprocess_engine import SubprocessEngine
 from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
-from assistant.llm.words import first_tokens, normalised
+from assistant.llm.word_choice import first_tokens, normalised
 from assistant.protocols import Engine, Progress
 from assistant.settings import Backend, LLMSettings, Settings
 from assistant.types import Choice, Completion, Messages, Options
@@ -48,7 +48,7 @@ _LOOKED_UP = 3
 
 
 def fitness(wanted: Wanted) -> int:
-    """GGUF files, where it was measured to win over llama.cpp (docs/results/llm.md), and its package is there."""
+    """How well OpenVINO suits: for GGUF files, where it was faster than llama.cpp (docs/results/llm.md)."""
     return 2 if wanted.gguf and has_wide_vectors() and find_spec("openvino_genai") else 0
 
 
@@ -61,7 +61,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
     if not has_avx2():
         raise ModelError("OpenVINO needs a processor with AVX2; set llm.backend to llama.cpp.")
     folder = converted(path, settings, progress)
-    return Apart(partial(OpenVino, precise=not has_matrix_units()), folder, settings.llm, name)
+    return SubprocessEngine(partial(OpenVino, precise=not has_matrix_units()), folder, settings.llm, name)
 
 
 class OpenVino:
@@ -101,7 +101,7 @@ class OpenVino:
         return len(self._tokens(messages))
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """The completion as it grows; see `assistant.types.LLM`."""
+        """The completion as it grows; see `assistant.protocols.LLM`."""
         job, reply = self._started(self._fitting(messages), options, stop, object())
         for completion in growing(written(reply, job)):
             yield spoken(completion, options)
@@ -119,9 +119,9 @@ class OpenVino:
                 job.left.set()
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """How likely each word is to begin the reply, normalised over the words; see `words.first_tokens`.
+        """How likely each word is to begin the reply, normalised over the words; see `word_choice.first_tokens`.
 
-        Prompts that `stop` overtook get even odds.
+        Prompts that were not read because `stop` was set get equal odds.
 
         Raises:
             ModelError: two words begin with the same token, so that one token can't tell them apart.
@@ -133,7 +133,7 @@ class OpenVino:
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
 
-        Those that `stop` overtook get minus infinity.
+        Texts that were not scored because `stop` was set get minus infinity.
         """
         return [self._score(self._fitting(messages), self._plain(defuse(text)), stop) for messages, text in batch]
 
@@ -147,7 +147,7 @@ class OpenVino:
     # --- from messages to tokens ---------------------------------------------------------------------------------
 
     def _fitting(self, messages: Messages) -> list[int]:
-        return fitting(self._tokens(messages), self)
+        return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
@@ -167,19 +167,19 @@ class OpenVino:
     # --- writing -------------------------------------------------------------------------------------------------
 
     def _started(self, prompt: list[int], options: Options, stop: Event, owner: object) -> tuple[Job, Reply]:
-        room = min(options.max_tokens, self.context - len(prompt))
-        job = Job(prompt, room, partial(self._config, options), stop, owner)
-        return self._begun(job), Reply(len(prompt), room, options, self._decoded, self._ends)
+        max_tokens = min(options.max_tokens, self.context - len(prompt))
+        job = Job(prompt, max_tokens, partial(self._config, options), stop, owner)
+        return self._begun(job), Reply(len(prompt), max_tokens, options, self._decoded, self._ends)
 
     def _begun(self, job: Job) -> Job:
         if self._loop is None:
             raise ModelError(f"{self.name} was unloaded; start again to use it.")
         return self._loop.start(job)
 
-    def _config(self, options: Options, room: int) -> Any:
+    def _config(self, options: Options, max_tokens: int) -> Any:
         config = self._engine.GenerationConfig()
         config.apply_chat_template = False
-        config.max_new_tokens = room
+        config.max_new_tokens = max_tokens
         config.stop_token_ids = self._ends
         config.logprobs = 1
         if self._lookup:
@@ -273,14 +273,14 @@ class OpenVino:
             ) from error
 
     def _warm_up(self) -> None:
-        """Read one token, for which the engine lays the weights out as it needs them, and let go of the file's pages.
+        """Read one token, for which the engine lays the weights out as it needs them, and drop the file's pages.
 
         Otherwise the first question would wait for that, and the weights be in memory twice.
         """
         job, reply = self._started(self._plain("a"), Options(1), Event(), object())
         for _ in written(reply, job):
             pass
-        let_go(self._folder / MODEL.replace(".xml", ".bin"))
+        drop_mapped_pages(self._folder / MODEL.replace(".xml", ".bin"))
 
 
 def _last(reply: Reply, job: Job) -> Completion:

@@ -15,7 +15,7 @@ APART = True
 
 
 def fitness(wanted: Wanted) -> int:  # noqa: ARG001 - it is never taken unless it was chosen
-    """A server is asked only where that is set."""
+    """How well a server suits: never by itself, only if it is set."""
     return 0
 
 
@@ -37,7 +37,7 @@ def load(path: Path, name: str, settings: Settings, progress: Progress) -> Engin
 
 
 def load_or_wait(chosen: LLMSettings, tell: Callable[[str], None]) -> Engine:
-    """Like `load`; one that doesn't answer yet is met with the next message, and `tell` is told why.
+    """Like `load`; a server that doesn't answer yet is asked again at the next message, and `tell` gets the reason.
 
     Raises:
         ModelError: there is no such address.

@@ -1,4 +1,4 @@
-"""Causal chat models through transformers, accelerate and bitsandbytes: on a GPU, and whatever is no GGUF file."""
+"""Causal chat models through transformers, accelerate and bitsandbytes: on a GPU, and for all but GGUF files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ APART = False
 
 
 def fitness(wanted: Wanted) -> int:
-    """Best on a GPU; it runs GGUF files where that is asked for, after dequantising them."""
+    """How well transformers suits: best on a GPU; it runs GGUF files only if it is set, after dequantising them."""
     if wanted.usual and wanted.gpu:
         return 3
     return 0 if wanted.gguf else 1

@@ -1,1 +1,1 @@
-"""The parts of backends that deserve a file of their own."""
+"""The larger parts of backends."""

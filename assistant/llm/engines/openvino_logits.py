@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from assistant.llm.engines.openvino_model import MODEL
-from assistant.llm.words import overlap
+from assistant.llm.word_choice import common_length
 
 _PIECE = 256
 _KEPT = "kept"
 
 
 class Logits:
-    """One copy of the weights, asked by one person at a time."""
+    """One copy of the weights, used by one caller at a time."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         import openvino  # noqa: PLC0415 - not needed by other backends
@@ -42,7 +42,7 @@ class Logits:
         tokens, wanted = [*prompt, *text[:-1]], max(len(text), 1)
         with self._lock:
             # the last tokens are read again, since their logits are not kept
-            have = min(overlap(self._tokens, tokens), len(tokens) - wanted)
+            have = min(common_length(self._tokens, tokens), len(tokens) - wanted)
             self._cut(have)
             rows: list[NDArray[np.float32]] = []
             for start in range(have, len(tokens), _PIECE):
@@ -54,7 +54,7 @@ class Logits:
         return np.asarray(log_softmax(np.concatenate(rows), axis=-1))
 
     def _read(self, piece: list[int], start: int, keep: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Reads tokens that stand at `start`, and gives the logits after those of them that are kept."""
+        """Read tokens at position `start`, and return the logits after those that are kept."""
         whole = start + len(piece)
         asked = keep if len(keep) else np.array([len(piece) - 1])
         self._request.infer(
@@ -81,7 +81,7 @@ class Logits:
 
 
 def _compiled(core: Any, folder: Path, threads: int) -> Any:
-    """The model, changed to give the logits of the tokens that are asked for and no others."""
+    """The model, changed to return only the logits of the tokens that are asked for."""
     import openvino  # noqa: PLC0415
     from openvino import opset13 as ops  # noqa: PLC0415
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from assistant.errors import ModelError
-from assistant.llm.queue import FairQueue
+from assistant.llm.fair_queue import FairQueue
 
 # Tokens of prompts that one step reads: about half a second of a 1.5B model on two cores. More at once may be read
 # somewhat faster, but would make a stop wait longer.
@@ -36,7 +36,7 @@ class Job:
     """
 
     prompt: Sequence[int]
-    room: int
+    max_tokens: int
     config: Callable[[int], Any]
     stop: Event
     owner: object
@@ -70,7 +70,7 @@ class Job:
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Whether nobody waits for the job any more."""
         return self.stop.is_set() or self.left.is_set()
 
 
@@ -94,7 +94,7 @@ class Loop:
         self._thread.start()
 
     def start(self, job: Job) -> Job:
-        """Let the job be worked on once one of the slots is free; it ends at once if it is stopped before.
+        """Start the job once a slot is free; it ends at once if it is stopped before.
 
         Raises:
             ModelError: the model was unloaded.
@@ -135,7 +135,7 @@ class Loop:
         self._pipeline = None
 
     def _taken(self, *, block: bool) -> list[Job] | None:
-        """The jobs that came since; waits for one where there is nothing else to do. None: the loop is to end."""
+        """The jobs that arrived since; waits for one if there is nothing else to do. None: the loop has to end."""
         with self._changed:
             while block and not self._waiting and not self._over():
                 self._changed.wait(_WATCH)
@@ -152,12 +152,12 @@ class Loop:
     def _admitted(self, jobs: list[Job]) -> list[Job]:
         for job in jobs:
             ids = np.array([[*job.prompt, *job.written]], dtype=np.int64)
-            left = job.room - len(job.written)
+            left = job.max_tokens - len(job.written)
             job.handle = self._pipeline.add_request(next(self._names), self._tensor(ids), job.config(left))
         return jobs
 
     def _stepped(self, going: list[Job]) -> list[Job]:
-        """Makes a step for these jobs, and gives back those that go on."""
+        """Make one step for these jobs; returns those that are not finished."""
         for job in going:
             if job.is_unwanted:
                 job.handle.cancel()
@@ -170,7 +170,7 @@ class Loop:
             return self._recovered(going, error)
 
     def _note_reading(self, going: list[Job]) -> None:
-        """How much of each prompt a step has read at the least: first come, first served."""
+        """Update how much of each prompt has been read at least: first come, first served."""
         budget = PIECE - sum(1 for job in going if job.written)
         for job in going:
             if not job.written and budget > 0:
@@ -180,7 +180,7 @@ class Loop:
                     job.tokens.put(job.read)
 
     def _delivered(self, job: Job) -> bool:
-        """Hands on what the job has written; whether it goes on."""
+        """Pass on what the job has written; returns whether it continues."""
         status = job.handle.get_status().name
         if job.wide:
             if status == "FINISHED":
@@ -203,7 +203,7 @@ class Loop:
                     job.tokens.put(token)
 
     def _recovered(self, going: list[Job], error: RuntimeError) -> list[Job]:
-        """A batch failed. Its jobs are gone on with from where they were, one after the other, each once more."""
+        """After a failed batch, continue its jobs one after the other, each once more."""
         self._pipeline = self._make()
         for job in going:
             if job.is_unwanted:

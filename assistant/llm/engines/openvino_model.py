@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import ModelError
 from assistant.llm import gguf
-from assistant.llm.converted import made_once
+from assistant.llm.gguf_conversion import converted_once
 from assistant.protocols import Progress
 from assistant.settings import Settings
 
@@ -42,7 +42,7 @@ _CONVERT = (
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What is known of a converted model: its longest context, the tokens that end a reply, and its files' sizes.
+    """The notes on a converted model: its longest context, the tokens that end a reply, and its files' sizes.
 
     `cache_bytes` is what one token takes in a 16-bit key-value cache.
     """
@@ -66,7 +66,7 @@ def converted(path: Path, settings: Settings, progress: Progress) -> Path:
     kind = f"openvino-{_installed()}"
     try:
         for _ in range(2):
-            folder = made_once(path, kind, settings, lambda new: _make(path, new, progress))
+            folder = converted_once(path, kind, settings, lambda new: _make(path, new, progress))
             if _is_whole(folder):
                 return folder
             shutil.rmtree(folder)
@@ -76,7 +76,7 @@ def converted(path: Path, settings: Settings, progress: Progress) -> Path:
 
 
 def read(folder: Path) -> Made:
-    """What was noted of a converted model.
+    """The notes on a converted model, read from its folder.
 
     Raises:
         ModelError: the folder holds no converted model.
@@ -146,7 +146,7 @@ def _check_room(path: Path, folder: Path) -> None:
 
 
 def _run(path: Path, folder: Path, link: Path, progress: Progress) -> None:
-    """Convert in a process of its own, whose memory is given back when it ends, telling how much is written."""
+    """Convert in a process of its own, whose memory is freed when it ends, reporting how much is written."""
     whole = int(path.stat().st_size * _GROWS)
     with (folder / "log").open("w+b") as log:
         child = subprocess.Popen([sys.executable, "-c", _CONVERT, str(link)], stdout=log, stderr=log)

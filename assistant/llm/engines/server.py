@@ -17,13 +17,13 @@ from threading import Event, Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from assistant.errors import ModelError
-from assistant.llm.control import defuse
-from assistant.llm.queue import FairQueue
-from assistant.llm.room import check
-from assistant.llm.servers.meet import ANY, meet
+from assistant.llm.context_limit import check_context
+from assistant.llm.control_tokens import defuse
+from assistant.llm.fair_queue import FairQueue
+from assistant.llm.servers.discovery import ANY, meet
 from assistant.llm.servers.openai_compatible import Abilities, OpenAICompatible
+from assistant.llm.servers.reply_stream import completions, paced
 from assistant.llm.servers.wire import Wire
-from assistant.llm.servers.written import completions, paced
 from assistant.llm.thoughts import Thoughts
 from assistant.settings import Backend, LLMSettings
 from assistant.types import Choice, Completion, Messages, Options
@@ -34,7 +34,7 @@ _COUNTS = 512
 
 
 class Server:
-    """The model of a server, for all users, fairly queued. It is met first by `meet`, or by the first call.
+    """A server's model, shared by all users in a fair queue. `meet`, or the first call, asks the server what it is.
 
     Raises:
         ModelError: there is no such address.
@@ -59,12 +59,12 @@ class Server:
 
     @property
     def abilities(self) -> Abilities:
-        """What the server can do with this model, as it was met."""
+        """What the server can do with this model."""
         return self.meet().abilities
 
     @property
     def kind(self) -> str:
-        """What kind of server it is."""
+        """The kind of server."""
         return self.meet().KIND
 
     def meet(self) -> OpenAICompatible:
@@ -84,7 +84,7 @@ class Server:
             return self._met
 
     def salted(self, salt: str) -> Server:
-        """This engine for prompts that share what a server keeps of them with those of an equal salt alone.
+        """This engine for prompts whose cached beginnings are shared only among prompts of the same salt.
 
         A server that can't be met is told of by the first call.
         """
@@ -99,7 +99,7 @@ class Server:
         return self._counted(messages)
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """The completion as it grows; see `assistant.types.LLM`."""
+        """The completion as it grows; see `assistant.protocols.LLM`."""
         self._check(messages)
         yield from _ended(self._begin(messages, options, stop, object()))
 
@@ -116,7 +116,7 @@ class Server:
                 job.leave()
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """How likely each word is to begin the reply, normalised over the words; even odds for what `stop` overtook.
+        """How likely each word is to begin the reply, normalised over the words; equal odds after `stop`.
 
         Raises:
             ChoiceError: the words begin alike, the server tells no probabilities, or none of enough weight.
@@ -127,7 +127,7 @@ class Server:
         return self._each([partial(server.choose, messages, words) for messages in batch], even, stop)
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
-        """The log-probability of each text after its prompt; minus infinity for what `stop` overtook.
+        """The log-probability of each text after its prompt; minus infinity after `stop`.
 
         Raises:
             ModelError: the server can't tell (`can_score` is False).
@@ -152,7 +152,7 @@ class Server:
     def _check(self, *batch: Messages) -> None:
         """Refuse prompts that leave no room for a reply."""
         for messages in batch:
-            check(self.count(messages), self)
+            check_context(self.count(messages), self)
 
     def _begin(self, messages: Messages, options: Options, stop: Event, owner: object) -> _Job[Completion]:
         server, chosen = self._own(), self._settings
@@ -162,7 +162,7 @@ class Server:
         return self._start(completions(pieces, self._thoughts, self._wire.broken_off()), stop, owner)
 
     def _each(self, works: Sequence[Callable[[], Coroutine[Any, Any, T]]], otherwise: T, stop: Event) -> list[T]:
-        """What each of these gives, side by side."""
+        """The results of these calls, made in parallel."""
         owner, jobs = object(), list[_Job[T]]()
         try:
             for work in works:
@@ -201,7 +201,7 @@ class Server:
 
 
 class _Job(Generic[T]):
-    """A request under way: the loop puts items in, whoever asked takes them out or leaves."""
+    """A request under way: the loop adds items, which the caller takes out until it leaves."""
 
     def __init__(self, stop: Event) -> None:
         self._stop = stop
@@ -253,7 +253,7 @@ class _Job(Generic[T]):
 
 
 def _ended(job: _Job[Completion]) -> Iterator[Completion]:
-    """The completions of a job, with one at the end that says "cancelled" where it was stopped."""
+    """The completions of a job; if it is stopped, the last one says "cancelled"."""
     now = Completion("")
     for completion in job:
         now = Completion("") if completion.read else completion

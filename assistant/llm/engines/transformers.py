@@ -19,15 +19,15 @@ from jinja2 import TemplateError
 from torch import Tensor
 
 from assistant.errors import ModelError
-from assistant.llm.continuous import SideBySide
-from assistant.llm.control import defuse
-from assistant.llm.prefixes import Kept, Prefixes, State, common
+from assistant.llm.context_limit import within_context
+from assistant.llm.continuous_batching import ContinuousBatcher
+from assistant.llm.control_tokens import defuse
+from assistant.llm.fair_queue import FairQueue
+from assistant.llm.prefix_cache import CachedPrompt, PrefixCache, State, common_prefix
 from assistant.llm.pretrained import ends, load_model, load_tokenizer
-from assistant.llm.queue import FairQueue
 from assistant.llm.reply import Reply, growing, written
-from assistant.llm.room import fitting
 from assistant.llm.thoughts import SWITCHED_OFF, closed, spoken
-from assistant.llm.words import first_tokens, normalised
+from assistant.llm.word_choice import first_tokens, normalised
 from assistant.settings import Backend, LLMSettings, Quantisation
 from assistant.types import Choice, Completion, Messages, Options
 
@@ -58,7 +58,7 @@ class Transformers:
         self.context, self.can_score = settings.context, True
         self._slots = settings.slots
         self._queue = FairQueue(1)
-        self._kept = Prefixes()
+        self._kept = PrefixCache()
         if settings.threads:
             torch.set_num_threads(settings.threads)
         self._tokenizer = load_tokenizer(folder, self.name)
@@ -76,11 +76,11 @@ class Transformers:
         return len(self._tokens(messages))
 
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
-        """The completion as it grows; see `assistant.types.LLM`."""
+        """The completion as it grows; see `assistant.protocols.LLM`."""
         tokens, owner = self._fitting(messages), object()
         if self._together and not options.temperature:
             reply = self._reply(tokens, options)
-            for completion in growing(written(reply, self._together.tokens(tokens, reply.room, stop))):
+            for completion in growing(written(reply, self._together.tokens(tokens, reply.max_tokens, stop))):
                 yield spoken(completion, options)
             return
         if not self._queue.enter(owner, stop):
@@ -111,9 +111,9 @@ class Transformers:
         return [spoken(done[index], options) for index in range(len(prompts))]
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
-        """How likely each word is to begin the reply, normalised over the words; see `words.first_tokens`.
+        """How likely each word is to begin the reply, normalised over the words; see `word_choice.first_tokens`.
 
-        Prompts that `stop` overtook get even odds.
+        Prompts that were not read because `stop` was set get equal odds.
 
         Raises:
             ModelError: two words begin with the same token, so that one token can't tell them apart.
@@ -128,7 +128,7 @@ class Transformers:
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """For each (prompt, text): the sum of the text's natural-log token probabilities after the prompt.
 
-        Those that `stop` overtook get minus infinity.
+        Texts that were not scored because `stop` was set get minus infinity.
         """
         return [self._score(self._fitting(messages), self._plain(defuse(text)), stop) for messages, text in batch]
 
@@ -148,7 +148,7 @@ class Transformers:
     # --- from messages to tokens ---------------------------------------------------------------------------------
 
     def _fitting(self, messages: Messages) -> list[int]:
-        return fitting(self._tokens(messages), self)
+        return within_context(self._tokens(messages), self)
 
     def _tokens(self, messages: Messages) -> list[int]:
         said = [{"role": message.role, "content": defuse(message.content)} for message in messages]
@@ -166,7 +166,7 @@ class Transformers:
 
     def _read(self, prompts: list[list[int]], stop: Event) -> State | None:
         """Read prompts up to their ends: (cache, mask, last logits), or None if `stop` came first."""
-        shared = common(prompts)
+        shared = common_prefix(prompts)
         kept = self._prefix(shared, stop)
         if kept is None:
             return None
@@ -183,7 +183,7 @@ class Transformers:
         state = State(cache, mask)
         return state if self._feed(state, ids, stop) else None
 
-    def _prefix(self, shared: list[int], stop: Event) -> Kept | None:
+    def _prefix(self, shared: list[int], stop: Event) -> CachedPrompt | None:
         kept, missing = self._kept.nearest(shared)
         if not missing:
             return kept
@@ -217,7 +217,7 @@ class Transformers:
 
         Those of a chunk are filled up to the longest, so that it costs least when they are about as long.
         """
-        shared, chunk = len(common(prompts)) if prompts else 0, list[int]()
+        shared, chunk = len(common_prefix(prompts)) if prompts else 0, list[int]()
         for index in sorted(range(len(prompts)), key=lambda index: len(prompts[index])):
             filled = (len(chunk) + 1) * (len(prompts[index]) - shared)
             if chunk and (len(chunk) == self._slots or filled > tokens):
@@ -228,7 +228,7 @@ class Transformers:
             yield chunk
 
     def _next_odds(self, prompts: list[list[int]], stop: Event) -> list[Tensor | None]:
-        """Log-probabilities of what comes first after each prompt, on the CPU; None for those that `stop` overtook."""
+        """Log-probabilities of the first token after each prompt, on the CPU; None for those not read before `stop`."""
         found: list[Tensor | None] = [None] * len(prompts)
         owner = object()
         # a pass takes a piece however many prompts it is of, so fewer at a time cost no more, and are filled up less
@@ -276,7 +276,7 @@ class Transformers:
 
     @contextmanager
     def _pass(self) -> Iterator[None]:
-        """A pass of the model, which nobody else uses meanwhile."""
+        """Exclusive use of the model for one pass."""
         try:
             with torch.inference_mode(), self._together.pause() if self._together else nullcontext():
                 yield
@@ -288,7 +288,7 @@ class Transformers:
     # --- when the memory is too small ----------------------------------------------------------------------------
 
     def _halving(self, prompts: list[list[int]], work: Callable[[list[list[int]]], list[T]]) -> list[T]:
-        """What `work` makes of the prompts, of fewer at a time where the memory is too small for all of them."""
+        """The results of `work` on the prompts, in smaller batches if the memory is too small for all."""
         if len(prompts) == 1:
             with self._fitting_memory(prompts[0]):
                 return work(prompts)
@@ -321,7 +321,7 @@ class Transformers:
         return [row.completion() for row in rows]
 
     def _generate(self, prompts: list[list[int]], options: Options, stop: Event) -> Iterator[list[Reply]]:
-        """The rows after every token; the last time all are finished."""
+        """The rows after each token, until all are finished."""
         rows = [self._reply(prompt, options) for prompt in prompts]
         state = self._read(prompts, stop)
         going = list(rows)
@@ -341,8 +341,8 @@ class Transformers:
         yield rows
 
     def _reply(self, prompt: list[int], options: Options) -> Reply:
-        room = min(options.max_tokens, self.context - len(prompt))
-        return Reply(len(prompt), room, options, self._decoded, self._ends)
+        max_tokens = min(options.max_tokens, self.context - len(prompt))
+        return Reply(len(prompt), max_tokens, options, self._decoded, self._ends)
 
     def _decoded(self, tokens: list[int]) -> str:
         text: str = self._tokenizer.decode(tokens, skip_special_tokens=True)
@@ -353,8 +353,8 @@ class Transformers:
         state.mask = torch.cat([state.mask, torch.ones_like(ids)], dim=1)
         self._feed(state, ids, Event())
 
-    def _side_by_side(self, wanted: bool) -> SideBySide | None:
+    def _side_by_side(self, wanted: bool) -> ContinuousBatcher | None:
         # its pages lie on one device, so a model that is spread over several is shared by the queue alone
         if not wanted or len(set(getattr(self._model, "hf_device_map", {}).values())) > 1:
             return None
-        return SideBySide(self._model, self._ends, self.context, self._slots, self._piece)
+        return ContinuousBatcher(self._model, self._ends, self.context, self._slots, self._piece)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from assistant.llm.servers import forced
+from assistant.llm.servers import logit_bias
 from assistant.llm.servers.openai_compatible import TRIED, UNTHOUGHT, Tokenizing, first, said
+from assistant.llm.servers.reply_stream import Piece
 from assistant.llm.servers.wire import Json, Wire
-from assistant.llm.servers.written import Piece
 from assistant.llm.thoughts import opens
 from assistant.types import Choice, Messages
 
@@ -33,10 +33,10 @@ class LlamaServer(Tokenizing):
         """The model's own probabilities, whatever is likelier than these words."""
         tokens = await self._first_tokens(words)
         prompt = await self._prompt(messages)
-        body = {"model": self.model, "prompt": prompt, "cache_prompt": True, **forced.request(tokens)}
+        body = {"model": self.model, "prompt": prompt, "cache_prompt": True, **logit_bias.request(tokens)}
         reply = await self.wire.post("completions", body)
         pieces = (first(reply.get("choices")).get("logprobs") or {}).get("content") or []
-        return forced.choice(pieces, tokens, len(prompt))
+        return logit_bias.choice(pieces, tokens, len(prompt))
 
     def _extra(self) -> Json:
         return {

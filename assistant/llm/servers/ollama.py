@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 from assistant.llm.servers.openai_compatible import TOP, OpenAICompatible, finished, first, said
+from assistant.llm.servers.reply_stream import Piece
 from assistant.llm.servers.wire import Json, Wire
-from assistant.llm.servers.written import Piece
 from assistant.types import Messages, Options
 
 # How long a model stays loaded after a request; Ollama's own 5 minutes are short for somebody who reads.

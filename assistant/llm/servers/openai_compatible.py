@@ -17,12 +17,12 @@ from time import monotonic
 from typing import Any, ClassVar, Literal, Self
 
 from assistant.errors import ChoiceError, ModelError
-from assistant.llm.control import defuse
-from assistant.llm.servers.surface import check, chosen
+from assistant.llm.control_tokens import defuse
+from assistant.llm.servers.reply_stream import Finish, Piece
+from assistant.llm.servers.top_tokens import check, chosen
 from assistant.llm.servers.wire import Json, RefusedError, Wire
-from assistant.llm.servers.written import Finish, Piece
 from assistant.llm.thoughts import SWITCHED_OFF, began_within
-from assistant.llm.words import first_tokens, forms
+from assistant.llm.word_choice import first_tokens, forms
 from assistant.settings import MIN_CONTEXT
 from assistant.types import Choice, Message, Messages, Options
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assistant.errors import ModelError
-from assistant.llm.servers.meet import ANY, meet, models, recognised
+from assistant.llm.servers.discovery import ANY, meet, models, recognised
 from assistant.llm.servers.openai_compatible import Abilities, called
 from assistant.llm.servers.wire import CONNECT, Wire
 from assistant.settings import LLMSettings

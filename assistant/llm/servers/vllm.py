@@ -10,10 +10,10 @@ from typing import Literal, Self
 
 from assistant.errors import ModelError
 from assistant.llm.servers.openai_compatible import TOP, TRIED, UNTHOUGHT, Tokenizing, first, said
-from assistant.llm.servers.surface import weighed
+from assistant.llm.servers.top_tokens import weighed
 from assistant.llm.servers.wire import Json, RefusedError, Wire
 from assistant.llm.thoughts import opens
-from assistant.llm.words import normalised
+from assistant.llm.word_choice import normalised
 from assistant.types import Choice, Messages, Options
 
 _TOKEN = "token_id:"  # noqa: S105 - how vLLM writes a token's number

@@ -1,6 +1,6 @@
-"""The model's own answer, written before any passage is read: the query of GRG (section 2.2.2).
+"""Drafts: the model's own answer, written before it reads any passage, as the query of GRG (section 2.2.2).
 
-A loop searches for it. With X = 2 the digests of what was found go back to the model, whose answer is the next query.
+In a further round (X = 2) the draft is written from the digests of the passages found, and is the next query.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from dataclasses import replace
 from threading import Event
 
 from assistant.flow.timing import timed
-from assistant.prompting.budget import fit
 from assistant.prompting.history import recent
+from assistant.prompting.stream import stream
 from assistant.protocols import Parts
 from assistant.steps import digest, quality
-from assistant.types import Exchange, Options, Turn
+from assistant.types import Exchange, Turn
 
 
 def rounds(turn: Turn, parts: Parts, stop: Event, search: Callable[[Turn], Turn]) -> Iterator[Turn]:
-    """Adds `draft`, and what `search` adds, as often as the turn has chosen."""
-    for x in range(turn.choices.loops):
-        if x:
+    """Adds `draft` and what `search` finds with it, for as many rounds as were chosen (`Choices.loops`)."""
+    for done in range(turn.choices.loops):
+        if done:
             for turn in _read(turn, parts, stop):
                 yield turn
         for turn in timed("draft", run, turn, parts, stop):
@@ -32,36 +32,28 @@ def rounds(turn: Turn, parts: Parts, stop: Event, search: Callable[[Turn], Turn]
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `draft`, as it grows: facts and question in one prompt, and the digests of an earlier loop if there are any.
+    """Adds `draft` as it grows: from the facts, the question and the digests of an earlier round, if there was one.
 
-    The question stands alone by now, so the history is given for the thread of the talk, as much as the settings say.
+    The question stands alone, so the history only gives the context of the conversation; the settings say how much.
     """
-    room = parts.settings.turn.max_draft_tokens
-    messages, cuts = fit(
-        "draft",
-        parts.llm,
-        room,
-        history=_history(turn, parts),
-        notes=tuple(digest.text for digest in turn.digests),
-        facts=turn.used_facts,
-        question=turn.question,
-    )
-    turn = replace(turn, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
-        if completion.read:
-            yield turn.reading(completion)
-            continue
-        yield replace(turn, draft=completion.text.strip())
+    values = {
+        "history": _history(turn, parts),
+        "notes": tuple(digest.text for digest in turn.digests),
+        "facts": turn.used_facts,
+        "question": turn.question,
+    }
+    for turn, completion in stream("draft", turn, parts, stop, parts.settings.turn.max_draft_tokens, **values):
+        yield turn if completion.read else replace(turn, draft=completion.text.strip())
 
 
 def _history(turn: Turn, parts: Parts) -> tuple[Exchange, ...]:
-    """Of a whole history `fit` leaves out the oldest exchanges that have no room."""
+    """The last exchange, or the whole history, of which `fit` leaves out the oldest exchanges that have no room."""
     whole = parts.settings.turn.draft_history == "whole"
     return turn.history if whole else recent(turn.history, exchanges=1, chars=200)
 
 
 def _read(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the digests that the next draft is written from, of what the turn will be answered from as well."""
+    """Adds the digests from which the next draft is written, of the passages that the answer would be made from."""
     if parts.settings.turn.quality_model:
         for turn in timed("quality", quality.run, turn, parts, stop):
             yield turn

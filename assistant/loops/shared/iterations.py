@@ -1,7 +1,7 @@
-"""ITRG: searching and writing in turns, so that each finds what the other needs (ITRG, section 2).
+"""ITRG: searching and writing alternate, and each improves the other (ITRG, section 2).
 
-The first round searches for the question, each later one for the question and the document written before. A loop says
-how its document is written; see `loops/itrg_refine.py` and `loops/itrg_refresh.py`.
+The first round searches for the question, each later one for the question and the document written last. How that
+document is written is up to the loop; see `loops/itrg_refine.py` and `loops/itrg_refresh.py`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from threading import Event
 from typing import Any
 
 from assistant.flow.timing import timed
-from assistant.prompting.budget import fit
+from assistant.prompting.stream import stream
 from assistant.protocols import Parts, Step
-from assistant.retrieve.search import look, sought
+from assistant.retrieve.search import search_and_fuse, search_text
 from assistant.text.sentences import whole_sentences
-from assistant.types import Iteration, Options, Passage, Query, Turn
+from assistant.types import Iteration, Passage, Query, Turn
 
 
 def iterate(turn: Turn, parts: Parts, stop: Event, document: Step) -> Iterator[Turn]:
-    """Adds `iterations`, and `queries` and `passages` as of the last; `document` writes the document of each."""
+    """Adds `iterations`, with the `queries` and `passages` of the last one; `document` writes the document of each."""
     knobs = parts.settings.turn
     for _ in range(knobs.itrg_rounds):
         turn = _searched(turn, parts)
@@ -34,23 +34,19 @@ def iterate(turn: Turn, parts: Parts, stop: Event, document: Step) -> Iterator[T
 
 
 def new_passages(turn: Turn) -> tuple[Passage, ...]:
-    """What the current iteration found and the one before did not, best first: all of it in the first iteration."""
+    """The passages of the current iteration that the one before did not find, best first."""
     *earlier, current = turn.iterations
-    before = {passage.id for passage in earlier[-1].passages} if earlier else set()
-    return tuple(passage for passage in current.passages if passage.id not in before)
+    previous = {passage.id for passage in earlier[-1].passages} if earlier else set()
+    return tuple(passage for passage in current.passages if passage.id not in previous)
 
 
 def write(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
-    """The turn with the document of its current iteration written by `prompt`, greedily, as it grows."""
-    room = parts.settings.turn.max_document_tokens
-    messages, cuts = fit(prompt, parts.llm, room, facts=turn.used_facts, question=turn.question, **values)
-    turn = replace(turn, cuts=turn.cuts + cuts)
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
-        if completion.read:
-            yield turn.reading(completion)
-            continue
+    """Adds the document of the current iteration as it grows, written greedily by `prompt`."""
+    values |= {"facts": turn.used_facts, "question": turn.question}
+    for turn, completion in stream(prompt, turn, parts, stop, parts.settings.turn.max_document_tokens, **values):
         text = completion.text.strip()
-        yield with_document(turn, whole_sentences(text) if completion.finish == "length" else text)
+        document = whole_sentences(text) if completion.finish == "length" else text
+        yield turn if completion.read else with_document(turn, document)
 
 
 def with_document(turn: Turn, document: str) -> Turn:
@@ -60,23 +56,24 @@ def with_document(turn: Turn, document: str) -> Turn:
 
 
 def _searched(turn: Turn, parts: Parts) -> Turn:
-    """The turn with one more iteration: searched, and the document of the one before kept until another is written."""
-    again = turn.iterations and turn.document
-    query = Query("document", f"{turn.question} {turn.document}") if again else Query("question", sought(turn))
+    """The turn with one more iteration, which has its passages, and the last document until another is written."""
+    query = Query("question", search_text(turn))
+    if turn.document:
+        query = Query("document", f"{turn.question} {turn.document}")
     earlier = turn.iterations[-1].passages if turn.iterations else ()
-    turn = look(turn, parts, query)
+    turn = search_and_fuse(turn, parts, query)
     passages = _found_again(turn.passages, earlier)
     iteration = Iteration(query.text, passages, turn.document)
     return replace(turn, passages=passages, iterations=(*turn.iterations, iteration))
 
 
 def _unchanged(turn: Turn) -> bool:
-    """Whether the current iteration found just what the one before did."""
-    found = [{passage.id for passage in one.passages} for one in turn.iterations[-2:]]
-    return len(found) == 2 and found[0] == found[1]
+    """Whether the last two iterations found the same passages."""
+    last_two = [{passage.id for passage in iteration.passages} for iteration in turn.iterations[-2:]]
+    return len(last_two) == 2 and last_two[0] == last_two[1]
 
 
 def _found_again(passages: Sequence[Passage], earlier: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The passages, those that were found before named by that query as well."""
+    """The passages, with the queries that found them earlier added to `found_by`."""
     names = {passage.id: passage.found_by for passage in earlier}
     return tuple(replace(p, found_by=tuple(dict.fromkeys((*names.get(p.id, ()), *p.found_by)))) for p in passages)

@@ -1,6 +1,6 @@
-"""One file a retriever that can be chosen. A module here looks as `Module` says; adding a retriever is adding a file.
+"""The retrievers that can be chosen, one file for each; adding one is adding a file that looks like `Module`.
 
-Commands, settings and the page know it at once. What it finds must follow the contract in tests/test_contracts.py.
+Commands, settings and the page find it by that file. It must follow the contract in tests/test_contracts.py.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from assistant.settings import Settings
 
 
 class Indexes(Protocol):
-    """What retrievers are put together from: those of a library or a corpus, opened when they are asked for."""
+    """The indexes of a library or a corpus that retrievers are made from, opened when they are needed."""
 
     @property
     def settings(self) -> Settings:
-        """Depths and constants."""
+        """The settings, with depths and constants."""
         ...
 
     def words(self) -> Retriever:
-        """Search by words, which every library can do.
+        """The search by words, which every library has.
 
         Raises:
             LibraryError: the index can't be read.
@@ -29,18 +29,18 @@ class Indexes(Protocol):
         ...
 
     def meaning(self) -> Retriever:
-        """Search by dense vectors, which take minutes to make where they are not there yet.
+        """The search by dense vectors, which take minutes to make if they are missing.
 
         Raises:
-            SequiturError: the encoder can't be had, or the vectors can't be made or are still being made.
+            SequiturError: the encoder can't be loaded, or the vectors can't be made or are still being made.
         """
         ...
 
 
 class Module(Protocol):
-    """What a module in this folder looks like: a title for menus, and a hint that is shown beneath, "" for none.
+    """The interface of a module in this folder: a title for menus, and a hint that is shown below it, "" for none.
 
-    `ENCODES` is true where it asks for `meaning`.
+    `ENCODES` says whether it uses `Indexes.meaning`.
     """
 
     TITLE: str

@@ -1,4 +1,4 @@
-"""By words and by meaning: several retrievers as one, by reciprocal rank fusion."""
+"""By words and by meaning: the rankings of both, fused by reciprocal rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENCODES = True
 
 
 def opened(indexes: Indexes) -> Retriever:
-    """Words and meaning, fused."""
+    """The searches by words and by meaning, fused."""
     both = {"bm25": indexes.words(), "dense": indexes.meaning()}
     return Hybrid(both, constant=indexes.settings.retrieve.rrf_k)
 
@@ -33,5 +33,5 @@ class Hybrid:
     def search(self, query: str, k: int) -> list[Passage]:
         """At most `k` passages, best first; the score is the reciprocal rank sum."""
         depth = max(self._depth, k)
-        rankings = {name: one.search(query, depth) for name, one in self._retrievers.items()}
+        rankings = {name: retriever.search(query, depth) for name, retriever in self._retrievers.items()}
         return fuse(rankings, k, self._constant)

@@ -1,8 +1,8 @@
-"""Self-consistency around any strategy: sampled several times, the answers voted on (post-fusion, section 4.4).
+"""Self-consistency around any strategy: it is sampled several times, and the answers vote (post-fusion, section 4.4).
 
-Where every sample's answer was voted out of passages asked one by one, the pools are put together, so that p samples of
-post-fusion over k passages vote with p x k answers; otherwise, also where answers were weighed and not counted, each
-sample votes with its answer.
+If every sample's answer was elected from a pool of votes, the pools are joined, so that p samples of post-fusion over k
+passages vote with p x k answers. Otherwise, also if answers were weighed instead of counted, each sample votes with its
+one answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TEMPERATURE = 0.7
 
 
 class Sampler(Wrapper):
-    """An LLM around an LLM that samples where greedy text was asked for."""
+    """An LLM wrapped around an LLM that samples where greedy text was asked for."""
 
     def __init__(self, llm: LLM, seed: int, temperature: float = TEMPERATURE) -> None:
         super().__init__(llm)
@@ -40,9 +40,9 @@ class Sampler(Wrapper):
 
 
 def sampled(strategy: Strategy, samples: int, seed: int) -> Strategy:
-    """`strategy`, run `samples` times with seeds counting up from `seed`, and a vote over what it says.
+    """`strategy`, run `samples` times with seeds counting up from `seed`, and a vote over its answers.
 
-    What it does where that gave no answer is sampled as well.
+    Its `retry` is sampled in the same way.
     """
     retry = _sampled(strategy.retry, samples, seed) if strategy.retry else None
     return replace(strategy, run=_sampled(strategy.run, samples, seed), retry=retry)
@@ -67,18 +67,18 @@ def _sampled(step: Step, samples: int, seed: int) -> Step:
 def _voted(runs: Sequence[Turn], parts: Parts) -> Turn:
     form = runs[0].choices.form
     pooled = all(_by_votes(run) for run in runs)
-    candidates = [one for run in runs for one in run.pool] if pooled else [_candidate(run) for run in runs]
+    candidates = [candidate for run in runs for candidate in run.pool] if pooled else [_candidate(run) for run in runs]
     pool = vote(candidates, form, parts.embedder)
     winner = elect(pool, form, parts.embedder)
     if pooled or winner is None:
         return replace(runs[0], pool=pool, answer=Answer(winner.text, origin="pool") if winner else NO_ANSWER)
-    # the run that gave the winning answer has what belongs to it, such as its reasoning
+    # the winning run also has what belongs to its answer, such as the reasoning
     return replace(runs[pool.index(winner)], pool=pool)
 
 
 def _by_votes(run: Turn) -> bool:
     by_pool = bool(run.pool) and run.answer is not None and run.answer.origin == "pool"
-    return by_pool and not any(one.weight for one in run.pool)
+    return by_pool and not any(candidate.weight for candidate in run.pool)
 
 
 def _candidate(run: Turn) -> Candidate:

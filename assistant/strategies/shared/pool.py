@@ -1,7 +1,7 @@
-"""The pool of post-fusion: which candidates say the same, how many votes each has, and who wins.
+"""The pool of post-fusion: groups candidates that say the same, counts their votes, and elects the winner.
 
-Short answers are the same when their normalised strings are; chat answers are the same when their embeddings are close
-and their numbers and names agree, which embeddings hardly see.
+Short answers are the same if their normalised strings are; chat answers are the same if their embeddings are close and
+their numbers and names agree, which embeddings hardly reflect.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from assistant.text.overlap import disagree
 from assistant.text.sentences import normalise
 from assistant.types import Answer, Candidate
 
-# The answer of a pool whose passages all gave none.
+# The answer of a pool in which all candidates are unknown.
 NO_ANSWER = Answer("unknown", unknown=True, origin="pool")
-# Mean cosine from which two chat answers count as one.
+# The lowest mean cosine at which chat answers count as the same.
 SAME = 0.75
 
 
 def vote(pool: Sequence[Candidate], form: str, embedder: Embedder) -> tuple[Candidate, ...]:
-    """The pool with `votes`, how many candidates, itself included, say the same, and `group`, which do.
+    """The pool with `votes` (how many candidates, itself included, say the same) and `group` (that group's number).
 
-    Unknown ones have neither.
+    Unknown candidates have neither.
     """
     groups = _groups(pool, form, embedder)
     sizes = Counter(groups)
-    known = [group for candidate, group in zip(pool, groups, strict=True) if not candidate.unknown]
-    numbers = {group: n for n, group in enumerate(dict.fromkeys(known))}
+    answered = [group for candidate, group in zip(pool, groups, strict=True) if not candidate.unknown]
+    numbers = {group: n for n, group in enumerate(dict.fromkeys(answered))}
     return tuple(
         candidate if candidate.unknown else replace(candidate, votes=sizes[group], group=numbers[group])
         for candidate, group in zip(pool, groups, strict=True)
@@ -44,44 +44,44 @@ def vote(pool: Sequence[Candidate], form: str, embedder: Embedder) -> tuple[Cand
 def elect(pool: Sequence[Candidate], form: str, embedder: Embedder) -> Candidate | None:
     """The winner of a pool that was voted on, or None if all are unknown.
 
-    Most votes win; ties go to the group whose best passage ranks higher. Of a group of chat answers the one nearest its
-    centre speaks.
+    Most votes win; ties go to the group whose best passage ranks higher. A group of chat answers is represented by the
+    one nearest to its centre.
     """
-    known = [candidate for candidate in pool if not candidate.unknown]
-    if not known:
+    answered = [candidate for candidate in pool if not candidate.unknown]
+    if not answered:
         return None
-    best = max(known, key=lambda candidate: candidate.votes)
+    best = max(answered, key=lambda candidate: candidate.votes)
     groups = _groups(pool, form, embedder)
     group = groups[list(pool).index(best)]
-    members = [c for c, of in zip(pool, groups, strict=True) if of == group and not c.unknown]
+    members = [c for c, label in zip(pool, groups, strict=True) if label == group and not c.unknown]
     return members[0] if form == "factoid" else _central(members, embedder)
 
 
 def following(answer: Answer | None, texts: Sequence[str]) -> Sequence[str]:
-    """The text that comes next after this answer, which may have got markers since; none after the last."""
-    said = read(answer.text).text if answer else ""
+    """The text that follows this answer in `texts`, as a list of one; empty after the last. Markers are ignored."""
+    current = read(answer.text).text if answer else ""
     plain = [read(text).text for text in texts]
-    return texts[plain.index(said) + 1 :][:1] if said in plain else ()
+    return texts[plain.index(current) + 1 :][:1] if current in plain else ()
 
 
 def _groups(pool: Sequence[Candidate], form: str, embedder: Embedder) -> list[str]:
     """A label for each candidate; equal labels mean equal answers."""
     if form == "factoid":
         return ["unknown" if candidate.unknown else normalise(candidate.text) for candidate in pool]
-    known = [candidate.text for candidate in pool if not candidate.unknown]
-    if len(known) < 2:
+    answers = [candidate.text for candidate in pool if not candidate.unknown]
+    if len(answers) < 2:
         return ["unknown" if candidate.unknown else "0" for candidate in pool]
-    from sklearn.cluster import AgglomerativeClustering  # noqa: PLC0415 - slow, and short answers do without
+    from sklearn.cluster import AgglomerativeClustering  # noqa: PLC0415 - slow to import, and only chat answers need it
 
     clusters = AgglomerativeClustering(
         n_clusters=None, distance_threshold=1 - SAME, metric="precomputed", linkage="average"
-    ).fit_predict(_distances(known, embedder))
+    ).fit_predict(_distances(answers, embedder))
     labels = iter(clusters)
     return ["unknown" if candidate.unknown else str(next(labels)) for candidate in pool]
 
 
 def _distances(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float64]:
-    """1 - cosine of each pair, shape (n, n); of two that disagree more than a cluster's mean can make up for."""
+    """1 - cosine of each pair, shape (n, n); pairs that disagree are too far apart for any cluster to hold both."""
     vectors = embedder.encode(texts).astype(np.float64)
     distances = 1 - vectors @ vectors.T
     for (i, one), (j, other) in combinations(enumerate(texts), 2):

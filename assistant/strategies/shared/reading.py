@@ -1,4 +1,4 @@
-"""All passages in one prompt: what several strategies and baselines read with."""
+"""Answers from one prompt: what several strategies and baselines have in common."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ from dataclasses import replace
 from threading import Event
 from typing import Any
 
-from assistant.judges.uncertainty import Asked, unknown
+from assistant.judges.uncertainty import PromptedAnswer, unknown
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.sentences import finished, without_title
 from assistant.types import Answer, Completion, Options, Turn
 
-# Tokens of a short answer.
-FACTOID_ROOM = 24
+# The most tokens of a short answer.
+FACTOID_MAX_TOKENS = 24
 
 
-def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **given: Any) -> Iterator[Turn]:
-    """Adds `answer`, streamed, as `prompt` makes it of the question and what else is given."""
+def read(prompt: str, turn: Turn, parts: Parts, stop: Event, **values: Any) -> Iterator[Turn]:
+    """Adds `answer`, streamed, by the prompt of this name, with `values` for its further variables."""
     form = turn.choices.form
-    room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
-    given |= {"facts": turn.told_facts, "question": turn.question, "examples": parts.settings.turn.answer_examples}
-    messages, cuts = fit(f"{form}/{prompt}", parts.llm, room, **given)
+    max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
+    values |= {"facts": turn.told_facts, "question": turn.question, "examples": parts.settings.turn.answer_examples}
+    messages, cuts = fit(f"{form}/{prompt}", parts.llm, max_tokens, **values)
     turn = replace(turn, cuts=turn.cuts + cuts)
     completion = Completion("")
-    for completion in parts.llm.stream(messages, Options(max_tokens=room), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=max_tokens), stop):
         if completion.read:
             yield turn.reading(completion)
             continue
         turn = replace(turn, answer=Answer(without_title(finished(completion, form), turn.shown)))
         yield turn
     if turn.answer is not None:
-        [lost] = unknown([Asked(messages, completion, turn.passages, turn.question)], turn.choices.form, parts, stop)
-        yield replace(turn, answer=Answer(turn.answer.text, unknown=lost))
+        asked = PromptedAnswer(messages, completion, turn.passages, turn.question)
+        [is_unknown] = unknown([asked], form, parts, stop)
+        yield replace(turn, answer=Answer(turn.answer.text, unknown=is_unknown))

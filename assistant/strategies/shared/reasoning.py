@@ -1,4 +1,4 @@
-"""Answers that a chain of thought comes before: the model reasons, then writes "Answer:" and the answer."""
+"""Answers by a chain of thought: the model reasons, then writes "Answer:" and the answer."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from assistant.prompting.budget import fit
 from assistant.prompting.render import render
 from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
-from assistant.strategies.shared.reading import FACTOID_ROOM
+from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.sentences import CUT, finished
 from assistant.types import Answer, Completion, Message, Options, Turn
 
-# Tokens for the thought itself, on top of those for the answer, and for the prompt that asks for the answer alone.
-THOUGHT_ROOM = 160
-CONCLUDING_ROOM = 64
+# Tokens for the chain of thought, besides those for the answer, and for the prompt that asks for the answer alone.
+THOUGHT_MAX_TOKENS = 160
+CONCLUDING_MAX_TOKENS = 64
 _LABEL = re.compile(r"^\W*(?:final\s+)?answer\W*:\W*", re.IGNORECASE | re.MULTILINE)
 
 
 def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds `reasoning`, then `answer`, as they grow; `prompt` is a file beside concat's.
+    """Adds `reasoning`, then `answer`, as they grow, by the prompt of this name.
 
-    A thought that ends without "Answer:", or has no room left for it, is followed by a prompt that asks for the answer
-    alone.
+    If the reasoning ends without "Answer:", or its tokens run out before the answer is complete, a second prompt asks
+    for the answer alone.
     """
     form = turn.choices.form
-    room = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_ROOM
+    max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
     values = {"passages": turn.shown, "facts": turn.told_facts, "question": turn.question}
-    messages, cuts = fit(f"{form}/{prompt}", parts.llm, THOUGHT_ROOM + CONCLUDING_ROOM + 2 * room, **values)
+    messages, cuts = fit(
+        f"{form}/{prompt}", parts.llm, THOUGHT_MAX_TOKENS + CONCLUDING_MAX_TOKENS + 2 * max_tokens, **values
+    )
     turn = replace(turn, cuts=turn.cuts + cuts)
     completion, answer = Completion(""), ""
-    for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_ROOM + room), stop):
+    for completion in parts.llm.stream(messages, Options(max_tokens=THOUGHT_MAX_TOKENS + max_tokens), stop):
         if completion.read:
             yield turn.reading(completion)
             continue
@@ -42,25 +44,25 @@ def think(prompt: str, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         turn = replace(turn, reasoning=reasoning, answer=Answer(answer) if answer else turn.answer)
         yield turn
     if not stop.is_set() and (not answer or answer.endswith(CUT)):
-        asked = (*messages, Message("assistant", completion.text), *render(f"{form}/conclude"))
-        for piece in parts.llm.stream(asked, Options(max_tokens=room), stop):
+        concluding = (*messages, Message("assistant", completion.text), *render(f"{form}/conclude"))
+        for piece in parts.llm.stream(concluding, Options(max_tokens=max_tokens), stop):
             if piece.read:
                 yield turn.reading(piece)
                 continue
             turn = replace(turn, answer=_concluded(piece, form))
             yield turn
-    # stopped in the middle, there is no answer yet, or only a part of one
+    # if it was stopped, there is no answer yet, or only a part of one
     if not stop.is_set() and turn.answer:
         yield replace(turn, answer=replace(turn.answer, unknown=says_unknown(turn.answer.text)))
 
 
 def _concluded(completion: Completion, form: str) -> Answer:
-    said = split(completion.text)[1] or completion.text
-    return Answer(finished(replace(completion, text=said), form))
+    answer = split(completion.text)[1] or completion.text
+    return Answer(finished(replace(completion, text=answer), form))
 
 
 def split(text: str) -> tuple[str, str]:
-    """The thought, and what follows the last "Answer:"; nothing follows while it has not been written."""
+    """The reasoning, and what follows the last "Answer:", "" until that is written."""
     labels = list(_LABEL.finditer(text))
     if not labels:
         return text.strip(), ""

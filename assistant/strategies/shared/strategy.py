@@ -1,4 +1,4 @@
-"""What a file of `assistant/strategies` has: how it answers, and what it does where that is no answer."""
+"""The interface of a file of `assistant/strategies`: how it answers, and its next answers if one is unknown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Event
 
-from assistant.flow.stage import step_named
 from assistant.protocols import Parts, Step
 from assistant.registry import variants
 from assistant.types import Passage, Turn
@@ -20,8 +19,8 @@ def _none(_: Turn) -> tuple[Passage, ...]:
 class Strategy:
     """How a question is answered from the turn's passages.
 
-    `run` adds an `answer`, not cited yet. `retry` adds the next best one where the one before is unknown, and yields
-    nothing where there is no other. `sources` are passages beside the turn's own that the answer may be from.
+    `run` adds an `answer`, which is not cited yet. If that is unknown, `retry` adds the next best answer, and yields
+    nothing once there is no other. `sources` are further passages, besides the turn's, that the answer may be from.
     """
 
     run: Step
@@ -35,19 +34,18 @@ def strategy_named(name: str) -> Strategy:
     Raises:
         SettingsError: there is no such strategy; the message lists those there are.
     """
-    run = step_named("strategies", name)
     module = variants.module("strategies", name)
-    return Strategy(run, getattr(module, "retry", None), getattr(module, "sources", _none))
+    return Strategy(module.run, getattr(module, "retry", None), getattr(module, "sources", _none))
 
 
 def is_unanswered(turn: Turn) -> bool:
-    """Whether the strategy was asked, and gave no answer that stands."""
+    """Whether the strategy was asked and its answer is unknown."""
     answer = turn.answer
     return answer is not None and answer.unknown and answer.outcome == "written" and answer.origin != "model"
 
 
 def in_full(strategy: Strategy) -> Step:
-    """The strategy as one step, with its next answers where one is unknown; nothing is cited."""
+    """The strategy as one step, which goes on to the next answer while one is unknown; nothing is cited."""
 
     def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         """Adds what the strategy adds."""
@@ -59,7 +57,7 @@ def in_full(strategy: Strategy) -> Step:
 
 
 def next_answers(strategy: Strategy, check: Step, turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the strategy's next `answer`, and what `check` makes of it, until one stands or there are no more."""
+    """Adds the strategy's next `answer` and what `check` adds to it, until one is not unknown or there are no more."""
     while strategy.retry and is_unanswered(turn) and not stop.is_set():
         before = turn
         for turn in strategy.retry(turn, parts, stop):

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 from assistant import turn as flow
-from assistant.commands.spread import Way
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import ModelError
 from assistant.library.index import add_documents
 from assistant.library.shelves import is_library, library_folder, remove_library
@@ -45,7 +45,7 @@ class Sequitur:
 
     def ask(self, question: str) -> Reply:
         """See `System`."""
-        choices = replace(Way().choices(self._settings), library=self._library)
+        choices = replace(TurnOptions().choices(self._settings), library=self._library)
         turn = Turn(question, choices=choices)
         with self._loader.lent("peers", choices) as parts:
             *_, turn = flow.run(turn, parts, Event())

@@ -1,4 +1,7 @@
-"""One file a relevance estimator. A module here is `Asking`, `Trained` or `Added`; adding one is adding a file."""
+"""One file a relevance estimator; adding one is adding a file.
+
+A module here is a `PromptedModule`, a `TrainedModule` or an `AdapterModule`.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from assistant.registry import variants
 
 
 @runtime_checkable
-class Asking(Protocol):
-    """A module whose estimator asks the language model of the turn."""
+class PromptedModule(Protocol):
+    """A module whose estimator prompts the language model of the turn."""
 
     def asking(self, llm: LLM) -> Estimator:
         """The estimator that asks this model."""
@@ -19,8 +22,8 @@ class Asking(Protocol):
 
 
 @runtime_checkable
-class Trained(Protocol):
-    """A module whose estimator is a model of its own. `SHIPPED` is the folder of the one that comes with Sequitur."""
+class TrainedModule(Protocol):
+    """A module whose estimator is a trained model; `SHIPPED` is the folder of the one that comes with Sequitur."""
 
     SHIPPED: Path | None
 
@@ -34,16 +37,16 @@ class Trained(Protocol):
 
 
 @runtime_checkable
-class Added(Protocol):
-    """A module whose estimator is added to an encoder that is fetched. `SHIPPED` is the folder of the one that comes.
+class AdapterModule(Protocol):
+    """A module whose estimator is an adapter on an encoder that is fetched; `SHIPPED` is the folder of the shipped one.
 
-    It reads again what the estimator that needs nothing fetched finds most relevant.
+    It is the second stage: it reads the passages that the shipped cross-encoder finds most relevant.
     """
 
     SHIPPED: Path | None
 
     def added(self, folder: Path, name: str, base: Path) -> Estimator:
-        """What a folder adds to this encoder, under this name.
+        """The adapter of a folder on this encoder, under this name.
 
         Raises:
             ModelError: they can't be loaded, or don't belong together.
@@ -51,12 +54,12 @@ class Added(Protocol):
         ...
 
 
-def named(name: str) -> Asking | Trained | Added:
+def named(name: str) -> PromptedModule | TrainedModule | AdapterModule:
     """The module of this name.
 
     Raises:
         SettingsError: there is no such estimator; the message lists those there are.
     """
     found: object = variants.module("estimators", name)
-    assert isinstance(found, Asking | Trained | Added)  # noqa: S101 - see above
+    assert isinstance(found, PromptedModule | TrainedModule | AdapterModule)  # noqa: S101 - see above
     return found

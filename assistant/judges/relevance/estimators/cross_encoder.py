@@ -14,7 +14,7 @@ BATCH = 8
 
 
 def trained(folder: Path, name: str) -> CrossEncoderEstimator:
-    """The estimator in a folder; see `estimators.Trained`."""
+    """The estimator in a folder; see `estimators.TrainedModule`."""
     return CrossEncoderEstimator(folder, name)
 
 

@@ -15,5 +15,5 @@ SHIPPED: Path | None = FOLDER
 
 
 def added(folder: Path, name: str, base: Path) -> CrossEncoderEstimator:
-    """What a folder adds to this encoder; see `estimators.Added`."""
+    """What a folder adds to this encoder; see `estimators.AdapterModule`."""
     return CrossEncoderEstimator(folder, name, base)

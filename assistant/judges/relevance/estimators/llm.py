@@ -16,7 +16,7 @@ WORDS = ("true", "false")
 
 
 def asking(llm: LLM) -> LlmEstimator:
-    """The estimator that asks this model; see `estimators.Asking`."""
+    """The estimator that asks this model; see `estimators.PromptedModule`."""
     return LlmEstimator(llm)
 
 

@@ -29,7 +29,7 @@ BATCH = 8
 
 
 def trained(folder: Path, name: str) -> Seq2SeqEstimator:
-    """The estimator in a folder; see `estimators.Trained`."""
+    """The estimator in a folder; see `estimators.TrainedModule`."""
     return Seq2SeqEstimator(folder, name)
 
 

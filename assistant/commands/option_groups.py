@@ -1,0 +1,78 @@
+"""Groups of options that several commands share: the fields of a dataclass become options of each command.
+
+The groups that say where the settings and the data are, and which language model is asked, are defined here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
+from assistant.settings import Settings
+
+
+@dataclass(frozen=True)
+class SettingsOptions:
+    """The options that say where the settings and the data are."""
+
+    settings_file: SettingsFile = None
+    data_dir: DataDir = None
+
+    def load_settings(self, **overrides: str | None) -> Settings:
+        """The settings of the file and the environment, with the command line's on top."""
+        return settings_of(self.settings_file, self.data_dir, **overrides)
+
+
+@dataclass(frozen=True)
+class ModelOptions(SettingsOptions):
+    """The same, and which language model is asked."""
+
+    model: Model = None
+    backend: Backend = None
+
+    def load_settings(self, **overrides: str | None) -> Settings:
+        """See `SettingsOptions`."""
+        return super().load_settings(model=self.model, backend=self.backend, **overrides)
+
+
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with each parameter that is a dataclass replaced by that dataclass's fields, as options."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters = signature(command).parameters
+
+    @wraps(command)
+    def with_options(**values: Any) -> None:
+        for name, kind in groups.items():
+            members = [option.name for option in _options(parameters[name], kind) if option.name in values]
+            chosen = {member: values.pop(member) for member in members}
+            values[name] = kind(**{key: _as_declared(value) for key, value in chosen.items() if value is not None})
+        command(**values)
+
+    options = [option for name, parameter in parameters.items() for option in _options(parameter, hints[name])]
+    with_options.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {option.name: option.annotation for option in options}
+    return with_options
+
+
+def _as_declared(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _options(parameter: Parameter, kind: Any) -> Iterator[Parameter]:
+    if not is_dataclass(kind):
+        yield parameter.replace(annotation=kind, kind=Parameter.KEYWORD_ONLY)
+        return
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        hint, default = hints[field.name], Parameter.empty if field.default is MISSING else field.default
+        if get_origin(hint) is not Annotated:
+            continue  # not an option
+        plain, *metadata = get_args(hint)
+        if get_origin(plain) is tuple:
+            hint, default = Annotated[list[get_args(plain)[0]] | None, *metadata], None  # type: ignore[misc]
+        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)

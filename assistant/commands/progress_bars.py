@@ -1,0 +1,45 @@
+"""Progress bars on the error stream, as the `Progress` of long tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.progress import Progress as Bars
+
+from assistant.commands.common import talk
+from assistant.protocols import Progress
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Progress]:
+    """A bar of things done, with an estimate of the time that is left."""
+    with _shown(title, MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()) as tell:
+        yield tell
+
+
+@contextmanager
+def bar_of_bytes(title: str) -> Iterator[Progress]:
+    """A bar of bytes, with their speed."""
+    with _shown(title, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()) as tell:
+        yield tell
+
+
+@contextmanager
+def _shown(title: str, *columns: ProgressColumn) -> Iterator[Progress]:
+    with Bars(
+        TextColumn("{task.description}", markup=False), BarColumn(), *columns, console=talk, transient=True
+    ) as bars:
+        task = bars.add_task(title, total=None)
+        # A total of 0 means that nobody knows it.
+        yield lambda done, total: bars.update(task, completed=done, total=total or None)

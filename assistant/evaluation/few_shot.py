@@ -1,0 +1,67 @@
+"""Few-shot prompts: questions and answers are shown to the model as if it had just answered them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from threading import Event
+
+from assistant.errors import DataError
+from assistant.experiment.datasets import Question, sample
+from assistant.llm.wrapper import Wrapper
+from assistant.prompting.render import render
+from assistant.protocols import LLM
+from assistant.types import Completion, Message, Messages, Options
+
+
+def draw(questions: Sequence[Question], asked: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
+    """`n` questions as demonstrations, none of which is `asked`; they stay the same if more questions are asked later.
+
+    Raises:
+        DataError: fewer are left over.
+    """
+    # an experiment takes its sample from the front of the same order
+    able = [question for question in sample(questions, None, seed) if question.answers][::-1][:n]
+    if len(able) < n or {question.id for question in able} & {question.id for question in asked}:
+        raise DataError(f"No {n} questions are left over to demonstrate answers with; lower --limit or --shots.")
+    return tuple(able)
+
+
+def demonstrating(llm: LLM, demonstrations: Sequence[Question]) -> LLM:
+    """The model with demonstrations, if there are any."""
+    return Demonstrator(llm, demonstrations) if demonstrations else llm
+
+
+class Demonstrator(Wrapper):
+    """An LLM wrapped around an LLM that inserts demonstrations behind the system message.
+
+    A choice among words gets none.
+    """
+
+    def __init__(self, llm: LLM, demonstrations: Sequence[Question]) -> None:
+        super().__init__(llm)
+        self._shown = tuple(message for one in demonstrations for message in _exchange(one))
+
+    def count(self, messages: Messages) -> int:
+        """As the model does it, demonstrations included."""
+        return self._llm.count(self._with(messages))
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        """As the model does it, with demonstrations."""
+        return self._llm.stream(self._with(messages), options, stop)
+
+    def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
+        """As the model does it, with demonstrations."""
+        return self._llm.complete([self._with(messages) for messages in batch], options, stop)
+
+    def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
+        """As the model does it, with demonstrations."""
+        return self._llm.score([(self._with(messages), text) for messages, text in batch], stop)
+
+    def _with(self, messages: Messages) -> Messages:
+        system, *rest = messages
+        return (system, *self._shown, *rest)
+
+
+def _exchange(question: Question) -> Messages:
+    asked = render("factoid/closed_book", question=question.text)[-1]
+    return asked, Message("assistant", question.answers[0])

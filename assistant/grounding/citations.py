@@ -1,0 +1,71 @@
+"""Writes the citation markers into a reply, and records where in a passage each of them points."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from assistant.grounding.claims import BLOCK
+from assistant.grounding.support import Finding
+from assistant.text.sentences import quote
+from assistant.types import Answer, Citation, Sentence, Span, Turn
+
+_LAST_BAR = re.compile(r"\s*\|$")
+
+
+def with_citations(turn: Turn, text: str, spans: Sequence[Span], findings: Sequence[Finding | None]) -> Turn:
+    """The turn with markers behind those sentences of its answer that have support.
+
+    Markers of a table's row go into its last cell, since text behind the last bar is not shown; those of a block of
+    code go below it.
+    """
+    numbers: dict[str, int] = {}
+    citations: list[Citation] = []
+    pieces: list[str] = []
+    result: list[Sentence] = []
+    end = 0
+    for span, finding in zip(spans, findings, strict=True):
+        sentence = quote(text, span)
+        here = _citations(finding, sentence, numbers) if finding else []
+        citations.extend(here)
+        result.append(_sentence(sentence, finding, here))
+        start, end = end, span.start + len(_LAST_BAR.sub("", sentence))
+        markers = "".join(f" [{citation.n}]" for citation in here)
+        pieces.append(text[start:end] + (_paragraph(markers) if BLOCK.match(sentence) else markers))
+    answer = replace(turn.answer or Answer(""), text="".join(pieces) + text[end:])
+    return replace(turn, answer=answer, sentences=tuple(result), citations=tuple(citations))
+
+
+def _sentence(text: str, finding: Finding | None, cited: Sequence[Citation]) -> Sentence:
+    """The sentence with its state; code without support counts as unchecked, since it claims nothing."""
+    if finding is None or (BLOCK.match(text) and not cited):
+        return Sentence(text, "unchecked", finding.verdict.probability if finding else None)
+    verdict = finding.verdict
+    return Sentence(text, verdict.state, verdict.probability, tuple(citation.n for citation in cited))
+
+
+def _paragraph(markers: str) -> str:
+    """The markers as a paragraph of their own."""
+    return f"\n\n{markers.strip()}\n" if markers else ""
+
+
+def _citations(finding: Finding, sentence: str, numbers: dict[str, int]) -> list[Citation]:
+    """The citations of a sentence; passages that have no number yet get the next one in `numbers`."""
+    if finding.verdict.state == "not":
+        return []
+    return [
+        Citation(
+            n=numbers.setdefault(one.passage.id, len(numbers) + 1),
+            passage_id=one.passage.id,
+            start=one.span.start,
+            end=one.span.end,
+            sentence=sentence,
+            quote=quote(one.passage.text, one.span),
+            support=found.verdict.probability,
+            partly=found.verdict.state == "partly",
+            further=position > 0,
+        )
+        for position, found in enumerate((finding, *finding.further))
+        for one in found.evidence
+    ]

@@ -1,0 +1,69 @@
+"""Finds the passages that may support a sentence: those nearest to it, in meaning and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.protocols import Embedder
+from assistant.text.markers import Marked
+from assistant.text.overlap import coverage
+from assistant.text.sentences import quote, sentences
+from assistant.types import Passage, Span
+
+# How many of the nearest passages the judge reads beside one sentence. For a long reply they are fewer, but at least
+# one each, so that the reply needs about `_MAX_PAIRS` in all.
+READ, _MAX_PAIRS = 3, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage that may support a sentence, and the span in it that is nearest to the sentence.
+
+    `nearness` is the cosine of that span, in [-1, 1], plus the share of the sentence's words that the passage has.
+    """
+
+    passage: Passage
+    span: Span
+    nearness: float
+
+
+def nearest_evidence(
+    texts: Sequence[str], passages: Sequence[Passage], hinted: Sequence[frozenset[str]], embedder: Embedder
+) -> list[list[Evidence]]:
+    """For each text, the few passages most likely to support it, best first; none for an empty text.
+
+    Nearness is the similarity of the passage's nearest sentence plus the word overlap with the whole passage: of two
+    passages on the same matter, the one with the sentence's own words is the one that the model read. A passage that
+    the model's markers point at comes first.
+    """
+    places = [(passage, span) for passage in passages for span in sentences(passage.text)]
+    if not places or not any(texts):
+        return [[] for _ in texts]
+    vectors = embedder.encode([*texts, *(f"{p.full_title}: {quote(p.text, span)}" for p, span in places)])
+    similarity = vectors[: len(texts)] @ vectors[len(texts) :].T
+    count = max(1, min(READ, _MAX_PAIRS // sum(map(bool, texts))))
+    return [
+        _nearest(text, row, places, hints)[:count] if text else []
+        for text, row, hints in zip(texts, similarity, hinted, strict=True)
+    ]
+
+
+def _nearest(
+    text: str, row: NDArray[np.float32], places: list[tuple[Passage, Span]], hints: frozenset[str]
+) -> list[Evidence]:
+    best: dict[str, Evidence] = {}
+    for score, (passage, span) in zip(row.tolist(), places, strict=True):
+        if passage.id not in best or score > best[passage.id].nearness:
+            best[passage.id] = Evidence(passage, span, score)
+    scored = [replace(e, nearness=e.nearness + coverage(text, e.passage.titled)) for e in best.values()]
+    return sorted(scored, key=lambda evidence: (evidence.passage.id not in hints, -evidence.nearness))
+
+
+def hinted(marked: Marked, span: Span, passages: Sequence[Passage]) -> frozenset[str]:
+    """The ids of the passages that markers in or right behind a sentence point at; numbers out of range are ignored."""
+    numbers = [n for offset, listed in marked.hints if span.start < offset <= span.end + 1 for n in listed]
+    return frozenset(passages[n - 1].id for n in numbers if 1 <= n <= len(passages))

@@ -1,0 +1,23 @@
+"""Searches for the words as they were typed, so that the page has first sources before the model has written anything.
+
+A follow-up, or a message from somebody with facts, has to be rewritten before it can be searched for well, which takes
+the model a second or more. Until then the query is the utterance, behind the last question if there is one. The
+passages found are replaced as soon as the question stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+from assistant.protocols import Parts
+from assistant.retrieve.search import search_and_fuse
+from assistant.types import Query, Turn
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:  # noqa: ARG001 - it is over in milliseconds
+    """Adds provisional `passages`, unless the utterance stands alone already, which the loop searches for at once."""
+    if turn.history or turn.facts:
+        before = f"{turn.history[-1].question} " if turn.history else ""
+        turn = search_and_fuse(turn, parts, Query("utterance", before + turn.said))
+    yield turn

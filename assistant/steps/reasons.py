@@ -1,0 +1,49 @@
+"""Which facts a reply depends on, so that only those are named as its reasons.
+
+A reply depends on a fact because of which something was left out. It also depends on a fact that the model was given
+and that helps to explain the reply: a sentence of it is nearer to question and fact than to the question alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from threading import Event
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assistant.protocols import Embedder, Parts
+from assistant.text.markers import read
+from assistant.text.sentences import quote, sentences
+from assistant.types import Turn
+
+# How much nearer (in cosine) the question has to be with the fact than without it. Chosen for the best F1 on the train
+# topics of TREC iKAT 2023, whose responses name the facts that they draw on; docs/results/because.md has the trials.
+GAIN = 0.1
+
+
+def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Sets `shows` of each fact that the model was given or because of which something was left out.
+
+    A first message is compared as it was typed, not as it was rewritten with the facts, so that what the rewritten
+    question took from a fact counts as a dependence on it as well.
+    """
+    if turn.facts and turn.answer and not stop.is_set():
+        question = turn.question if turn.history else turn.utterance
+        excluding = {left_out.fact for left_out in turn.left_out}
+        gained = gains(turn.told_facts, question, read(turn.answer.text).text, parts.embedder)
+        shows = dict(zip(turn.told_facts, (gained >= GAIN).tolist(), strict=True)) | dict.fromkeys(excluding, True)
+        turn = replace(turn, facts=tuple(replace(fact, shows=shows.get(fact.text)) for fact in turn.facts))
+    yield turn
+
+
+def gains(facts: Sequence[str], question: str, reply: str, embedder: Embedder) -> NDArray[np.float32]:
+    """How much nearer each fact brings the question to the reply or one of its sentences; shape (len(facts),)."""
+    if not facts:
+        return np.zeros(0, np.float32)
+    texts = [reply, *(quote(reply, span) for span in sentences(reply))]
+    vectors = embedder.encode([*texts, question, *(f"{fact} {question}" for fact in facts)])
+    replies, alone, with_fact = vectors[: len(texts)], vectors[len(texts)], vectors[len(texts) + 1 :]
+    best: NDArray[np.float32] = (with_fact @ replies.T - replies @ alone).max(axis=1)
+    return best

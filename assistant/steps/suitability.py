@@ -1,0 +1,137 @@
+"""Leaves out of a turn what clashes with the person's facts, such as peanut butter for somebody with a peanut allergy.
+
+First it is removed from the text that the model reads, since a small model copies whatever its passages list, and then
+from the reply. Of a list only the clashing items are left out, of any other text the whole sentence. The person is told
+what was left out because of which fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from threading import Event
+
+from assistant.errors import SequiturError
+from assistant.protocols import Parts, SuitabilityJudge
+from assistant.steps import cite
+from assistant.steps.closed_book import unbacked
+from assistant.text.markers import read
+from assistant.text.sentences import quote, sentences
+from assistant.types import LeftOut, Turn
+from assistant.wording.replies import fixed
+
+# What introduces a list, and what joins its last two items.
+_LEADS = (": ", " such as ", " including ")
+_LAST = (" and ", " or ")
+# A longer last item likely includes the rest of the sentence, which can't be removed.
+_ITEM = 5
+# The fewest items of a list, whose last one is joined by a word.
+_LIST = 3
+
+
+def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Removes from `digests` what clashes with a fact, and adds it to `left_out`."""
+    if not turn.facts or parts.suitability is None or stop.is_set():
+        yield turn
+        return
+    try:
+        sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
+        cut = [(digest, *sieve.sift(digest.text)) for digest in turn.digests]
+    except SequiturError as error:
+        yield turn.with_event("suitability_failed", error)
+        return
+    digests = tuple(replace(digest, text=text) if out else digest for digest, text, out in cut)
+    left = tuple(replace(one, passage_id=digest.passage_id) for digest, _, out in cut for one in out)
+    yield replace(turn, digests=digests, left_out=left)
+
+
+def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
+    """Removes what clashes from the `answer`, whose sentences are then checked and cited again."""
+    answer = turn.answer
+    if not turn.facts or answer is None or answer.unknown or parts.suitability is None or stop.is_set():
+        yield turn
+        return
+    written = read(answer.text).text
+    try:
+        text, out = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop).sift(written)
+    except SequiturError as error:
+        yield turn.with_event("suitability_failed", error)
+        return
+    turn = replace(turn, left_out=(*turn.left_out, *out))
+    if not out:
+        yield turn
+    elif not text:
+        yield replace(turn, answer=fixed("unsuited"), sentences=(), citations=())
+    elif answer.outcome == "own":
+        yield replace(turn, answer=unbacked(text))
+    else:
+        turn = replace(turn, answer=replace(answer, text=text), sentences=(), citations=())
+        for turn in cite.run(turn, parts, stop):
+            yield turn
+        if turn.answer and turn.answer.unknown:
+            yield replace(turn.with_event("unsupported"), answer=unbacked(text), sentences=(), citations=())
+
+
+def _listed(sentence: str) -> tuple[str, list[str], str]:
+    """The sentence up to its list, the items of the list, and the punctuation at its end."""
+    start = max(sentence.rfind(lead) + len(lead) if lead in sentence else 0 for lead in _LEADS)
+    body = sentence[start:].rstrip(" .!?")
+    *items, last = (item.strip() for item in body.replace("; ", ", ").split(", "))
+    may_join = (items or start) and last == _unjoined(last)
+    joint = next((word for word in _LAST if word in last), "") if may_join else ""
+    second_last, _, last = last.rpartition(joint) if joint else ("", "", last)
+    items += [second_last] if second_last else []
+    return sentence[:start], [*items, _joined(joint, last)], sentence[start + len(body) :]
+
+
+def _joined(joint: str, item: str) -> str:
+    return f"{joint.strip()} {item}" if joint else item
+
+
+def _unjoined(item: str) -> str:
+    return item.removeprefix("and ").removeprefix("or ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sieve:
+    """Removes from texts what clashes with the facts."""
+
+    judge: SuitabilityJudge
+    facts: Sequence[str]
+    stop: Event
+
+    def sift(self, text: str) -> tuple[str, list[LeftOut]]:
+        """The text without what clashes, and what was left out of it."""
+        spans = sentences(text)
+        pieces, out, end = list[str](), list[LeftOut](), 0
+        for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
+            sentence = quote(text, span)
+            kept, left_out = self._cut(sentence, fact) if fact else (sentence, [])
+            pieces += [text[end : span.start], kept]
+            out += left_out
+            end = span.end
+        return ("".join(pieces).strip(), out) if out else (text, [])
+
+    def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
+        """What is kept of a sentence that clashes, and what is left out: of a list the items that clash, else all.
+
+        At least one item of a clashing list must clash: if none does by itself, the likeliest is left out.
+        """
+        lead, items, stop = _listed(sentence)
+        is_list = len(items) >= _LIST and items[-1] != _unjoined(items[-1])
+        reasons = self._clashing(items, at_least_one=is_list) if len(items) > 1 else []
+        kept = [item for item, reason in zip(items, reasons, strict=False) if not reason]
+        loses_end = reasons and reasons[-1] and len(_unjoined(items[-1]).split()) > _ITEM
+        if not kept or loses_end or len(kept) == len(items):
+            return "", [LeftOut(sentence, fact)]
+        text = f"{lead}{', '.join([_unjoined(kept[0]), *kept[1:]])}{stop}"
+        left_out = [LeftOut(_unjoined(item), reason) for item, reason in zip(items, reasons, strict=True) if reason]
+        return text[:1].upper() + text[1:], left_out
+
+    def _clashing(self, texts: Sequence[str], *, at_least_one: bool = False) -> list[str]:
+        """For each text the fact it clashes with, "" for none; with `at_least_one` the likeliest text always does."""
+        rows = self.judge.clashes(self.facts, texts, self.stop)
+        worst = [max(range(len(self.facts)), key=lambda n: rows[n][column]) for column in range(len(texts))]
+        likelihoods = [rows[n][column] for column, n in enumerate(worst)]
+        threshold = min(self.judge.threshold, max(likelihoods)) if at_least_one and texts else self.judge.threshold
+        return [self.facts[n] if likely >= threshold else "" for n, likely in zip(worst, likelihoods, strict=True)]

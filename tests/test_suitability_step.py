@@ -1,0 +1,184 @@
+"""What clashes with what a person said of themselves is left out of what the model reads, and of what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+import pytest
+
+from assistant import turn as flow
+from assistant.errors import ModelError
+from assistant.judges.load import UnusableJudge
+from assistant.protocols import Parts
+from assistant.steps import suitability
+from assistant.steps.closed_book import unbacked
+from assistant.store.conversations import Conversation
+from assistant.types import Answer, Choices, Digest, Fact, LeftOut, Passage, RankedFact, Turn, TurnEvent, now
+from assistant.web import render
+from assistant.wording.replies import FIXED, fixed
+from assistant.wording.views import as_json
+from tests.scripted import FixedRetriever, ScriptedLLM
+
+ALLERGY = "I have a peanut allergy."
+LIST = "Good ideas are oats with berries, toast with peanut butter, or yoghurt."
+
+
+@dataclass
+class Named:
+    """Finds that a text clashes with the fact on peanuts if it names them, and with no other fact."""
+
+    threshold: float = 0.5
+    texts: list[str] = field(default_factory=list)
+
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+        self.texts += texts
+        return [[0.9 * ("peanut" in fact and "peanut" in text.lower()) for text in texts] for fact in facts]
+
+
+def told(*facts: str) -> tuple[RankedFact, ...]:
+    return tuple(RankedFact(fact, fact, 0.1, used=False) for fact in facts)
+
+
+def read(parts: Parts, *texts: str, facts: Sequence[str] = ("I play chess.", ALLERGY)) -> Turn:
+    passages = tuple(Passage(f"p{n}", "Breakfast", text) for n, text in enumerate(texts))
+    digests = tuple(Digest(passage.id, passage.text) for passage in passages)
+    [turn] = suitability.passages(
+        Turn("What?", facts=told(*facts), passages=passages, digests=digests),
+        replace(parts, suitability=Named()),
+        Event(),
+    )
+    return turn
+
+
+def test_of_a_list_only_what_clashes_goes(parts: Parts) -> None:
+    turn = read(parts, LIST, "Eat slowly.")
+    assert [one.text for one in turn.shown] == ["Good ideas are oats with berries, or yoghurt.", "Eat slowly."]
+    assert turn.left_out == (LeftOut("toast with peanut butter", ALLERGY, "p0"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "out"),
+    [
+        ("Ideas: peanut butter on toast, tofu.", "Ideas: tofu.", "peanut butter on toast"),
+        ("Peanuts, apples, or pears.", "Apples, or pears.", "Peanuts"),
+        ("Eat apples, pears, and peanuts!", "Eat apples, pears!", "peanuts"),
+        ("Take peanut oil for it. Stir well.", "Stir well.", "Take peanut oil for it."),
+        (
+            "Snacks such as peanuts, apples and pears are cheap.",
+            "Snacks such as apples, and pears are cheap.",
+            "peanuts",
+        ),
+        ("Snacks such as apples, pears and peanuts.", "Snacks such as apples, pears.", "peanuts"),
+        ("Snacks such as peanuts and apples.", "Snacks such as apples.", "peanuts"),
+        ("Take fruit, including apples, pears or peanut bars.", "Take fruit, including apples, pears.", "peanut bars"),
+        (
+            "Eat apples, pears and peanuts that you roasted for an hour. Stir.",
+            "Stir.",
+            "Eat apples, pears and peanuts that you roasted for an hour.",
+        ),
+        ("Peanuts, peanut butter.\nApples.", "Apples.", "Peanuts, peanut butter."),
+    ],
+)
+def test_what_is_left_reads_well(parts: Parts, text: str, rest: str, out: str) -> None:
+    turn = read(parts, text)
+    assert [one.text for one in turn.shown] == [rest]
+    assert [one.text for one in turn.left_out] == [out]
+
+
+class Together:
+    """Is sure of a clash where "oil" and "salt" stand in one text, and nearly sure of either alone."""
+
+    threshold = 0.7
+
+    def clashes(self, facts: Sequence[str], texts: Sequence[str], stop: Event) -> list[list[float]]:
+        return [[0.4 * ("oil" in text) + 0.5 * ("salt" in text) for text in texts] for _ in facts]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "out"),
+    [
+        ("Take bread, some oil, much salt, and figs.", "Take bread, some oil, and figs.", "much salt"),
+        ("Take oil, salt.", "", "Take oil, salt."),  # two are no list
+    ],
+)
+def test_of_a_list_that_clashes_as_a_whole_the_nearest_item_goes(parts: Parts, text: str, rest: str, out: str) -> None:
+    turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", text),))
+    [turn] = suitability.passages(turn, replace(parts, suitability=Together()), Event())
+    assert turn.digests[0].text == rest
+    assert [one.text for one in turn.left_out] == [out]
+
+
+def test_a_passage_of_which_nothing_is_left_is_not_read(parts: Parts) -> None:
+    turn = read(parts, "Peanut butter is a good start.", "Eat slowly.")
+    assert [one.id for one in turn.shown] == ["p1"]
+    assert len(turn.passages) == 2
+
+
+def test_without_facts_or_a_judge_nothing_is_asked(parts: Parts) -> None:
+    assert read(parts, LIST, facts=()).left_out == ()
+    turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", LIST),))
+    assert list(suitability.passages(turn, parts, Event())) == [turn]
+
+
+def test_a_judge_that_can_not_be_used_is_told_and_all_stays(parts: Parts) -> None:
+    turn = Turn("What?", facts=told(ALLERGY), digests=(Digest("p0", LIST),), answer=Answer(LIST))
+    broken = replace(parts, suitability=UnusableJudge("It is broken; get it again."))
+    for step in (suitability.passages, suitability.reply):
+        [after] = step(turn, broken, Event())
+        assert after.events == (TurnEvent("suitability_failed", "It is broken; get it again."),)
+        assert after.digests == turn.digests
+        assert after.answer == turn.answer
+    with pytest.raises(ModelError):
+        UnusableJudge("It is broken.").clashes([ALLERGY], [LIST], Event())
+
+
+def asked(parts: Parts, *replies: str, passages: Sequence[Passage]) -> Turn:
+    parts = replace(
+        parts, llm=ScriptedLLM(list(replies)), retriever=FixedRetriever(list(passages)), suitability=Named()
+    )
+    choices = Choices("concat", "retrieve_then_generate", k=2)
+    *_, turn = flow.run(
+        Turn("What is for breakfast?", known=(Fact("f", ALLERGY, now(), now()),), choices=choices), parts, Event()
+    )
+    assert turn.status == "done", turn.error
+    return turn
+
+
+def test_a_whole_turn_leaves_out_what_the_model_wrote_as_well(parts: Parts) -> None:
+    said = "Good ideas are oats with berries, toast with peanut butter, or yoghurt."
+    turn = asked(parts, said, passages=[Passage("p", "Breakfast", LIST)])
+    assert turn.answer
+    assert turn.answer.text == "Good ideas are oats with berries, or yoghurt. [1]"
+    assert turn.left_out[0] == LeftOut("toast with peanut butter", ALLERGY, "p")
+    assert turn.left_out[-1] == LeftOut("toast with peanut butter", ALLERGY)
+    assert Turn.from_json(turn.to_json()) == turn
+    assert as_json(turn)["left_out"][0]["fact"] == ALLERGY
+    html = render.transcript(Conversation("i", "", now(), now(), (turn,)), ())
+    assert "Left out, for what you told me: 2" in html
+    assert "for “I have a peanut allergy.”, in Breakfast" in html
+
+
+def test_where_nothing_is_left_that_is_said_and_nobody_writes(parts: Parts) -> None:
+    turn = asked(parts, passages=[Passage("p", "Breakfast", "Have peanut butter.")])
+    assert turn.answer
+    assert turn.answer.text == FIXED["unsuited"]
+    assert turn.citations == ()
+
+
+def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:
+    own = replace(parts, suitability=Named())
+    turn = Turn("What?", facts=told(ALLERGY), answer=unbacked("Eat apples. Eat peanuts."))
+    [after] = suitability.reply(turn, own, Event())
+    assert after.answer == unbacked("Eat apples.")
+    [nothing] = suitability.reply(replace(turn, answer=Answer("Eat peanuts.", origin="model")), own, Event())
+    assert nothing.answer == fixed("unsuited")
+
+
+def test_what_no_source_says_any_more_is_the_models_own(parts: Parts) -> None:
+    turn = Turn("What?", facts=told(ALLERGY), passages=(Passage("p", "Food", "Peanuts."),))
+    turn = replace(turn, answer=Answer("Eat plums daily. Eat peanuts."))
+    *_, after = suitability.reply(turn, replace(parts, suitability=Named()), Event())
+    assert after.answer == unbacked("Eat plums daily.")
+    assert after.events == (TurnEvent("unsupported"),)
