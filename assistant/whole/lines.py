@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Event
@@ -12,12 +13,16 @@ from assistant.grounding.claims import claims, stretches
 from assistant.grounding.judged import Finding, judged
 from assistant.grounding.written import written
 from assistant.protocols import Parts
+from assistant.text.overlap import repeats
 from assistant.text.sentences import quote
 from assistant.types import Answer, Passage, Span, Turn, Verdict
 
 # Markers have two digits.
 SOURCES_MOST = 99
 CERTAIN = Verdict(1.0, "supported")
+# What speaks of the text tells nothing of the matter ("The section discusses several methods.").
+_OF_TEXT = re.compile(r"(?:this|the|these) (?:section|passage|excerpt|text|note|summary)s?\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,45 @@ def supported(text: str, passages: Sequence[Passage], turn: Turn, parts: Parts, 
     Raises:
         ModelError: there is no judge, or it can't be used.
     """
-    if parts.support is None:
-        raise ModelError("Work on whole documents needs a judge of support, which cites it; set turn.support.")
     texts = claims([quote(text, span) for span in stretches(text)])
-    evidence = gather(texts, passages, [frozenset[str]()] * len(texts), parts.embedder)
-    found = judged(texts, evidence, turn, parts.support(parts.llm), stop)
+    found = _found(texts, passages, turn, parts, stop)
     lines = [Line(one, finding) for one, finding in zip(texts, found, strict=True) if finding and _stands(finding)]
     return lines, sum(map(bool, texts)) - len(lines)
+
+
+def said_too(
+    lines: Sequence[Line], passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event
+) -> list[Line | None]:
+    """For each line the same with these passages as further sources, where they say all of it; None where they don't.
+
+    Raises:
+        ModelError: there is no judge, or it can't be used.
+    """
+    found = _found([line.text for line in lines], passages, turn, parts, stop)
+    return [
+        replace(line, finding=replace(line.finding, further=(*line.finding.further, other)))
+        if line.finding and other and other.verdict.state == "supported" else None
+        for line, other in zip(lines, found, strict=True)
+    ]  # fmt: skip
+
+
+def _found(
+    texts: Sequence[str], passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event
+) -> list[Finding | None]:
+    """What the judge says of each text, beside the passages that are nearest to it."""
+    if parts.support is None:
+        raise ModelError("Work on whole documents needs a judge of support, which cites it; set turn.support.")
+    evidence = gather(texts, passages, [frozenset[str]()] * len(texts), parts.embedder)
+    return judged(texts, evidence, turn, parts.support(parts.llm), stop)
+
+
+def telling(lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
+    """Those that tell something, and nothing that a line before them says, with all its numbers."""
+    kept: list[Line] = []
+    for line in lines:
+        if not _OF_TEXT.match(line.text) and not any(_says_all(one.text, line.text) for one in (*before, *kept)):
+            kept.append(line)
+    return kept
 
 
 def laid_out(turn: Turn, lines: Sequence[Line]) -> Turn:
@@ -62,6 +99,11 @@ def laid_out(turn: Turn, lines: Sequence[Line]) -> Turn:
         found.append(line.finding)
         text += line.text if line.finding else f"{line.text}**\n"
     return written(replace(turn, answer=Answer(text)), text, spans, found)
+
+
+def _says_all(one: str, other: str) -> bool:
+    """Whether the one says the other, which may be shorter."""
+    return repeats(one, other) and set(_NUMBER.findall(other)) <= set(_NUMBER.findall(one))
 
 
 def _stands(finding: Finding) -> bool:

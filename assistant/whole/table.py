@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
@@ -13,15 +14,14 @@ from assistant.grounding.written import written
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.overlap import coverage
-from assistant.text.sentences import clean, sentences
+from assistant.text.sentences import clean, normalise, sentences
 from assistant.types import Answer, Options, Passage, Span, Turn, Wait
 from assistant.whole.lines import CERTAIN, SOURCES_MOST, Line
-from assistant.whole.plan import sections
+from assistant.whole.plan import TABLE_WORDS, sections
 
 _ROOM = 400
-# The share of a row's words that have to stand in one passage.
-STANDS = 0.99
 ROWS_OF_SECTION = 20
+_WORD = re.compile(r"\w+(?:[.,:]\w+)*")
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -29,12 +29,12 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     columns = turn.work.columns if turn.work else ()
     rows: dict[str, Line] = {}
     done, total = 0, len(turn.passages)
-    for section in sections(turn.passages):
+    for section in sections(turn.passages, TABLE_WORDS):
         if stop.is_set():
             return
         yield replace(turn, wait=Wait("passages", done=done, total=total))
         for cells in _rows(section, columns, parts, stop):
-            found = _line(cells, section)
+            found = _line(_without_names(cells, columns), section)
             if found is None:
                 turn = replace(turn, left_lines=turn.left_lines + 1)
             elif len(rows) < SOURCES_MOST:
@@ -70,16 +70,30 @@ def _whole_rows(text: str) -> list[list[str]]:
     return []
 
 
+def _without_names(cells: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The cells; one that only repeats its column's name is empty."""
+    return ["" if normalise(cell) == normalise(name) else cell for cell, name in zip(cells, columns, strict=True)]
+
+
 def _line(cells: Sequence[str], section: Sequence[Passage]) -> Line | None:
-    """The row, with the sentence of the section that has most of it; None where no passage has all its words."""
+    """The row, with the sentence of the section that has most of it.
+
+    None where no passage has all its cells as they stand, or where it tells nothing of what it names.
+    """
     said = " ".join(cells)
-    holding = [one for one in section if coverage(said, one.titled) >= STANDS]
-    if not holding:
+    holding = [one for one in section if all(_plain(cell) in _plain(one.titled) for cell in cells)]
+    if not holding or sum(map(bool, cells)) < min(2, len(cells)):
         return None
     places = [(one, span) for one in holding for span in sentences(one.text)]
     passage, span = max(places, key=lambda place: coverage(said, place[0].text[place[1].start : place[1].end]))
     row = " | ".join(cell.replace("|", "/").replace("\n", " ") for cell in cells)
     return Line(f"| {row} |", Finding((Evidence(passage, span, 1.0),), CERTAIN))
+
+
+def _plain(text: str) -> str:
+    """The words of a text, with a space before and behind each, so that a cell is sought whole."""
+    words = " ".join(_WORD.findall(text.casefold()))
+    return f" {words} " if words else ""
 
 
 def _laid_out(turn: Turn, columns: Sequence[str], rows: Sequence[Line]) -> Turn:
