@@ -17,6 +17,7 @@ from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.types import Messages, Passage, Task, Turn, Work
 from assistant.whole.documents import named_work, read_documents
+from assistant.whole.lines import SOURCES_MOST
 from assistant.whole.plan import PASSAGES_MOST, SECTION_WORDS, SECTIONS_MOST, cost, sections
 from assistant.whole.work import title
 from assistant.wording.events import sentence
@@ -113,14 +114,26 @@ def test_what_changed_is_told_sentence_by_sentence_without_the_model(parts: Part
 
 
 def test_how_a_sentence_is_set_is_no_change_but_a_number_is(parts: Parts) -> None:
-    before = document("before", "The “large” flat costs 9.50 euros – a day. Cats are wel\xadcome.")
-    after = document("after", 'The "large" flat costs 9.50 euros - a day. Cats are welcome')
+    before = document("before", "The “large” flat costs 9.50 euros – a day. Cats are well-wel\xadcome.")
+    after = document("after", 'The "large" flat costs 9.50 euros - a day. Cats are wellwelcome')
     *_, last = done(parts, work_on("changes", before, after))
     assert text(last) == "Both say the same, sentence by sentence."
-    dearer = document("after", "The “large” flat costs 950 euros – a day. Cats are welcome.")
+    dearer = document("after", "The “large” flat costs 950 euros – a day. Cats are well-welcome.")
     *_, last = done(parts, work_on("changes", before, dearer))
     assert text(last).startswith("**Changed**\n\n- Before: “The “large” flat costs 9.50 euros – a day.” Now: “")
     assert "Cats" not in text(last)
+
+
+def test_what_has_no_number_left_is_counted(parts: Parts) -> None:
+    changes = work_on("changes", document("a", "Tea is hot."), document("b", *(f"Crop {n} grows." for n in range(120))))
+    *_, last = done(parts, changes)
+    assert text(last).count("\n- ") == len({one.passage_id for one in last.citations}) == SOURCES_MOST
+    assert text(last).endswith("22 more found, not shown: a reply numbers 99 sources at most.")
+    crops = document("a", *(f"Crop {n} grows in {n} fields." for n in range(110)))
+    found = rows(*([f"Crop {n}", f"{n} fields"] for n in range(110)))
+    *_, last = done(parts, work_on("table", crops, columns=("crop", "fields")), *[found] * len(crops))
+    assert text(last).count("\n| Crop") == SOURCES_MOST
+    assert text(last).endswith("11 more found, not shown: a reply numbers 99 sources at most.")
 
 
 def test_documents_that_say_the_same_have_no_changes(parts: Parts) -> None:

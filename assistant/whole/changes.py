@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from assistant.whole.lines import CERTAIN, Line, laid_out, quoted
 SAME_MATTER = 0.75
 # Dashes and apostrophes are written in several ways, and stand for nothing else; soft hyphens are not seen.
 _SET = {**dict.fromkeys(map(ord, "‐‑‒–—−"), "-"), **dict.fromkeys(map(ord, "‘’ʼ"), "'"), 0xAD: None}
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")  # those at the end of a line are often lost
 _AROUND = "\"'“”„«»()[]{}.,;:!?…*•-"
 CHANGED, NEW, GONE = "Changed", "New", "Gone"
 NOTHING = "Both say the same, sentence by sentence."
@@ -72,7 +74,7 @@ def _without(places: Sequence[_Place], others: Sequence[_Place]) -> list[_Place]
 def _key(text: str) -> str:
     """What two sentences have alike that say the same: their words and numbers, however these are set and quoted."""
     words = unicodedata.normalize("NFKC", text).casefold().translate(_SET).split()
-    return " ".join(filter(None, (word.strip(_AROUND) for word in words)))
+    return " ".join(filter(None, (_HYPHEN.sub("", word.strip(_AROUND)) for word in words)))
 
 
 def _pairs(gone: Sequence[_Place], new: Sequence[_Place], embedder: Embedder) -> list[tuple[int, int]]:

@@ -91,14 +91,23 @@ def telling(lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
 
 
 def laid_out(turn: Turn, lines: Sequence[Line]) -> Turn:
-    """The turn with these lines for an answer: headings and a list, with markers behind what rests on passages."""
-    text, spans, found = "", list[Span](), list[Finding | None]()
-    for line in _within(lines):
+    """The turn with these lines for an answer: headings and a list, with markers behind what rests on passages.
+
+    Lines for whose sources there are no numbers left are counted beneath.
+    """
+    text, spans, found, shown = "", list[Span](), list[Finding | None](), _within(lines)
+    for line in shown:
         text += ("\n" if text else "") + ("- " if line.finding else "\n**" if text else "**")
         spans.append(Span(len(text), len(text) + len(line.text)))
         found.append(line.finding)
         text += line.text if line.finding else f"{line.text}**\n"
+    text += beyond(len(lines) - len(shown))
     return written(replace(turn, answer=Answer(text)), text, spans, found)
+
+
+def beyond(count: int) -> str:
+    """What is told beneath a result of so many lines that have no place in it; "" of none."""
+    return f"\n\n{count:,} more found, not shown: a reply numbers {SOURCES_MOST} sources at most." if count else ""
 
 
 def _says_all(one: str, other: str) -> bool:

@@ -16,7 +16,7 @@ from assistant.protocols import Parts
 from assistant.text.overlap import coverage
 from assistant.text.sentences import clean, normalise, sentences
 from assistant.types import Answer, Options, Passage, Span, Turn, Wait
-from assistant.whole.lines import CERTAIN, SOURCES_MOST, Line
+from assistant.whole.lines import CERTAIN, SOURCES_MOST, Line, beyond
 from assistant.whole.plan import TABLE_WORDS, sections
 
 _ROOM = 400
@@ -37,7 +37,7 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             found = _line(_without_names(cells, columns), section)
             if found is None:
                 turn = replace(turn, left_lines=turn.left_lines + 1)
-            elif len(rows) < SOURCES_MOST:
+            else:
                 rows.setdefault(found.text, found)
         done += len(section)
         yield replace(_laid_out(turn, columns, list(rows.values())), wait=Wait("passages", done=done, total=total))
@@ -99,9 +99,10 @@ def _plain(text: str) -> str:
 def _laid_out(turn: Turn, columns: Sequence[str], rows: Sequence[Line]) -> Turn:
     text = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
     spans, found = list[Span](), list[Finding | None]()
-    for line in rows:
+    for line in rows[:SOURCES_MOST]:
         text += "\n"
         spans.append(Span(len(text), len(text) + len(line.text)))
         found.append(line.finding)
         text += line.text
+    text += beyond(len(rows[SOURCES_MOST:]))
     return written(replace(turn, answer=Answer(text)), text, spans, found) if rows else turn
