@@ -67,6 +67,11 @@ def test_what_no_passage_says_is_left_out_and_counted(parts: Parts) -> None:
     ]
 
 
+def test_what_is_written_as_a_list_has_one_mark_a_line(parts: Parts) -> None:
+    *_, last = done(parts, work_on("summary", document("oats", " ".join(SAID[:2]))), f"- {SAID[0]}\n2. {SAID[1]}")
+    assert text(last) == f"- {SAID[0]} [1]\n- {SAID[1]} [1]"
+
+
 def test_what_speaks_of_the_text_and_what_was_said_before_is_not_told(parts: Parts) -> None:
     texts = [
         "The rent of the flat on the hill is 900 euros a month.",
@@ -172,10 +177,12 @@ def test_a_table_holds_what_stands_in_the_passages(parts: Parts, broken: str) ->
 
 def test_a_row_that_tells_nothing_or_is_not_copied_is_left_out(parts: Parts) -> None:
     prices = document("prices", "The price of oats is 12.50 crowns. Tea costs 40.")
-    said = rows(["oats", "price"], ["Tea", ""], ["oats", "12.5"], ["crowns oats", "40"], ["Oats", "12.50"])
+    said = rows(
+        ["oats", "price"], ["Tea", "item"], ["Tea", ""], ["oats", "12.5"], ["crowns oats", "40"], ["Oats", "12.50"]
+    )
     *_, last = done(parts, work_on("table", prices, columns=("item", "price")), said)
     assert text(last) == "| item | price |\n| --- | --- |\n| Oats | 12.50 [1] |"
-    assert last.left_lines == 4
+    assert last.left_lines == 5
 
 
 @pytest.mark.parametrize(

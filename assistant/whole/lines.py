@@ -22,6 +22,7 @@ SOURCES_MOST = 99
 CERTAIN = Verdict(1.0, "supported")
 # What speaks of the text tells nothing of the matter ("The section discusses several methods.").
 _OF_TEXT = re.compile(r"(?:this|the|these) (?:section|passage|excerpt|text|note|summary)s?\b", re.IGNORECASE)
+_ITEM = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")  # with which a list's items begin
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
@@ -49,7 +50,7 @@ def supported(text: str, passages: Sequence[Passage], turn: Turn, parts: Parts, 
     Raises:
         ModelError: there is no judge, or it can't be used.
     """
-    texts = claims([quote(text, span) for span in stretches(text)])
+    texts = claims([_ITEM.sub("", quote(text, span)) for span in stretches(text)])
     found = _found(texts, passages, turn, parts, stop)
     lines = [Line(one, finding) for one, finding in zip(texts, found, strict=True) if finding and _stands(finding)]
     return lines, sum(map(bool, texts)) - len(lines)

@@ -71,8 +71,9 @@ def _whole_rows(text: str) -> list[list[str]]:
 
 
 def _without_names(cells: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """The cells; one that only repeats its column's name is empty."""
-    return ["" if normalise(cell) == normalise(name) else cell for cell, name in zip(cells, columns, strict=True)]
+    """The cells; one that only repeats a column's name is empty."""
+    names = {normalise(name) for name in columns}
+    return ["" if normalise(cell) in names else cell for cell in cells]
 
 
 def _line(cells: Sequence[str], section: Sequence[Passage]) -> Line | None:
