@@ -68,8 +68,13 @@ def test_what_no_passage_says_is_left_out_and_counted(parts: Parts) -> None:
 
 
 def test_what_is_written_as_a_list_has_one_mark_a_line(parts: Parts) -> None:
-    *_, last = done(parts, work_on("summary", document("oats", " ".join(SAID[:2]))), f"- {SAID[0]}\n2. {SAID[1]}")
+    *_, last = done(
+        parts,
+        work_on("summary", document("oats", " ".join(SAID[:2]))),
+        f"- {SAID[0]}\n2. {SAID[1]}\n- The crop number 1",
+    )
     assert text(last) == f"- {SAID[0]} [1]\n- {SAID[1]} [1]"
+    assert last.left_lines == 0
 
 
 def test_what_speaks_of_the_text_and_what_was_said_before_is_not_told(parts: Parts) -> None:

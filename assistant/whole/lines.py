@@ -9,12 +9,12 @@ from threading import Event
 
 from assistant.errors import ModelError
 from assistant.grounding.align import Evidence, gather
-from assistant.grounding.claims import claims, stretches
+from assistant.grounding.claims import is_claim, stretches
 from assistant.grounding.judged import Finding, judged
 from assistant.grounding.written import written
 from assistant.protocols import Parts
 from assistant.text.overlap import repeats
-from assistant.text.sentences import quote
+from assistant.text.sentences import ended, quote
 from assistant.types import Answer, Passage, Span, Turn, Verdict
 
 # Markers have two digits.
@@ -47,10 +47,13 @@ def quoted(text: str, passage: Passage, span: Span) -> Line:
 def supported(text: str, passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event) -> tuple[list[Line], int]:
     """The sentences of a text that passages say, each as a line, and how many others claim something.
 
+    What is no whole sentence, such as an item of a list of names, is neither.
+
     Raises:
         ModelError: there is no judge, or it can't be used.
     """
-    texts = claims([_ITEM.sub("", quote(text, span)) for span in stretches(text)])
+    items = [_ITEM.sub("", quote(text, span)) for span in stretches(text)]
+    texts = [item if is_claim(item) and ended(item) else "" for item in items]
     found = _found(texts, passages, turn, parts, stop)
     lines = [Line(one, finding) for one, finding in zip(texts, found, strict=True) if finding and _stands(finding)]
     return lines, sum(map(bool, texts)) - len(lines)
