@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -15,14 +15,14 @@ from assistant.errors import LibraryError
 from assistant.library.index import add_documents
 from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.types import Messages, Passage, Task, Turn, Work
+from assistant.types import Claim, Messages, Passage, Task, Turn, Verdict, Work
 from assistant.whole.documents import named_work, read_documents
 from assistant.whole.lines import SOURCES_MOST
 from assistant.whole.plan import PASSAGES_MOST, SECTION_WORDS, SECTIONS_MOST, cost, sections
 from assistant.whole.work import title
 from assistant.wording.events import sentence
 from assistant.wording.views import waits
-from tests.scripted import ScriptedLLM
+from tests.scripted import ScriptedLLM, WordJudge
 
 FILLER = "And" + " and" * (SECTION_WORDS // 2) + "."
 SAID = [f"The crop number {n} weighs {n} tons." for n in range(1, 7)]
@@ -164,6 +164,21 @@ def test_what_the_other_document_says_too_is_in_both_though_no_line_of_it_is_nea
     *_, last = done(parts, work_on("compare", first, second), SAID[0], "Tea is a hot drink.", "")
     assert text(last) == f"**In both**\n\n- {SAID[0]} [1] [2]\n\n**Only in b.txt**\n\n- Tea is a hot drink. [3]"
     assert [one.passage_id for one in last.citations] == ["a-1", "b-2", "b-1"]
+
+
+def test_what_is_said_of_another_matter_is_not_in_both(parts: Parts) -> None:
+    first = document("a", "Barley is a crop of the north that needs little water.")
+    second = document("b", "Oats are a crop of the north that needs little water.")
+    lines = [first[0].text, "Oats are grown there."]
+
+    class Sure(WordJudge):
+        """Takes each for all it is asked about."""
+
+        def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+            return [Verdict(0.9, "supported") for _ in claims]
+
+    *_, last = done(replace(parts, support=lambda _: Sure()), work_on("compare", first, second), *lines)
+    assert text(last).startswith(f"**Only in a.txt**\n\n- {first[0].text} [1]\n\n**Only in b.txt**")
 
 
 def rows(*cells: list[str]) -> str:

@@ -13,7 +13,7 @@ from assistant.grounding.claims import is_claim, stretches
 from assistant.grounding.judged import Finding, judged
 from assistant.grounding.written import written
 from assistant.protocols import Parts
-from assistant.text.overlap import repeats
+from assistant.text.overlap import coverage, repeats
 from assistant.text.sentences import ended, quote
 from assistant.types import Answer, Passage, Span, Turn, Verdict
 
@@ -64,15 +64,21 @@ def said_too(
 ) -> list[Line | None]:
     """For each line the same with these passages as further sources, where they say all of it; None where they don't.
 
+    A judge takes one matter for another that is like it, so they must have all of the line's words, too.
+
     Raises:
         ModelError: there is no judge, or it can't be used.
     """
     found = _found([line.text for line in lines], passages, turn, parts, stop)
-    return [
-        replace(line, finding=replace(line.finding, further=(*line.finding.further, other)))
-        if line.finding and other and other.verdict.state == "supported" else None
-        for line, other in zip(lines, found, strict=True)
-    ]  # fmt: skip
+    return [_with(line, other) for line, other in zip(lines, found, strict=True)]
+
+
+def _with(line: Line, other: Finding | None) -> Line | None:
+    if line.finding is None or other is None or other.verdict.state != "supported":
+        return None
+    if coverage(line.text, " ".join(passage.titled for passage in other.passages)) < 1:
+        return None
+    return replace(line, finding=replace(line.finding, further=(*line.finding.further, other)))
 
 
 def _found(
