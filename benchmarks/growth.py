@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import ParamSpec
@@ -17,7 +18,7 @@ import psutil
 from numpy.typing import NDArray
 
 from assistant.experiment.task import Summary
-from assistant.library.index import add_documents
+from assistant.library.index import add_documents, remove_documents
 from assistant.library.shelves import library_folder, open_library
 from assistant.library.vectors import dense_retriever
 from assistant.library.writer import Writer, writing
@@ -28,6 +29,7 @@ from assistant.types import Passage
 STEP = 1_000  # passages of a document
 SIZES = (1_000, 10_000, 30_000, 100_000)
 SHOWN = 4
+ONES = 12  # documents that are added one by one, so that Lucene joins small segments meanwhile
 MIB = 1 << 20
 LIBRARY = "grown"
 P = ParamSpec("P")
@@ -49,9 +51,9 @@ def growth(passages: Sequence[Passage], queries: Sequence[str], largest: int) ->
     """A line for each size up to the largest: the library, made of copies of these passages, in a folder of its own.
 
     Each copy has words of its own, since Lucene keeps what repeats in less. Times are by the clock: of 1,000 passages
-    more, in the mean since the line before, of one document of a few passages, and of a search in milliseconds (half of
-    them, and 95 of 100). Vectors are ready-made: what they take is the reading of all passages, the index and its
-    writing.
+    more, in the mean since the line before, and of a search in milliseconds (half of them, and 95 of 100). Documents of
+    a few passages are added and removed one by one, and the vectors brought up to date after each: half of the times,
+    and the longest. Vectors are ready-made: what they take is the reading of passages, the index and its writing.
     """
     found: Summary = {}
     process = psutil.Process()
@@ -66,12 +68,12 @@ def growth(passages: Sequence[Passage], queries: Sequence[str], largest: int) ->
             made = _took(_by_meaning, settings)
             near = _latency(_by_meaning(settings), queries)
             memory = process.memory_info().rss - before
-            more = _took(_add_one, settings, size)
-            again = _took(_by_meaning, settings)
+            more, again = _one_by_one(settings, [partial(_add_one, settings, size, n) for n in range(ONES)])
+            _, fewer = _one_by_one(settings, [partial(_remove_one, settings, size, n) for n in range(ONES)])
             found[f"{size:,}"] = {
                 "1,000 more, s": per_step, "memory, MiB": memory / MIB, "by words, ms": words,
                 "one document more, s": more, "vectors kept, s": made, "by meaning, ms": near,
-                "vectors after it, s": again,
+                "vectors after it, s": again, "after one removed, s": fewer,
             }  # fmt: skip
     return found
 
@@ -95,10 +97,25 @@ def _commit(writer: Writer, size: int) -> None:
     writer.commit({"documents": entries})
 
 
-def _add_one(settings: Settings, size: int) -> None:
-    file = settings.data_dir / f"one more at {size}.txt"
-    file.write_text("\n\n".join(f"Paragraph {n} at {size}. " + "It says a little of its own. " * 20 for n in range(5)))
+def _one_by_one(settings: Settings, changes: Sequence[Callable[[], object]]) -> tuple[list[float], list[float]]:
+    """Seconds of changes, and of bringing up the vectors after each: half of them at most, and the longest."""
+    taken = [(_took(change), _took(_by_meaning, settings)) for change in changes]
+    changing, bringing = ([median(ones), max(ones)] for ones in zip(*taken, strict=True))
+    return changing, bringing
+
+
+def _add_one(settings: Settings, size: int, number: int) -> None:
+    file = _one(settings, size, number)
+    file.write_text("\n\n".join(f"Paragraph {n} of {file.name}. {'It says a little. ' * 40}" for n in range(5)))
     add_documents(LIBRARY, [file], settings)
+
+
+def _remove_one(settings: Settings, size: int, number: int) -> None:
+    remove_documents(LIBRARY, [_one(settings, size, number)], settings)
+
+
+def _one(settings: Settings, size: int, number: int) -> Path:
+    return settings.data_dir / f"one more at {size}, {number}.txt"
 
 
 def _by_meaning(settings: Settings) -> Retriever:

@@ -223,7 +223,7 @@ class Plan:
 
     def _few(self, encoder: str, size: int) -> bool:
         """Whether so many passages have vectors few enough to be searched exactly by default."""
-        return len(read_manifest(self.vectors(encoder, size, exact=True)).ids) <= EXACT
+        return read_manifest(self.vectors(encoder, size, exact=True)).rows <= EXACT
 
     def _approximations(self, encoder: str, size: int) -> dict[str, Any]:
         passages, store = self.material.passages[:size], self.store(encoder)

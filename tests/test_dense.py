@@ -3,7 +3,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
@@ -14,9 +14,9 @@ from assistant.errors import DamagedIndexError, LibraryError, ModelError
 from assistant.library.vectors import DenseShelves, Together, dense_retriever
 from assistant.library.writer import writing
 from assistant.parts import load_encoder
-from assistant.retrieve import dense
-from assistant.retrieve.bm25 import Bm25
-from assistant.retrieve.dense import Dense, build_dense, read_manifest
+from assistant.retrieve import dense, encoded
+from assistant.retrieve.bm25 import Bm25, Segment
+from assistant.retrieve.dense import Dense, build_dense, read_manifest, update_dense
 from assistant.retrieve.retrievers.hybrid import Hybrid
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage
@@ -82,7 +82,7 @@ def test_a_long_passage_counts_as_its_best_piece(tmp_path):
     long = Passage("long", "", "A house stands here. " * 60 + "The river is near the river. " * 5)
     found = made(tmp_path, [long, *PASSAGES])
     assert len(found) == 9
-    assert len(read_manifest(tmp_path).ids) > 9
+    assert read_manifest(tmp_path).rows > 9
     assert len(found.search("river", 9)) == len(set(ids(found.search("river", 9)))) == 9
     assert "long" in ids(found.search("river", 2))
     assert "long" in ids(found.search("house", 2))
@@ -107,7 +107,7 @@ def test_a_window_of_its_own_is_kept_to(tmp_path):
     passages = [Passage("a", "Title", "A cat cat. A dog dog. A tree tree."), Passage("b", "", "river")]
     build_dense(tmp_path, passages, Narrow(), quiet)
     found = Dense(tmp_path, Narrow(), by_id(passages))
-    assert read_manifest(tmp_path).ids == ["a", "a", "a", "b"]
+    assert found.pieces == {"a": 3, "b": 1}
     assert ids(found.search("stone", 2)) == ["b", "a"]
 
 
@@ -115,7 +115,7 @@ def test_many_pieces_of_one_passage_do_not_crowd_out_the_others(tmp_path):
     long = Passage("long", "", "The river is a river here. " * 400)
     passages = [long, *PASSAGES]
     found = made(tmp_path, passages)
-    assert read_manifest(tmp_path).pieces > 10
+    assert found.pieces["long"] > 10
     assert len(found.search("river", 9)) == 9
     assert len(found.search("river", 2)) == 2
 
@@ -154,8 +154,8 @@ import os, signal, sys
 from pathlib import Path
 from assistant.retrieve.dense import build_dense
 from tests.test_dense import PASSAGES, WordEmbedder
-from assistant.retrieve import dense
-dense.BATCH = 2
+from assistant.retrieve import encoded
+encoded.BATCH = 2
 when = sys.argv[2]
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -214,7 +214,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_an_interrupted_build_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(dense, "BATCH", 2)
+    monkeypatch.setattr(encoded, "BATCH", 2)
     with pytest.raises(KeyboardInterrupt):
         build_dense(tmp_path, PASSAGES, WordEmbedder(fails_after=3), quiet)
     with pytest.raises(LibraryError, match="no dense index"):
@@ -254,8 +254,9 @@ def test_a_corrupt_index_is_refused(tmp_path, damage):
     elif damage == "manifest":
         manifest.write_text("{")
     else:
-        entries = json.loads(manifest.read_text())
-        manifest.write_text(json.dumps({**entries, "ids": entries["ids"][1:]}))
+        rows = next(tmp_path.glob("*[0-9a-f].json"), None) or pytest.fail("there are no rows")
+        entries = json.loads(rows.read_text())
+        rows.write_text(json.dumps({name: ones[1:] for name, ones in entries.items()}))
     expected = LibraryError if damage == "manifest" else DamagedIndexError
     with pytest.raises(expected, match="remove the folder"):
         Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
@@ -439,3 +440,171 @@ def test_a_full_disk_is_told_and_the_index_before_stays(tmp_path):
     again = Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
     assert again.state == "before"
     assert ids(again.search("cat", 3)) == ids(found.search("cat", 3))
+
+
+def changed(folder: Path, change: str, n: int = 0) -> None:
+    """A change of the Lucene index in `folder`, committed."""
+    with writing(folder) as writer:
+        if change == "add":
+            writer.add(f"more{n}", [Passage(f"more{n}-{i}", "", said(100 * n + i)) for i in range(3)])
+        elif change == "remove":
+            writer.remove(f"more{n}")
+        else:
+            writer.remove("first")
+            writer.add("first", [replace(one, text=f"{one.text} {said(n)}") for one in PASSAGES[:4]])
+        writer.commit({"change": f"{change} {n}"})
+
+
+def said(n: int) -> str:
+    """A text that no other number has, and whose vector none has either."""
+    return " ".join(word for k, word in enumerate(WORDS, 1) for _ in range((n * k * k + k) % 23))
+
+
+def same(found: Dense, fresh: Dense) -> bool:
+    """Whether both find the same passages with the same scores, whatever is asked for."""
+    asked = [*WORDS, "cat river", "dog stone tree", "house bird fish cat"]
+    return all(found.search(query, k) == fresh.search(query, k) for query in asked for k in (1, 5, 1000))
+
+
+@pytest.mark.lucene
+def test_after_every_change_the_same_is_found_as_in_an_index_made_anew(tmp_path):
+    folder = tmp_path / "lucene"
+    folder.mkdir()
+    with writing(folder) as writer:
+        writer.add("first", PASSAGES[:4])
+        writer.add("second", [*PASSAGES[4:], Passage("long", "", "A house stands here. " * 60 + "The river. " * 5)])
+        writer.commit({})
+    library, embedder = Bm25(folder), WordEmbedder("org/words")
+    changes = [
+        *(("add", n) for n in range(14)), ("replace", 1), *(("remove", n) for n in range(3, 9)), ("replace", 2),
+        *(("add", n) for n in range(20, 32)), *(("remove", n) for n in range(20, 32, 2)),
+    ]  # fmt: skip
+    for at, change in enumerate([("add", 99), *changes]):
+        changed(folder, *change)
+        found = dense_retriever("lib", library, Settings(data_dir=tmp_path / "kept"), embedder, quiet)
+        fresh = dense_retriever("lib", library, Settings(data_dir=tmp_path / f"anew{at}"), embedder, quiet)
+        assert found.pieces == fresh.pieces
+        assert set(found.pieces) == {one.id for one in library.passages()}
+        assert same(found, fresh), change
+
+
+@pytest.mark.lucene
+def test_of_what_did_not_change_nothing_is_read_encoded_or_written(tmp_path, monkeypatch):
+    folder = tmp_path / "lucene"
+    folder.mkdir()
+    with writing(folder) as writer:
+        writer.add("first", PASSAGES)
+        writer.commit({})
+    library, settings, embedder = Bm25(folder), Settings(data_dir=tmp_path), WordEmbedder()
+    dense_retriever("lib", library, settings, embedder, quiet)
+    [kept] = tmp_path.rglob("*.faiss")
+    before, read = kept.stat().st_ino, []
+    passages = Segment.passages
+    monkeypatch.setattr(Segment, "passages", lambda one: read.append(one.size) or passages(one))
+    encoded = len(embedder.encoded)
+    changed(folder, "add", 1)
+    dense_retriever("lib", library, settings, embedder, quiet)
+    assert read == [3]
+    assert len(embedder.encoded) == encoded + 3
+    assert kept.stat().st_ino == before
+    changed(folder, "remove", 1)
+    assert len(dense_retriever("lib", library, settings, embedder, quiet)) == len(PASSAGES)
+    assert read == [3]
+    assert len(list(tmp_path.rglob("*.faiss"))) == 1
+
+
+@pytest.mark.lucene
+def test_an_index_of_an_earlier_version_is_made_again_from_its_vectors(tmp_path, caplog):
+    settings, embedder = Settings(data_dir=tmp_path), WordEmbedder()
+    library_of(settings, "one", PASSAGES)
+    library = Bm25(settings.libraries_dir / "one")
+    dense_retriever("one", library, settings, embedder, quiet)
+    [index] = tmp_path.rglob("*.faiss")
+    manifest = {"encoder": "words", "dimension": 9, "index": index.name, "pieces": 1, "ids": ids(PASSAGES)}
+    (index.parent / "manifest.json").write_text(json.dumps({**manifest, "state": library.state}))
+    count = len(embedder.encoded)
+    with pytest.raises(LibraryError, match="of an earlier version; remove the folder"):
+        Dense(index.parent, embedder, library.get)
+    found = dense_retriever("one", library, settings, embedder, lambda *_: pytest.fail("encoded again"))
+    assert "of an earlier version; it is made again" in caplog.text
+    assert len(embedder.encoded) == count
+    assert ids(found.search("stone", 1)) == ["stone"]
+
+
+KILLED_UPDATE = """
+import os, signal, sys
+from pathlib import Path
+from assistant.library.vectors import dense_retriever
+from assistant.retrieve.bm25 import Bm25, Segment
+from assistant.settings import Settings
+from tests.test_dense import WordEmbedder, quiet
+folder, left = Path(sys.argv[1]), int(sys.argv[2])
+replace = Path.replace
+def counted(*given):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(*given)
+Path.replace = counted
+dense_retriever("lib", Bm25(folder / "lucene"), Settings(data_dir=folder), WordEmbedder(), quiet)
+"""
+
+
+@pytest.mark.lucene
+@pytest.mark.parametrize("left", range(4), ids=["keys", "rows", "index", "manifest"])
+def test_an_update_that_is_killed_at_any_file_leaves_what_was_and_goes_on(tmp_path, left):
+    folder = tmp_path / "lucene"
+    folder.mkdir()
+    with writing(folder) as writer:
+        writer.add("first", PASSAGES)
+        writer.commit({})
+    library, settings, embedder = Bm25(folder), Settings(data_dir=tmp_path), WordEmbedder()
+    before = dense_retriever("lib", library, settings, embedder, quiet)
+    changed(folder, "replace", 1)
+    changed(folder, "add", 1)
+    command = [sys.executable, "-c", KILLED_UPDATE, str(tmp_path), str(left)]
+    killed = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    kept = next(tmp_path.rglob("manifest.json")).parent
+    assert Dense(kept, embedder, library.get).pieces == before.pieces
+    found = dense_retriever("lib", library, settings, embedder, quiet)
+    anew = dense_retriever("lib", library, Settings(data_dir=tmp_path / "anew"), WordEmbedder(), quiet)
+    assert same(found, anew)
+    named = {part.file for part in read_manifest(kept).parts}
+    assert {file.name.partition(".")[0] for file in kept.glob("*.faiss*")} == named
+    assert len(list(kept.iterdir())) == 4 + 3 * len(named)
+
+
+@pytest.mark.lucene
+@pytest.mark.parametrize("kind", [".faiss", ".json", ".keys"])
+def test_a_file_of_a_segment_that_is_lost_is_made_again(tmp_path, kind):
+    folder = tmp_path / "lucene"
+    folder.mkdir()
+    with writing(folder) as writer:
+        writer.add("first", PASSAGES)
+        writer.commit({})
+    library, settings, embedder = Bm25(folder), Settings(data_dir=tmp_path), WordEmbedder()
+    dense_retriever("lib", library, settings, embedder, quiet)
+    [index] = tmp_path.rglob("*.faiss")
+    index.with_suffix(kind).unlink()
+    changed(folder, "add", 1)
+    found = dense_retriever("lib", library, settings, embedder, quiet)
+    assert same(found, dense_retriever("lib", library, Settings(data_dir=tmp_path / "anew"), WordEmbedder(), quiet))
+
+
+def test_lists_leave_out_what_is_gone(tmp_path):
+    @dataclass(frozen=True)
+    class Part:
+        name: str
+        gone: frozenset[int]
+
+        def passages(self) -> list[tuple[int, Passage]]:
+            return list(enumerate(PASSAGES))
+
+    for gone in ((), (0, 3), range(8)):
+        update_dense(tmp_path, [Part("one", frozenset(gone))], WordEmbedder(), quiet, exact=0)
+        left = [one.id for n, one in enumerate(PASSAGES) if n not in gone]
+        found = Dense(tmp_path, WordEmbedder(), by_id(PASSAGES))
+        assert sorted(ids(found.search("cat", 8))) == sorted(left)
+        assert len(found) == len(left)

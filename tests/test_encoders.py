@@ -12,7 +12,7 @@ from assistant.errors import ModelError
 from assistant.llm.embedder import SentenceEmbedder
 from assistant.parts import load_encoder
 from assistant.retrieve import encoders
-from assistant.retrieve.dense import Dense, Encoder, build_dense, read_manifest
+from assistant.retrieve.dense import Dense, Encoder, build_dense
 from assistant.retrieve.encoders import MOST_TOKENS, Contriever, Dpr, SentenceBert, open_encoder
 from assistant.settings import RetrieveSettings, Settings
 from assistant.types import Passage
@@ -120,9 +120,9 @@ def test_a_passage_beyond_the_window_is_encoded_in_pieces(models, tmp_path):
         Passage("b", "", "a dog ran"),
     ]
     build_dense(tmp_path, passages, encoder, lambda done, total: None)
-    rows = read_manifest(tmp_path).ids
-    assert rows.count("long") == 4
-    assert Dense(tmp_path, encoder, {one.id: one for one in passages}.get).cut == 1
+    found = Dense(tmp_path, encoder, {one.id: one for one in passages}.get)
+    assert found.pieces == {"long": 4, "b": 1}
+    assert found.cut == 1
 
 
 def test_a_large_window_is_not_filled(tmp_path):

@@ -14,8 +14,8 @@ from sqlalchemy import Engine
 from assistant.library.shelves import own_library, remove_vectors
 from assistant.library.vectors import DenseShelves, Vectors, vectors_of
 from assistant.protocols import silent
-from assistant.retrieve import dense
-from assistant.retrieve.bm25 import Bm25
+from assistant.retrieve import encoded
+from assistant.retrieve.bm25 import Bm25, Segment
 from assistant.settings import Settings
 from assistant.types import Passage
 
@@ -50,6 +50,11 @@ class Library:
 
     def passages(self) -> Iterable[Passage]:
         return self._passages.values()
+
+    def segments(self) -> list[Segment]:
+        """Another one with every state."""
+        passages = list(self._passages.values())
+        return [Segment(self.state, len(passages), frozenset(), lambda start, end: passages[start:end])]
 
     def get(self, id_: str) -> Passage | None:
         return self._passages.get(id_)
@@ -107,7 +112,7 @@ def test_only_what_is_new_is_encoded_and_what_is_gone_is_not_found(made: Callabl
 def test_encoding_goes_on_where_it_was_broken_off(
     made: Callable[..., Vectors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense, "BATCH", 2)
+    monkeypatch.setattr(encoded, "BATCH", 2)
     monkeypatch.setattr(pgvector, "BATCH", 2)
     with pytest.raises(KeyboardInterrupt):
         made(Encoding(most=4), *PASSAGES)

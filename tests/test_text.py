@@ -37,6 +37,17 @@ def test_japanese_sentences_end_without_a_space() -> None:
     assert split("首都は東京です。人口は多いです。") == ["首都は東京です。", "人口は多いです。"]
 
 
+@pytest.mark.parametrize("abbreviation", ["ch.", "Ch.", "sec.", "nos.", "pp.", "Eqs.", "para."])
+def test_what_stands_before_a_number_does_not_end_a_sentence(abbreviation: str) -> None:
+    text = f"It is given under {abbreviation} 48 of the law. It is paid."
+    assert split(text) == [f"It is given under {abbreviation} 48 of the law.", "It is paid."]
+
+
+def test_seconds_may_end_a_sentence() -> None:
+    assert split("It took 5 sec. 48 people came.") == ["It took 5 sec.", "48 people came."]
+    assert split("Read the next ch. Then sleep.") == ["Read the next ch.", "Then sleep."]
+
+
 def test_nothing_has_no_sentences() -> None:
     assert split(" \n ") == []
 

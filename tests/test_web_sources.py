@@ -13,8 +13,9 @@ from assistant.errors import LibraryError
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.types import Citation, Passage, Turn
+from assistant.web.original import NOT_KEPT
 from assistant.web.runs import Runs
-from assistant.web.sources import GONE, NOT_KEPT, Sources
+from assistant.web.sources import GONE, Sources
 from assistant.web.tab import Tab
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb
@@ -68,7 +69,7 @@ def test_the_text_is_shown_with_the_sentence_marked(view: View, shelf: Shelf, tm
     put(shelf, "ann", tmp_path, "doors.md", f"# Doors\n\n{OATS}\n\n{KEY}")
     waiting, shown = opened(view, shelf, asked(view, "ann", own("doors.md", KEY), own("doors.md", OATS, 2)))
     assert "Opening the document…" in waiting
-    assert f"<mark>{KEY}</mark>" in shown
+    assert f'<mark id="at">{KEY}</mark>' in shown
     assert '<h3 dir="auto">Doors</h3>' in shown
     assert "Next citation" in shown
     assert "Previous citation" not in shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -15,13 +15,14 @@ from assistant.errors import LibraryError
 from assistant.library.index import add_documents
 from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.types import Messages, Passage, Task, Turn, Work
+from assistant.types import Claim, Messages, Passage, Task, Turn, Verdict, Work
 from assistant.whole.documents import named_work, read_documents
+from assistant.whole.lines import SOURCES_MOST
 from assistant.whole.plan import PASSAGES_MOST, SECTION_WORDS, SECTIONS_MOST, cost, sections
 from assistant.whole.work import title
 from assistant.wording.events import sentence
 from assistant.wording.views import waits
-from tests.scripted import ScriptedLLM
+from tests.scripted import ScriptedLLM, WordJudge
 
 FILLER = "And" + " and" * (SECTION_WORDS // 2) + "."
 SAID = [f"The crop number {n} weighs {n} tons." for n in range(1, 7)]
@@ -51,7 +52,8 @@ def test_a_summary_has_a_line_for_each_section_and_in_front_what_they_come_to(pa
     *_, last = done(parts, work_on("summary", oats), *SAID, SAID[2])
     assert last.status == "done"
     front = f"**In short**\n\n- {SAID[2]} [1]"
-    lines = [f"- {said} [{n}]" for said, n in zip(SAID, (2, 3, 1, 4, 5, 6), strict=True)]
+    others = (*SAID[:2], *SAID[3:])  # what was said in front is not said again
+    lines = [f"- {said} [{n}]" for n, said in enumerate(others, 2)]
     assert text(last) == "\n".join([front, "", "**Section by section**", "", *lines])
     assert {one.quote for one in last.citations} == set(SAID)
     assert not last.events
@@ -63,6 +65,28 @@ def test_what_no_passage_says_is_left_out_and_counted(parts: Parts) -> None:
     assert [sentence(event) for event in last.events] == [
         "Left out, since no passage says it: 1 of the lines that were written."
     ]
+
+
+def test_what_is_written_as_a_list_has_one_mark_a_line(parts: Parts) -> None:
+    *_, last = done(
+        parts,
+        work_on("summary", document("oats", " ".join(SAID[:2]))),
+        f"- {SAID[0]}\n2. {SAID[1]}\n- The crop number 1",
+    )
+    assert text(last) == f"- {SAID[0]} [1]\n- {SAID[1]} [1]"
+    assert last.left_lines == 0
+
+
+def test_what_speaks_of_the_text_and_what_was_said_before_is_not_told(parts: Parts) -> None:
+    texts = [
+        "The rent of the flat on the hill is 900 euros a month.",
+        "The rent of the flat on the hill is 900 euros a month, as the section says.",
+        "The rent of the flat on the hill is 950 euros a month.",
+    ]
+    said = [texts[0], f"{texts[0]} The section says of the flat what the rent on the hill is.", texts[2]]
+    *_, last = done(parts, work_on("summary", document("flat", *(f"{one} {FILLER}" for one in texts))), *said)
+    assert text(last) == f"- {texts[0]} [1]\n- {texts[2]} [2]"
+    assert last.left_lines == 0
 
 
 def test_where_nothing_stands_it_says_so(parts: Parts) -> None:
@@ -99,6 +123,29 @@ def test_what_changed_is_told_sentence_by_sentence_without_the_model(parts: Part
     assert [one.quote for one in last.citations if one.passage_id == "after-2"] == ["No smoking inside."]
 
 
+def test_how_a_sentence_is_set_is_no_change_but_a_number_is(parts: Parts) -> None:
+    before = document("before", "The “large” flat costs 9.50 euros – a day. Cats are well-wel\xadcome.")
+    after = document("after", 'The "large" flat costs 9.50 euros - a day. Cats are wellwelcome')
+    *_, last = done(parts, work_on("changes", before, after))
+    assert text(last) == "Both say the same, sentence by sentence."
+    dearer = document("after", "The “large” flat costs 950 euros – a day. Cats are well-welcome.")
+    *_, last = done(parts, work_on("changes", before, dearer))
+    assert text(last).startswith("**Changed**\n\n- Before: “The “large” flat costs 9.50 euros – a day.” Now: “")
+    assert "Cats" not in text(last)
+
+
+def test_what_has_no_number_left_is_counted(parts: Parts) -> None:
+    changes = work_on("changes", document("a", "Tea is hot."), document("b", *(f"Crop {n} grows." for n in range(120))))
+    *_, last = done(parts, changes)
+    assert text(last).count("\n- ") == len({one.passage_id for one in last.citations}) == SOURCES_MOST
+    assert text(last).endswith("22 more found, not shown: a reply numbers 99 sources at most.")
+    crops = document("a", *(f"Crop {n} grows in {n} fields." for n in range(110)))
+    found = rows(*([f"Crop {n}", f"{n} fields"] for n in range(110)))
+    *_, last = done(parts, work_on("table", crops, columns=("crop", "fields")), *[found] * len(crops))
+    assert text(last).count("\n| Crop") == SOURCES_MOST
+    assert text(last).endswith("11 more found, not shown: a reply numbers 99 sources at most.")
+
+
 def test_documents_that_say_the_same_have_no_changes(parts: Parts) -> None:
     *_, last = done(parts, work_on("changes", document("a", "Tea is hot."), document("b", "Tea is hot.")))
     assert text(last) == "Both say the same, sentence by sentence."
@@ -110,6 +157,28 @@ def test_two_documents_are_compared_line_by_line(parts: Parts) -> None:
     assert text(last) == (
         f"**In both**\n\n- {SAID[0]} [1]\n- {SAID[0]} [2]\n\n**Only in b.txt**\n\n- Tea is a hot drink. [3]"
     )
+
+
+def test_what_the_other_document_says_too_is_in_both_though_no_line_of_it_is_near(parts: Parts) -> None:
+    first, second = document("a", SAID[0]), document("b", f"Tea is a hot drink. {FILLER}", f"{SAID[0]} {FILLER}")
+    *_, last = done(parts, work_on("compare", first, second), SAID[0], "Tea is a hot drink.", "")
+    assert text(last) == f"**In both**\n\n- {SAID[0]} [1] [2]\n\n**Only in b.txt**\n\n- Tea is a hot drink. [3]"
+    assert [one.passage_id for one in last.citations] == ["a-1", "b-2", "b-1"]
+
+
+def test_what_is_said_of_another_matter_is_not_in_both(parts: Parts) -> None:
+    first = document("a", "Barley is a crop of the north that needs little water.")
+    second = document("b", "Oats are a crop of the north that needs little water.")
+    lines = [first[0].text, "Oats are grown there."]
+
+    class Sure(WordJudge):
+        """Takes each for all it is asked about."""
+
+        def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+            return [Verdict(0.9, "supported") for _ in claims]
+
+    *_, last = done(replace(parts, support=lambda _: Sure()), work_on("compare", first, second), *lines)
+    assert text(last).startswith(f"**Only in a.txt**\n\n- {first[0].text} [1]\n\n**Only in b.txt**")
 
 
 def rows(*cells: list[str]) -> str:
@@ -124,6 +193,16 @@ def test_a_table_holds_what_stands_in_the_passages(parts: Parts, broken: str) ->
     assert text(last) == "| item | price |\n| --- | --- |\n| Oats | 12 [1] |"
     assert last.citations[0].quote == "Oats cost 12 crowns."
     assert [event.detail for event in last.events] == ([] if broken else ["1"])
+
+
+def test_a_row_that_tells_nothing_or_is_not_copied_is_left_out(parts: Parts) -> None:
+    prices = document("prices", "The price of oats is 12.50 crowns. Tea costs 40.")
+    said = rows(
+        ["oats", "price"], ["Tea", "item"], ["Tea", ""], ["oats", "12.5"], ["crowns oats", "40"], ["Oats", "12.50"]
+    )
+    *_, last = done(parts, work_on("table", prices, columns=("item", "price")), said)
+    assert text(last) == "| item | price |\n| --- | --- |\n| Oats | 12.50 [1] |"
+    assert last.left_lines == 5
 
 
 @pytest.mark.parametrize(
@@ -154,6 +233,7 @@ def test_the_cost_is_told_before() -> None:
     assert (found.passages, found.calls) == (12, 4)
     assert found.seconds(read=100, written=10) == found.read / 100 + found.written / 10
     assert cost(replace(turn.work, task="changes"), turn.passages).calls == 0
+    assert cost(replace(turn.work, task="table"), turn.passages).calls == 6
 
 
 @pytest.mark.lucene

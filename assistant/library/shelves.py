@@ -101,6 +101,34 @@ def open_shelves(name: str, user: str, settings: Settings) -> Bm25:
     return _open(tuple(library_folder(one, settings) for one in shelf_names(name, user, settings)), settings)
 
 
+def open_all(user: str, settings: Settings) -> Bm25:
+    """All libraries that this user may search, as one.
+
+    Raises:
+        LibraryError: there is none yet, or one can't be read.
+    """
+    names = library_names(settings, user)
+    if not names:
+        raise LibraryError("There is nothing to search yet; add documents, or wait until the starter library is made.")
+    return _open(tuple(library_folder(one, settings) for one in names), settings)
+
+
+def is_changing(name: str, settings: Settings) -> bool:
+    """Whether this library is being changed right now, by whichever process.
+
+    Raises:
+        LibraryError: the name can't be a library's.
+    """
+    folder = library_folder(name, settings)
+    try:
+        with FileLock(_lock_of(folder), timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # a disk that nobody can write to
+        return False
+
+
 def shelf_names(name: str, user: str, settings: Settings) -> list[str]:
     """The libraries that `open_shelves` opens.
 
@@ -193,7 +221,7 @@ def locked(folder: Path, patience: float = LOCK_SECONDS) -> Iterator[None]:
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder.parent / f".{folder.name}.lock", timeout=patience)
+        lock = FileLock(_lock_of(folder), timeout=patience)
         lock.acquire()
     except Timeout as error:
         raise LibraryError(f"The library '{folder.name}' is being updated elsewhere; try again in a minute.") from error
@@ -205,6 +233,10 @@ def locked(folder: Path, patience: float = LOCK_SECONDS) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.parent / f".{folder.name}.lock"
 
 
 def _open(folders: tuple[Path, ...], settings: Settings) -> Bm25:

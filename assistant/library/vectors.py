@@ -17,7 +17,7 @@ from assistant.library.making import MadeShelves
 from assistant.library.shelves import FOREVER, locked, open_library, pgvector_module
 from assistant.protocols import Embedder, Progress, Retriever
 from assistant.retrieve.bm25 import Bm25
-from assistant.retrieve.dense import Dense, build_dense, read_manifest
+from assistant.retrieve.dense import Dense, forget_index, read_manifest, update_dense
 from assistant.settings import Settings
 from assistant.store.database import connect, is_postgres
 from assistant.types import Passage
@@ -41,17 +41,25 @@ def dense_retriever(name: str, library: Bm25, settings: Settings, embedder: Embe
     Raises:
         LibraryError: the index can't be made or opened; the message says what to do.
     """
-    folder, state = _folder(name, settings, embedder), library.state
+    folder = _folder(name, settings, embedder)
+    with suppress(DamagedIndexError):
+        return _brought_up(folder, library, embedder, progress)
+    _LOG.warning("the dense index in %s is damaged; it is made again from the vectors", folder)
+    with locked(folder, FOREVER):
+        forget_index(folder)
+    return _brought_up(folder, library, embedder, progress)
+
+
+def _brought_up(folder: Path, library: Bm25, embedder: Embedder, progress: Progress) -> Dense:
+    state = library.state
     if not _is_built(folder, state):
         with locked(folder, FOREVER):
             if not _is_built(folder, state):
-                build_dense(folder, library.passages(), embedder, progress, state)
+                update_dense(folder, library.segments(), embedder, progress, state)
     with suppress(DamagedIndexError):
         return Dense(folder, embedder, library.get)
-    _LOG.warning("the dense index in %s is damaged; it is made again from the vectors", folder)
-    with locked(folder, FOREVER):
-        build_dense(folder, library.passages(), embedder, progress, state)
-    return Dense(folder, embedder, library.get)
+    with locked(folder, FOREVER):  # if another process was just changing it, nothing is wrong with it now
+        return Dense(folder, embedder, library.get)
 
 
 class Vectors(Protocol):

@@ -12,11 +12,14 @@ import json
 import logging
 import os
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
 from typing import Any
+
+import numpy as np
 
 from assistant.errors import LibraryError
 from assistant.retrieve import jvm
@@ -82,6 +85,14 @@ class Bm25:
         for start in range(0, snapshot.size, BATCH):
             yield from jvm.call(snapshot.slice, start, min(start + BATCH, snapshot.size))
 
+    def segments(self) -> list[Segment]:
+        """The parts that the index is made of now, as Lucene keeps them: a change adds some, and joins small ones.
+
+        Raises:
+            LibraryError: an index can't be read any more.
+        """
+        return jvm.call(lambda: self._current().segments())
+
     @property
     def state(self) -> str:
         """A text that names the commits which the next search sees; it differs after every change."""
@@ -101,6 +112,31 @@ class Bm25:
                 self._snapshot = _Snapshot(self._folders, *self._weights)
             self._touched = touched
         return self._snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of an index. What was put into it never changes, but may be removed: `gone` are the numbers of that.
+
+    No other segment has its `name`, in no index. `read` gives its passages from one number to another, those that are
+    gone left out.
+    """
+
+    name: str
+    size: int
+    gone: frozenset[int]
+    read: Callable[[int, int], Sequence[Passage]]
+
+    def passages(self) -> Iterator[tuple[int, Passage]]:
+        """Those that aren't gone, each with its number, from 0 and below `size`.
+
+        Raises:
+            LibraryError: the index can't be read any more.
+        """
+        for start in range(0, self.size, BATCH):
+            end = min(start + BATCH, self.size)
+            numbers = (n for n in range(start, end) if n not in self.gone)
+            yield from zip(numbers, jvm.call(self.read, start, end), strict=True)
 
 
 class _Snapshot:
@@ -136,6 +172,27 @@ class _Snapshot:
             live = jvm.java("org.apache.lucene.index.MultiBits").getLiveDocs(reader)
             stored = reader.storedFields()
             return [_passage(stored.document(n).get("raw")) for n in range(start, end) if live is None or live.get(n)]
+
+    def segments(self) -> list[Segment]:
+        with reading(self._where):
+            leaves = self._searcher.object.reader.leaves()
+            return [self._segment(leaves.get(n)) for n in range(leaves.size())]
+
+    def _segment(self, leaf: Any) -> Segment:
+        inside = jvm.cast("org.apache.lucene.index.SegmentReader", leaf.reader())
+        name = bytes(byte & 0xFF for byte in inside.getSegmentInfo().info.getId()).hex()
+        start, size = int(leaf.docBase), int(inside.maxDoc())
+        return Segment(name, size, _gone(inside), lambda begin, end: self.slice(start + begin, start + end))
+
+
+def _gone(segment: Any) -> frozenset[int]:
+    """The numbers of what was removed from a segment since it was written; they come from Java 64 at a time."""
+    live = segment.getLiveDocs()
+    if live is None:
+        return frozenset()
+    words = jvm.java("org.apache.lucene.util.FixedBitSet").copyOf(live).getBits()
+    bits = np.unpackbits(np.array(words, "<i8").view(np.uint8), bitorder="little")[: segment.maxDoc()]
+    return frozenset(np.flatnonzero(bits == 0).tolist())
 
 
 class Ranker:

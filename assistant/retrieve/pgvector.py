@@ -31,7 +31,8 @@ from sqlalchemy import (
 )
 
 from assistant.protocols import Embedder, Progress
-from assistant.retrieve.dense import BATCH, Encoder, key_of, rows_of
+from assistant.retrieve.dense import Encoder, rows_of
+from assistant.retrieve.encoded import BATCH, key_of
 from assistant.types import Passage
 
 TABLES = MetaData()
@@ -108,9 +109,9 @@ class PostgresDense:
             SequiturError: the database can't be reached or written.
         """
         with self._alone():
-            ids, keys, texts = rows_of(passages, set(self._known()), self._embedder)
+            rows, texts = rows_of(enumerate(passages), set(self._known()), self._embedder)
             self._encode(texts, progress)
-            wanted = list(dict.fromkeys(zip(ids, keys, strict=True)))
+            wanted = list(dict.fromkeys(zip(rows.ids, rows.keys, strict=True)))
             with self._engine.begin() as connection:
                 self._arrange(connection, wanted)
                 connection.execute(delete(_BUILDS).where(self._mine(_BUILDS)))

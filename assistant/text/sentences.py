@@ -21,6 +21,8 @@ _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _US = re.compile(r"(?<![\w.$])(?:US\b|U\.S\.(?:A\.)?)(?![\w$]|\.\w| dollars?\b| Virgin\b)")
 _CONTROL = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F), " ")
+# Those that syntok doesn't know.
+_REFERRING = re.compile(r"(?<!\d )\b(?:chs?|eqs?|nos|paras?|pp|sec)\.$", re.IGNORECASE)
 _WORDS = re.compile(r"\w+")
 
 
@@ -130,9 +132,15 @@ def _in_line(text: str, start: int, end: int) -> Iterator[Span]:
         for tokens in paragraph:
             last = start + tokens[-1].offset + len(tokens[-1].value)
             # syntok also ends sentences at "(official) 62.1%" and at semicolons; without a full stop it goes on.
-            if last >= said or _closes(text[max(first, last - _ENDING) : last], ".!?…:"):
+            closes = _closes(text[max(first, last - _ENDING) : last], ".!?…:") and not _refers(text, first, last)
+            if last >= said or closes:
                 yield from _pieces(text, first, last)
                 first = last
+
+
+def _refers(text: str, start: int, end: int) -> bool:
+    """Whether a stretch ends in an abbreviation that belongs to the number behind it, as in "under ch. 48"."""
+    return text[end : end + 2].strip().isdigit() and _REFERRING.search(text, start, end) is not None
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[Span]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
@@ -48,9 +50,14 @@ def files() -> list[Mount]:
     ]
 
 
+def style(names: Sequence[str]) -> Markup:
+    """These of the styles, to stand in a page."""
+    text = "".join((FOLDER / "css" / f"{name}.css").read_text(encoding="utf-8") for name in names)
+    return Markup(text)  # noqa: S704 - our own files
+
+
 def look() -> dict[str, Any]:
     """Style, script and theme, all from this folder: nothing is fetched from another host."""
-    style = "".join((FOLDER / "css" / f"{name}.css").read_text(encoding="utf-8") for name in STYLES)
     theme = gr.themes.Base(primary_hue=gr.themes.colors.teal, font=list(FONTS), font_mono=list(MONO)).set(
         button_primary_background_fill="#0b6b63",
         button_primary_background_fill_hover="#08544e",
@@ -62,7 +69,7 @@ def look() -> dict[str, Any]:
     return {
         "theme": theme,
         # Not as `css`, which gradio rewrites selector by selector, and breaks at the commas of `:is(a, b)`.
-        "head": f'<style>{style}</style><script>window.sequitur ??= import("./js/page.js");</script>',
+        "head": f'<style>{style(STYLES)}</style><script>window.sequitur ??= import("./js/page.js");</script>',
         "favicon_path": FOLDER / "favicon.svg",
         "footer_links": [],
     }

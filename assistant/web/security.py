@@ -10,6 +10,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from assistant.web.owners import PASSAGE, SEARCH
+
 # Of the page, and of the log-in at the same address: gradio compiles its templates in the browser, hence 'unsafe-eval';
 # its styles and start-up script are inline.
 POLICY = "; ".join(
@@ -27,9 +29,22 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
+# Of pages of their own: no script but our files, and no style or picture but what stands in them.
+APART = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'unsafe-inline'",
+        "img-src 'self' data:",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
 # Of all else: opened by itself, none of it acts, loads or shows anything.
 NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 PAGE = "/"
+POLICIES = {PAGE: POLICY, SEARCH: APART, PASSAGE: APART}
 # What is the same for everybody, and may be kept by browsers.
 PUBLIC = ("/js/", "/assets/", "/svelte/", "/static/", "/theme.css", "/favicon.ico")
 MALFORMED = "The request names its host or its origin in no way that is known."
@@ -71,7 +86,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers, policy = Headers(scope=scope), POLICY if scope["path"] == PAGE else NOTHING
+        headers, policy = Headers(scope=scope), POLICIES.get(scope["path"], NOTHING)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

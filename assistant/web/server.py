@@ -50,6 +50,7 @@ from assistant.web.metrics import Metrics
 from assistant.web.owners import DOCUMENTS_MARK, LOGOUT, MARK, Owners
 from assistant.web.page import House, build
 from assistant.web.runs import Runs
+from assistant.web.searching import searching
 from assistant.web.security import Guard, is_loopback
 from ptkb.store import Ptkb
 
@@ -154,6 +155,7 @@ def serve(house: House, logins: Logins) -> Server:
             logins,
             api(house, logins),
             downloads(house.documents),
+            *searching(house),
             *marks(house),
             *health(house.loading, house.runs),
             figures(house.metrics, web, logins),

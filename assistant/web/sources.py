@@ -11,18 +11,17 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from assistant.errors import LibraryError
-from assistant.library.originals import is_whole
 from assistant.types import Passage, Turn, new_id
 from assistant.web import render
 from assistant.web.cited import in_documents
-from assistant.web.library import DAMAGED, Documents, document_with
+from assistant.web.library import Documents
 from assistant.web.live import place
 from assistant.web.opening import Opening
+from assistant.web.original import Opened, opened
 from assistant.web.tab import Tab, Updates, on_stream
 from assistant.web.view import View
 
 GONE = "This source is not shown any more; reload the page."
-NOT_KEPT = "There is no copy of this document: it was removed, or added before copies were kept. Add it anew."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +62,8 @@ class Sources:
         """
         shown = await asyncio.to_thread(self._shown, tab)
         yield {self._view.pieces.viewer: _rendered(shown)}
-        try:
-            html = await asyncio.to_thread(self._drawn, tab.user, shown)
-        except LibraryError as error:
-            html = _rendered(shown, problem=f"The document can't be shown: {str(error).rstrip('.')}.")
-        yield {self._view.pieces.viewer: html}
+        found = await asyncio.to_thread(self._opened, tab.user, shown)
+        yield {self._view.pieces.viewer: _rendered(shown, found)}
 
     def _shown(self, tab: Tab) -> Shown:
         turn = self._view.turn(tab, tab.text("turn"))
@@ -81,23 +77,9 @@ class Sources:
                 return Shown(turn, passage, turn.citations[at].quote, at, before, after)
         return Shown(turn, passage, passage.text)
 
-    def _drawn(self, user: str, shown: Shown) -> str:
-        from assistant.library.excerpts import excerpt  # noqa: PLC0415 - imports what readers are made of
-        from assistant.library.passages import document_of  # noqa: PLC0415
-        from assistant.library.pdf_pages import page_picture  # noqa: PLC0415
-
-        document, passage = document_with(self._documents.list(user), document_of(shown.passage.id)), shown.passage
-        if document is None or document.original is None:
-            return _rendered(shown, problem=NOT_KEPT)
-        if not is_whole(document.original):
-            return _rendered(shown, problem=DAMAGED)
-        if passage.page:
-            picture = page_picture(document.original, passage.page, shown.quote)
-            return _rendered(shown, picture=picture, document=document.id)
-        text = excerpt(document.original, document.file or document.name, passage.text, shown.quote)
-        return _rendered(shown, text=text, document=document.id)
+    def _opened(self, user: str, shown: Shown) -> Opened:
+        return opened(self._documents.list(user), shown.passage, shown.quote)
 
 
-def _rendered(shown: Shown, **values: object) -> str:
-    given = {"picture": None, "text": None, "problem": "", "document": "", **values}
-    return render.render("viewer", shown=shown, nonce=new_id(), **given)
+def _rendered(shown: Shown, found: Opened | None = None) -> str:
+    return render.render("viewer", shown=shown, opened=found, nonce=new_id())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
@@ -10,12 +12,16 @@ from assistant.grounding.evidence import Evidence
 from assistant.grounding.support import Finding
 from assistant.library.passages import document_of
 from assistant.protocols import Embedder, Parts
-from assistant.text.sentences import normalise, quote, sentences
+from assistant.text.sentences import quote, sentences
 from assistant.types import Answer, Passage, Span, Turn, Wait
 from assistant.whole.lines import CERTAIN, Line, laid_out, quoted
 
 # From this cosine on, a sentence of the one document is another form of one of the other.
 SAME_MATTER = 0.75
+# Dashes and apostrophes are written in several ways, and stand for nothing else; soft hyphens are not seen.
+_SET = {**dict.fromkeys(map(ord, "‐‑‒–—−"), "-"), **dict.fromkeys(map(ord, "‘’ʼ"), "'"), 0xAD: None}
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")  # those at the end of a line are often lost
+_AROUND = "\"'“”„«»()[]{}.,;:!?…*•-"
 CHANGED, NEW, GONE = "Changed", "New", "Gone"
 NOTHING = "Both say the same, sentence by sentence."
 
@@ -57,12 +63,18 @@ def of_each(turn: Turn) -> list[list[Passage]]:
 
 def _without(places: Sequence[_Place], others: Sequence[_Place]) -> list[_Place]:
     """The sentences of the first that the others don't have, each once."""
-    known = {normalise(one.text) for one in others} | {""}
+    known = {_key(one.text) for one in others} | {""}
     found: dict[str, _Place] = {}
     for one in places:
-        if (key := normalise(one.text)) not in known:
+        if (key := _key(one.text)) not in known:
             found.setdefault(key, one)
     return list(found.values())
+
+
+def _key(text: str) -> str:
+    """What two sentences have alike that say the same: their words and numbers, however these are set and quoted."""
+    words = unicodedata.normalize("NFKC", text).casefold().translate(_SET).split()
+    return " ".join(filter(None, (_HYPHEN.sub("", word.strip(_AROUND)) for word in words)))
 
 
 def _pairs(gone: Sequence[_Place], new: Sequence[_Place], embedder: Embedder) -> list[tuple[int, int]]:

@@ -1,4 +1,7 @@
-"""Two documents side by side: what both speak of, and what only one of them does."""
+"""Two documents side by side: what both speak of, and what only one of them does.
+
+What stands under the name of one alone was looked for in the other, too: its lines are not all that it says.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from threading import Event
 from assistant.library.passages import document_of
 from assistant.protocols import Parts
 from assistant.types import Turn
-from assistant.whole.lines import Line, laid_out
+from assistant.whole.lines import Line, laid_out, said_too
 from assistant.whole.summary import read_through
 
 # From this cosine on, two lines speak of the same matter.
@@ -24,16 +27,21 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         lines += more
         yield turn
     if turn.work and lines:
-        yield laid_out(replace(turn, wait=None), _sorted(lines, turn, parts))
+        yield laid_out(replace(turn, wait=None), _sorted(lines, turn, parts, stop))
 
 
-def _sorted(lines: list[Line], turn: Turn, parts: Parts) -> list[Line]:
+def _sorted(lines: list[Line], turn: Turn, parts: Parts, stop: Event) -> list[Line]:
     documents, names = (turn.work.documents, turn.work.names) if turn.work else ((), ())
     first, second = ([one for one in lines if document_of(one.passages[0].id) == document] for document in documents)
     pairs = _pairs(first, second, parts)
     paired = {id(line) for pair in pairs for line in pair}
     found = [line for pair in pairs for line in pair]
     sides = [[line for line in side if id(line) not in paired] for side in (first, second)]
+    for n, other in enumerate(reversed(documents)):
+        passages = [one for one in turn.passages if document_of(one.id) == other]
+        too = said_too(sides[n], passages, turn, parts, stop)
+        found += filter(None, too)
+        sides[n] = [line for line, both in zip(sides[n], too, strict=True) if not both]
     return [
         *([Line(BOTH), *found] if found else []),
         *(line for name, side in zip(names, sides, strict=True) if side for line in (Line(ONLY.format(name)), *side)),

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant.errors import ModelError
 from assistant.grounding.citations import with_citations
-from assistant.grounding.claims import claims, segments
+from assistant.grounding.claims import is_claim, segments
 from assistant.grounding.evidence import Evidence, nearest_evidence
 from assistant.grounding.support import Finding, judge_sentences
 from assistant.protocols import Parts
-from assistant.text.sentences import quote
+from assistant.text.overlap import coverage, repeats
+from assistant.text.sentences import ended, quote
 from assistant.types import Answer, Passage, Span, Turn, Verdict
 
 # Markers have two digits.
 SOURCES_MOST = 99
 CERTAIN = Verdict(1.0, "supported")
+# What speaks of the text tells nothing of the matter ("The section discusses several methods.").
+_OF_TEXT = re.compile(r"(?:this|the|these) (?:section|passage|excerpt|text|note|summary)s?\b", re.IGNORECASE)
+_ITEM = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")  # with which a list's items begin
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +47,82 @@ def quoted(text: str, passage: Passage, span: Span) -> Line:
 def supported(text: str, passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event) -> tuple[list[Line], int]:
     """The sentences of a text that passages say, each as a line, and how many others claim something.
 
+    What is no whole sentence, such as an item of a list of names, is neither.
+
     Raises:
         ModelError: there is no judge, or it can't be used.
     """
-    if parts.support is None:
-        raise ModelError("Work on whole documents needs a judge of support, which cites it; set turn.support.")
-    texts = claims([quote(text, span) for span in segments(text)])
-    evidence = nearest_evidence(texts, passages, [frozenset[str]()] * len(texts), parts.embedder)
-    found = judge_sentences(texts, evidence, turn, parts.support(parts.llm), stop)
+    items = [_ITEM.sub("", quote(text, span)) for span in segments(text)]
+    texts = [item if is_claim(item) and ended(item) else "" for item in items]
+    found = _found(texts, passages, turn, parts, stop)
     lines = [Line(one, finding) for one, finding in zip(texts, found, strict=True) if finding and _stands(finding)]
     return lines, sum(map(bool, texts)) - len(lines)
 
 
+def said_too(
+    lines: Sequence[Line], passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event
+) -> list[Line | None]:
+    """For each line the same with these passages as further sources, where they say all of it; None where they don't.
+
+    A judge takes one matter for another that is like it, so they must have all of the line's words, too.
+
+    Raises:
+        ModelError: there is no judge, or it can't be used.
+    """
+    found = _found([line.text for line in lines], passages, turn, parts, stop)
+    return [_with(line, other) for line, other in zip(lines, found, strict=True)]
+
+
+def _with(line: Line, other: Finding | None) -> Line | None:
+    if line.finding is None or other is None or other.verdict.state != "supported":
+        return None
+    if coverage(line.text, " ".join(passage.titled for passage in other.passages)) < 1:
+        return None
+    return replace(line, finding=replace(line.finding, further=(*line.finding.further, other)))
+
+
+def _found(
+    texts: Sequence[str], passages: Sequence[Passage], turn: Turn, parts: Parts, stop: Event
+) -> list[Finding | None]:
+    """What the judge says of each text, beside the passages that are nearest to it."""
+    if parts.support is None:
+        raise ModelError("Work on whole documents needs a judge of support, which cites it; set turn.support.")
+    evidence = nearest_evidence(texts, passages, [frozenset[str]()] * len(texts), parts.embedder)
+    return judge_sentences(texts, evidence, turn, parts.support(parts.llm), stop)
+
+
+def telling(lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
+    """Those that tell something, and nothing that a line before them says, with all its numbers."""
+    kept: list[Line] = []
+    for line in lines:
+        if not _OF_TEXT.match(line.text) and not any(_says_all(one.text, line.text) for one in (*before, *kept)):
+            kept.append(line)
+    return kept
+
+
 def laid_out(turn: Turn, lines: Sequence[Line]) -> Turn:
-    """The turn with these lines for an answer: headings and a list, with markers behind what rests on passages."""
-    text, spans, found = "", list[Span](), list[Finding | None]()
-    for line in _within(lines):
+    """The turn with these lines for an answer: headings and a list, with markers behind what rests on passages.
+
+    Lines for whose sources there are no numbers left are counted beneath.
+    """
+    text, spans, found, shown = "", list[Span](), list[Finding | None](), _within(lines)
+    for line in shown:
         text += ("\n" if text else "") + ("- " if line.finding else "\n**" if text else "**")
         spans.append(Span(len(text), len(text) + len(line.text)))
         found.append(line.finding)
         text += line.text if line.finding else f"{line.text}**\n"
+    text += beyond(len(lines) - len(shown))
     return with_citations(replace(turn, answer=Answer(text)), text, spans, found)
+
+
+def beyond(count: int) -> str:
+    """What is told beneath a result of so many lines that have no place in it; "" of none."""
+    return f"\n\n{count:,} more found, not shown: a reply numbers {SOURCES_MOST} sources at most." if count else ""
+
+
+def _says_all(one: str, other: str) -> bool:
+    """Whether the one says the other, which may be shorter."""
+    return repeats(one, other) and set(_NUMBER.findall(other)) <= set(_NUMBER.findall(one))
 
 
 def _stands(finding: Finding) -> bool:

@@ -12,6 +12,7 @@ from assistant.types import Passage, Work
 
 # Words of a section of a short document; a long one has longer sections, so that they are no more than so many.
 SECTION_WORDS, SECTIONS_MOST = 400, 40
+TABLE_WORDS = 200  # of longer sections a small model tells few rows
 PASSAGES_MOST = 1000
 # Tokens: of a word in English, of a prompt beside its section, and of what is written of a section.
 TOKENS_PER_WORD, PROMPT, WRITTEN = 1.4, 150, 60
@@ -47,18 +48,19 @@ def check(work: Work) -> None:
         raise LibraryError("Say what the table is to hold: the names of its columns, such as: item, price.")
 
 
-def sections(passages: Sequence[Passage]) -> list[tuple[Passage, ...]]:
-    """Consecutive passages of a document that are read together.
+def sections(passages: Sequence[Passage], words_most: int = SECTION_WORDS) -> list[tuple[Passage, ...]]:
+    """Consecutive passages of a document that are read together, of about so many words; more in a long document.
 
     Raises:
         LibraryError: there are too many passages.
     """
     if len(passages) > PASSAGES_MOST:
         raise LibraryError(
-            f"This is {len(passages):,} passages, and at most {PASSAGES_MOST:,} are worked through; split it up."
+            f"This is {len(passages):,} passages, and at most {PASSAGES_MOST:,} are worked through. Add its chapters "
+            "as documents of their own and work on each, or ask about it in a conversation, which searches all of it."
         )
     total = sum(len(passage.text.split()) for passage in passages)
-    most = max(SECTION_WORDS, total // SECTIONS_MOST)
+    most = max(words_most, total // SECTIONS_MOST)
     found: list[tuple[Passage, ...]] = []
     for _, group in groupby(passages, key=lambda passage: document_of(passage.id)):
         current, words = tuple[Passage, ...](), 0
@@ -78,7 +80,7 @@ def cost(work: Work, passages: Sequence[Passage]) -> Cost:
     Raises:
         LibraryError: there are too many passages.
     """
-    parts = sections(passages)
+    parts = sections(passages, TABLE_WORDS if work.task == "table" else SECTION_WORDS)
     if work.task == "changes":
         return Cost(len(passages), 0, 0, 0)
     calls = len(parts) + (work.task == "summary")

@@ -7,11 +7,12 @@ from dataclasses import replace
 from itertools import chain
 from threading import Event
 
+from assistant.library.passages import document_of
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.sentences import finished
 from assistant.types import Options, Passage, Turn, Wait
-from assistant.whole.lines import Line, laid_out, supported
+from assistant.whole.lines import Line, laid_out, supported, telling
 from assistant.whole.plan import sections
 
 _MAX_TOKENS = 100
@@ -29,8 +30,9 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if len(lines) >= _FEW and not stop.is_set():
         front, dropped = _in_short(lines, turn, parts, stop)
         turn = replace(turn, left_lines=turn.left_lines + dropped)
-        if front:
-            yield laid_out(turn, [Line(SHORT), *front, Line(PARTS), *lines])
+        if front := telling(front, ()):
+            rest = telling(lines, front)
+            yield laid_out(turn, [Line(SHORT), *front, *([Line(PARTS), *rest] if rest else [])])
 
 
 def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, list[Line]]]:
@@ -47,10 +49,16 @@ def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, 
             return
         turn = replace(turn, wait=Wait("passages", done=done, total=total))
         yield turn, []
-        more, dropped = supported(_note(section, parts, stop), section, turn, parts, stop)
+        found, dropped = supported(_note(section, parts, stop), section, turn, parts, stop)
+        more = telling(found, [line for line in lines if _is_of(line, section)])
         done, lines = done + len(section), [*lines, *more]
         turn = laid_out(replace(turn, left_lines=turn.left_lines + dropped), lines) if lines else turn
         yield replace(turn, wait=Wait("passages", done=done, total=total)), more
+
+
+def _is_of(line: Line, section: Sequence[Passage]) -> bool:
+    """Whether a line is from the document of a section."""
+    return document_of(line.passages[0].id) == document_of(section[0].id)
 
 
 def _note(section: Sequence[Passage], parts: Parts, stop: Event) -> str:

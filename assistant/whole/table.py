@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from threading import Event
@@ -13,15 +14,14 @@ from assistant.grounding.support import Finding
 from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.overlap import coverage
-from assistant.text.sentences import clean, sentences
+from assistant.text.sentences import clean, normalise, sentences
 from assistant.types import Answer, Options, Passage, Span, Turn, Wait
-from assistant.whole.lines import CERTAIN, SOURCES_MOST, Line
-from assistant.whole.plan import sections
+from assistant.whole.lines import CERTAIN, SOURCES_MOST, Line, beyond
+from assistant.whole.plan import TABLE_WORDS, sections
 
 _MAX_TOKENS = 400
-# The share of a row's words that have to stand in one passage.
-STANDS = 0.99
 ROWS_OF_SECTION = 20
+_WORD = re.compile(r"\w+(?:[.,:]\w+)*")
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
@@ -29,15 +29,15 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     columns = turn.work.columns if turn.work else ()
     rows: dict[str, Line] = {}
     done, total = 0, len(turn.passages)
-    for section in sections(turn.passages):
+    for section in sections(turn.passages, TABLE_WORDS):
         if stop.is_set():
             return
         yield replace(turn, wait=Wait("passages", done=done, total=total))
         for cells in _rows(section, columns, parts, stop):
-            found = _line(cells, section)
+            found = _line(_without_names(cells, columns), section)
             if found is None:
                 turn = replace(turn, left_lines=turn.left_lines + 1)
-            elif len(rows) < SOURCES_MOST:
+            else:
                 rows.setdefault(found.text, found)
         done += len(section)
         yield replace(_laid_out(turn, columns, list(rows.values())), wait=Wait("passages", done=done, total=total))
@@ -70,11 +70,20 @@ def _whole_rows(text: str) -> list[list[str]]:
     return []
 
 
+def _without_names(cells: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The cells; one that only repeats a column's name is empty."""
+    names = {normalise(name) for name in columns}
+    return ["" if normalise(cell) in names else cell for cell in cells]
+
+
 def _line(cells: Sequence[str], section: Sequence[Passage]) -> Line | None:
-    """The row, with the sentence of the section that has most of it; None where no passage has all its words."""
+    """The row, with the sentence of the section that has most of it.
+
+    None where no passage has all its cells as they stand, or where it tells nothing of what it names.
+    """
     said = " ".join(cells)
-    holding = [one for one in section if coverage(said, one.titled) >= STANDS]
-    if not holding:
+    holding = [one for one in section if all(_plain(cell) in _plain(one.titled) for cell in cells)]
+    if not holding or sum(map(bool, cells)) < min(2, len(cells)):
         return None
     places = [(one, span) for one in holding for span in sentences(one.text)]
     passage, span = max(places, key=lambda place: coverage(said, place[0].text[place[1].start : place[1].end]))
@@ -82,12 +91,19 @@ def _line(cells: Sequence[str], section: Sequence[Passage]) -> Line | None:
     return Line(f"| {row} |", Finding((Evidence(passage, span, 1.0),), CERTAIN))
 
 
+def _plain(text: str) -> str:
+    """The words of a text, with a space before and behind each, so that a cell is sought whole."""
+    words = " ".join(_WORD.findall(text.casefold()))
+    return f" {words} " if words else ""
+
+
 def _laid_out(turn: Turn, columns: Sequence[str], rows: Sequence[Line]) -> Turn:
     text = f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}"
     spans, found = list[Span](), list[Finding | None]()
-    for line in rows:
+    for line in rows[:SOURCES_MOST]:
         text += "\n"
         spans.append(Span(len(text), len(text) + len(line.text)))
         found.append(line.finding)
         text += line.text
+    text += beyond(len(rows[SOURCES_MOST:]))
     return with_citations(replace(turn, answer=Answer(text)), text, spans, found) if rows else turn
