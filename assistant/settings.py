@@ -379,7 +379,10 @@ class TurnSettings(Section):
         "judge of support together, below which the reply is set aside; 0 = they are not asked",
     )
     verdict_threshold: float = Field(
-        0.78, ge=0, le=1, description="the same of a reply that begins with yes or no; the higher of the two counts"
+        0.82,
+        ge=0,
+        le=1,
+        description="the same of a reply that begins with yes or no, as two looks of the language model see it",
     )
     quote_threshold: float = Field(
         0.5,

@@ -64,20 +64,30 @@ def test_a_reply_below_the_threshold_is_set_aside(parts: Parts, yes: float, kept
 
 
 @pytest.mark.parametrize(
-    ("reply", "yes", "kept"),
+    ("reply", "verdict", "kept"),
     [
-        ("Oat drink holds no lactose.", 0.05, True),
-        ("No, oat drink holds no lactose.", 0.05, False),
-        ("No, oat drink holds no lactose.", 0.2, True),
-        ("Yes, oat drink holds no lactose.", 0.7, False),
-        ("yes: oat drink holds no lactose.", 0.9, True),
-        ("Nobody finds lactose in oat drink.", 0.9, True),
+        ("Yes, oat drink holds no lactose.", {"yes": 0.8, "no": 0.1, "unknown": 0.1}, True),
+        ("Yes, oat drink holds no lactose.", {"yes": 0.3, "no": 0.6, "unknown": 0.1}, False),
+        ("No, oat drink holds no lactose.", {"yes": 0.1, "no": 0.8, "unknown": 0.1}, True),
+        ("no: oat drink holds no lactose.", {"yes": 0.8, "no": 0.1, "unknown": 0.1}, False),
     ],
 )
-def test_a_reply_that_begins_with_yes_or_no_has_to_be_surer(parts: Parts, reply: str, yes: float, kept: bool) -> None:
-    """The judge sees three quarters of what begins with "yes" said, and all that begins with "no"."""
-    turn = settled(choosing(parts, yes, threshold=0.65), reply)
+def test_a_yes_or_no_is_held_against_the_question_alone(
+    parts: Parts, reply: str, verdict: dict[str, float], kept: bool
+) -> None:
+    """The model finds every reply likely when it is shown it; asked without it, it may say something else."""
+    parts = choosing(parts, 0.9)
+    parts.llm.choices.append(verdict)
+    turn = settled(parts, reply)
     assert turn.has_event("set_aside") is not kept
+    assert reply not in shown(parts)
+    assert shown(parts).endswith(f"Question: {QUESTION}\nyes, no or unknown")
+
+
+def test_other_words_are_no_verdict(parts: Parts) -> None:
+    parts = choosing(parts, 0.9)
+    assert not settled(parts, "Nobody finds lactose in oat drink.").has_event("set_aside")
+    assert len(parts.llm.asked) == 1
 
 
 def test_what_only_says_the_question_again_is_set_aside_and_nobody_is_asked(parts: Parts) -> None:
@@ -185,7 +195,7 @@ def test_as_a_judge_it_reads_a_claim_as_a_reply_to_its_question() -> None:
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.6, 0.5)])
     oats, milk = Passage("o", "Oats", "Camels graze. Oats hold none."), Passage("m", "", "It holds some.")
     claims = [Claim("Oats.", (oats, milk), QUESTION), Claim("Milk holds some.", (milk,))]
-    judge = Addresses(llm, None, WordEmbedder(), 0.6)
+    judge = Addresses(llm, None, WordEmbedder(), 0.6, 0.8)
     assert judge.judge(claims, Event()) == [Verdict(0.6, "supported"), Verdict(0.5, "not")]
     first, second = (messages[-1].content for messages in llm.asked)
     assert first.startswith(f"Text: Oats: Oats hold none.\nQuestion: {QUESTION}\nReply: Oats.")
@@ -201,14 +211,14 @@ def test_the_mean_of_the_log_odds_of_both_judges_counts() -> None:
 
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.8, 0.8, 0.99)])
     claims = [Claim("Oats.", (Passage("o", "", "Oats."),), QUESTION)] * 3
-    found = Addresses(llm, Fixed(), WordEmbedder(), 0.6).judge(claims, Event())
+    found = Addresses(llm, Fixed(), WordEmbedder(), 0.6, 0.8).judge(claims, Event())
     assert [one.probability for one in found] == pytest.approx([0.8, 0.5, 0.5])
     assert [one.state for one in found] == ["supported", "not", "not"]
 
 
 def test_of_no_claims_nobody_is_asked() -> None:
     llm = ScriptedLLM()
-    assert (Addresses(llm, None, WordEmbedder(), 0.6).judge([], Event()), llm.asked) == ([], [])
+    assert (Addresses(llm, None, WordEmbedder(), 0.6, 0.8).judge([], Event()), llm.asked) == ([], [])
 
 
 def test_evidence_without_a_sentence_is_shown_as_it_is() -> None:

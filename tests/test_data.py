@@ -119,6 +119,15 @@ def test_verbatim_means_word_for_word():
         assert said == (row["kind"] == "verbatim"), row["sentence"]
 
 
+def test_replies_to_closed_questions_begin_with_a_verdict_on_another_passage_each():
+    rows = read("closed")
+    for row in rows:
+        verdict = row["claim"].partition(",")[0].lower()
+        assert (row["label"] == "supported") is (verdict == row["kind"])
+    assert len({row["source"] for row in rows}) == len({row["question"] for row in rows}) == len(rows) == 163
+    assert Counter(row["split"] for row in rows) == {"test": 105, "dev": 58}
+
+
 def test_intents_cover_all_and_copy_no_example_of_the_prompt():
     rows = read("intents")
     feelings = read("intents_feelings")

@@ -37,6 +37,16 @@ def test_both_formats_are_read(tmp_path: Path) -> None:
     assert [pair.split for pair in read_pairs(tmp_path / "p.jsonl", "test")] == ["test"]
 
 
+def test_evidence_may_be_a_passage_of_a_corpus(tmp_path: Path) -> None:
+    named = {"claim": "Oslo has parks.", "source": "o1", "label": "supported"}
+    path = lines(tmp_path / "p.jsonl", named, PAIR)
+    corpus = lines(tmp_path / "c.jsonl", {"id": "o1", "title": "Oslo", "contents": "It has many parks."})
+    first, second = read_pairs(path, corpora=[corpus])
+    assert (first.passage.titled, second.evidence) == ("Oslo: It has many parks.", PAIR["evidence"])
+    with pytest.raises(DataError, match=r"line 1, points to 'o1', which is in no corpus given; add it with --corpus"):
+        read_pairs(path)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

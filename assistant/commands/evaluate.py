@@ -225,12 +225,15 @@ def evaluate_support(
             show_default=False,
         ),
     ] = "",
+    corpus: Annotated[
+        list[Path] | None, Option(help="Passages that pairs name; may be given again.", show_default=False)
+    ] = None,
     split: Split = "",
     sample: Sample,
     options: JudgeOptions,
 ) -> None:
     """How well is "supported" told from the rest? AUC, balanced accuracy, precision, recall, milliseconds a pair."""
-    rows = sample.of(support.read_pairs(pairs, split))
+    rows = sample.of(support.read_pairs(pairs, split, corpus or ()))
     judge = judge or options.load_settings().turn.support
     judge_asked = _support(judge, options.load_settings())
     with bar("Pairs") as progress:
@@ -242,7 +245,8 @@ def evaluate_support(
 def _support(name: str, knobs: Settings) -> SupportJudge:
     if name == ADDRESSES:
         turn, embedder = knobs.turn, load_embedder(knobs, silent)
-        return Addresses(load_llm(knobs, silent), _support(turn.support, knobs), embedder, turn.addresses_threshold)
+        support = _support(turn.support, knobs)
+        return Addresses(load_llm(knobs, silent), support, embedder, turn.addresses_threshold, turn.verdict_threshold)
     if name == BY_LLM:
         return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
     return opened({"trained": SUPPORT, "large": LARGE}.get(name, Path(name)), knobs, silent)

@@ -18,7 +18,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from assistant.errors import DataError
-from assistant.experiment.datasets import parsed, read_corpus, records
+from assistant.experiment.datasets import named_passage, named_passages, parsed, records
 from assistant.experiment.measures import told_apart
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
@@ -49,8 +49,7 @@ def read_pairs(path: Path, corpora: Sequence[Path] = ()) -> list[Pair]:
         DataError: a line is broken or lacks a field, a passage isn't in the corpora, or there are no pairs.
     """
     rows = list(records(path))
-    pointed_to = {str(row["source"]) for _, row in rows if "text" not in row and "source" in row}
-    passages = {key: one for corpus in corpora for key, one in read_corpus(corpus, pointed_to).wanted.items()}
+    passages = named_passages((row for _, row in rows if "text" not in row), corpora)
     pairs = [
         parsed(location, {"text": _quoted(location, row, passages), **row}, Pair, "no pair of fact and text")
         for location, row in rows
@@ -109,9 +108,7 @@ def measure(pairs: Sequence[Pair], judge: Judge, threshold: float) -> tuple[Summ
 def _quoted(location: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> str | None:
     if "source" not in row or "text" in row:
         return None
-    passage = passages.get(str(row["source"]))
-    if passage is None:
-        raise DataError(f"{location}, points to '{row['source']}', which is in no corpus given; add it with --corpus.")
+    passage = named_passage(location, row, passages)
     start, end = row.get("start"), row.get("end")
     if not isinstance(start, int) or not isinstance(end, int):
         raise DataError(f"{location}, lacks 'start' or 'end' of its text in the passage; mend or remove the line.")

@@ -6,21 +6,22 @@ One pair, a line of the file; a question, a title, `kind` and `split` may be mis
      "label": "not_supported"}
 
 `evidence` may be a list of sentences, and `label` is "supported", "partially_supported" or "not_supported". The names
-of an older format are read as well: `sentence`, `passage`, and `supported`, which is true or false.
+of an older format are read as well: `sentence`, `passage`, and `supported`, which is true or false. In place of `title`
+and `evidence` a pair may name a passage of a corpus by `source`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from time import perf_counter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from assistant.experiment.datasets import read_some
+from assistant.experiment.datasets import named_passage, named_passages, of_split, parsed, records
 from assistant.experiment.measures import told_apart
 from assistant.experiment.runs import Row
 from assistant.experiment.task import Summary
@@ -70,13 +71,25 @@ class Pair(BaseModel):
         return Passage("evidence", self.title, self.evidence)
 
 
-def read_pairs(path: Path, split: str = "") -> list[Pair]:
-    """The pairs of a JSONL file, those of one split if one is given.
+def read_pairs(path: Path, split: str = "", corpora: Sequence[Path] = ()) -> list[Pair]:
+    """The pairs of a JSONL file, those of one split if one is given; evidence that they name is taken from the corpora.
 
     Raises:
-        DataError: the file or one of its lines can't be read, or there are no pairs; the line is named.
+        DataError: the file, a corpus or a line can't be read, a passage isn't in the corpora, or there are no pairs.
     """
-    return read_some(path, Pair, "not a labelled pair", "pairs", "lines of {claim, evidence, label}", split)
+    rows = list(records(path))
+    passages = named_passages((row for _, row in rows), corpora)
+    pairs = [
+        parsed(location, _with_evidence(location, row, passages), Pair, "not a labelled pair") for location, row in rows
+    ]
+    return of_split(pairs, split, path, "pairs", "lines of {claim, evidence, label}")
+
+
+def _with_evidence(location: str, row: dict[str, Any], passages: Mapping[str, Passage]) -> dict[str, Any]:
+    if "source" not in row or "evidence" in row:
+        return row
+    passage = named_passage(location, row, passages)
+    return {**row, "title": passage.title, "evidence": passage.text}
 
 
 def by_judge(judge: SupportJudge) -> Judge:

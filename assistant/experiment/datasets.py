@@ -13,7 +13,7 @@ import random
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar, cast
@@ -111,6 +111,28 @@ def parsed(location: str, record: dict[str, Any], model: type[M], no_such: str) 
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise DataError(f"{location}, is {no_such}: '{where}': {first['msg']}.") from error
+
+
+def named_passages(rows: Iterable[Mapping[str, Any]], corpora: Sequence[Path]) -> dict[str, Passage]:
+    """The passages that records name by `source`, by their ids, as far as they are in these corpora.
+
+    Raises:
+        DataError: as `read_corpus`.
+    """
+    wanted = {str(row["source"]) for row in rows if "source" in row}
+    return {key: passage for corpus in corpora for key, passage in read_corpus(corpus, wanted).wanted.items()}
+
+
+def named_passage(location: str, row: Mapping[str, Any], passages: Mapping[str, Passage]) -> Passage:
+    """The passage that a record names by `source`.
+
+    Raises:
+        DataError: it is in no corpus given.
+    """
+    passage = passages.get(str(row["source"]))
+    if passage is None:
+        raise DataError(f"{location}, points to '{row['source']}', which is in no corpus given; add it with --corpus.")
+    return passage
 
 
 def read_corpus(path: Path, wanted: set[str]) -> Corpus:

@@ -4,20 +4,20 @@ A sentence can stand in a passage word for word and still answer another questio
 its passage says "no". The model doesn't notice this while it writes, but mostly does when it is shown its own reply
 beside the text and asked. It is shown only the sentences nearest to its reply, since it overlooks less in a short text.
 The judge of support reads the whole text and makes different errors: the mean of both log-odds separates right replies
-from wrong ones better than either (docs/results/support.md).
+from wrong ones better than either (docs/results/support.md). For a reply that begins with a yes or a no, the model's
+answer to the closed question takes the judge's place (`judges/closed.py`), and the threshold is another.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log
 from threading import Event
 
+from assistant.judges.closed import verdict_in, verdict_probabilities
 from assistant.prompting.render import render
 from assistant.protocols import LLM, Embedder, Parts, SupportJudge
-from assistant.settings import TurnSettings
 from assistant.text.overlap import echoes
 from assistant.text.sentences import around, quote, sentences
 from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
@@ -28,7 +28,6 @@ WORDS, MOST = 80, 3
 ANY = "What does the text say?"
 # Probabilities are clipped this far from 0 and 1.
 _EDGE = 0.01
-_VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 
 class Addresses:
@@ -37,22 +36,40 @@ class Addresses:
     A claim is a reply to its question, and its evidence the text. There is no verdict "partly".
     """
 
-    def __init__(self, llm: LLM, judge: SupportJudge | None, embedder: Embedder, threshold: float) -> None:
-        self._llm, self._judge, self._embedder, self._threshold = llm, judge, embedder, threshold
+    def __init__(
+        self, llm: LLM, judge: SupportJudge | None, embedder: Embedder, threshold: float, verdict_threshold: float
+    ) -> None:
+        self._llm, self._judge, self._embedder = llm, judge, embedder
+        self._threshold, self._verdict_threshold = threshold, verdict_threshold
 
     @property
     def threshold(self) -> float:
-        """The probability below which a reply is set aside."""
+        """The probability below which a reply is set aside; one that begins with a yes or a no has its own."""
         return self._threshold
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
-        """One verdict for each claim, "supported" from the threshold on."""
+        """One verdict for each claim, "supported" from its threshold on."""
         likely = probabilities([with_nearest_evidence(claim, self._embedder) for claim in claims], self._llm, stop)
-        if self._judge:
-            verdicts = self._judge.judge(claims, stop)
-            pairs = zip(likely, verdicts, strict=True)
-            likely = [mean_of_log_odds(probability, verdict.probability) for probability, verdict in pairs]
-        return [Verdict(value, "supported" if value >= self._threshold else "not") for value in likely]
+        others = self._second_opinions(claims, likely, stop)
+        return [
+            self._verdict(claim, mean_of_log_odds(first, other))
+            for claim, first, other in zip(claims, likely, others, strict=True)
+        ]
+
+    def _second_opinions(self, claims: Sequence[Claim], likely: Sequence[float], stop: Event) -> list[float]:
+        """What the model says of closed questions and the judge of other claims; without a judge `likely` again."""
+        closed = [claim for claim in claims if verdict_in(claim)]
+        others = [claim for claim in claims if not verdict_in(claim)]
+        of_closed = iter(verdict_probabilities(closed, self._llm, stop))
+        of_others = iter(self._judge.judge(others, stop) if self._judge and others else ())
+        return [
+            next(of_closed) if verdict_in(claim) else next(of_others).probability if self._judge else first
+            for claim, first in zip(claims, likely, strict=True)
+        ]
+
+    def _verdict(self, claim: Claim, probability: float) -> Verdict:
+        threshold = self._verdict_threshold if verdict_in(claim) else self._threshold
+        return Verdict(probability, "supported" if probability >= threshold else "not")
 
 
 def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
@@ -66,14 +83,12 @@ def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> boo
     if echoes(turn.question, reply):
         return False
     judge = parts.support(parts.llm) if parts.support else None
-    second_look = Addresses(parts.llm, judge, parts.embedder, _threshold_for(reply, parts.settings.turn))
+    turn_settings = parts.settings.turn
+    second_look = Addresses(
+        parts.llm, judge, parts.embedder, turn_settings.addresses_threshold, turn_settings.verdict_threshold
+    )
     [verdict] = second_look.judge([Claim(reply, cited_excerpts(turn.citations, turn.passages), turn.question)], stop)
     return verdict.state == "supported"
-
-
-def _threshold_for(reply: str, turn: TurnSettings) -> float:
-    """A small model says yes to nearly every closed question, so that a reply which begins so has to be surer."""
-    return max(turn.addresses_threshold, turn.verdict_threshold) if _VERDICT.match(reply) else turn.addresses_threshold
 
 
 def mean_of_log_odds(*probabilities: float) -> float:

@@ -1,0 +1,40 @@
+"""Closed questions: does the text say yes, no, or neither?
+
+A small model that answers a closed question from a text writes "Yes" nearly whatever the text says. If it has to choose
+one of three words, with a few examples before it, it is not sure of a yes that is wrong. So a reply that begins with a
+yes or a no is compared with this choice, not with what the judge of support says of the reply: that judge hardly tells
+such replies apart, since they repeat the question's own words (docs/results/support.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from threading import Event
+
+from assistant.prompting.render import render
+from assistant.protocols import LLM
+from assistant.types import Claim
+
+_WORDS = ("yes", "no", "unknown")
+_VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+
+
+def verdict_in(claim: Claim) -> str:
+    """The "yes" or "no" with which a reply to a question begins; "" if it begins otherwise, or there is no question."""
+    found = _VERDICT.match(claim.sentence) if claim.question else None
+    return found[1].lower() if found else ""
+
+
+def verdict_probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:
+    """How likely each claim's verdict answers its question by its evidence, as the language model sees it, in [0, 1].
+
+    Raises:
+        SequiturError: the language model can't be asked.
+    """
+    prompts = [
+        render("closed", evidence=" ".join(passage.titled for passage in claim.evidence), question=claim.question)
+        for claim in claims
+    ]
+    choices = llm.choose(prompts, _WORDS, stop) if prompts else []
+    return [choice.probabilities[verdict_in(claim)] for claim, choice in zip(claims, choices, strict=True)]
