@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -58,7 +59,7 @@ def engine(reopened: Callable[[], Engine]) -> Engine:
 
 
 def rows(settings: Settings, user: str) -> list[str]:
-    """All that the database says of a user, or in words of theirs."""
+    """All that the database says of a user, or in words of theirs; in a hash "ada" may stand by chance."""
     engine, tables = connect(settings.database_url), MetaData()
     tables.reflect(engine)
     with engine.connect() as connection:
@@ -66,7 +67,8 @@ def rows(settings: Settings, user: str) -> list[str]:
             f"{name} {row}" for name in sorted(tables.tables) for row in connection.execute(select(tables.tables[name]))
         ]
     engine.dispose()
-    return sorted(line for line in found if user in line)
+    own = re.compile(rf"(?<![0-9a-f]){user}(?![0-9a-f])")
+    return sorted(line for line in found if own.search(line))
 
 
 def remove(settings: Settings, *arguments: str, typed: str = "") -> str:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.library.excerpts import Excerpt, Paragraph
+from assistant.library.finding import Found
 from assistant.library.watched import Happening
 from assistant.parts import LoadingStage
 from assistant.store.conversations import Conversation, Spot
@@ -35,6 +36,7 @@ from assistant.types import (
     Passage,
     RankedFact,
     Sentence,
+    Span,
     Tokens,
     Turn,
     TurnEvent,
@@ -45,7 +47,9 @@ from assistant.web import render
 from assistant.web.collected import Use
 from assistant.web.highlight import pieces, sources
 from assistant.web.library import Document
+from assistant.web.original import Opened
 from assistant.web.runs import END, Place, Run
+from assistant.web.searching import Asked, Results
 from assistant.web.sources import Shown
 
 
@@ -140,8 +144,24 @@ def models_and_offer() -> list[str]:
 
 
 def viewer(turn: Turn, **values: object) -> str:
-    given = {"picture": None, "text": None, "problem": "", "document": EVIL, **values}
-    return render.render("viewer", shown=Shown(turn, turn.passages[0], EVIL), nonce="n", **given)
+    opened = Opened(document=EVIL, **values)
+    return render.render("viewer", shown=Shown(turn, turn.passages[0], EVIL), opened=opened, nonce="n")
+
+
+def searched(passage: Passage | None) -> str:
+    """The page of search, with a hit or with a problem."""
+    results = Results([Found(passage, (Span(0, 4),))], 0, True) if passage else None
+    return render.render(
+        "searching",
+        style="",
+        asked=Asked(EVIL, EVIL, 2),
+        places={EVIL: EVIL},
+        results=results,
+        problem="" if passage else EVIL,
+        changing=(EVIL,),
+        last=9,
+        most=90,
+    )
 
 
 def test_no_template_lets_html_through() -> None:
@@ -196,6 +216,11 @@ def test_no_template_lets_html_through() -> None:
         render.render("account", word=EVIL, gone=False, login=True),
         viewer(turn, problem=EVIL),
         viewer(turn, text=Excerpt((Paragraph(((0, EVIL),), EVIL, ((EVIL, True), (EVIL, False))),), True, True, 1.0)),
+        render.render(
+            "passage", style="", passage=turn.passages[0], opened=Opened(problem=EVIL), gone="", asked=Asked(EVIL)
+        ),
+        searched(turn.passages[0]),
+        searched(None),
         render.render("exported", conversation=Conversation("i", EVIL, now(), now(), (turn,)), address=lambda _: EVIL),
         *models_and_offer(),
         render.render("composer", draft=EVIL, nonce="n"),
@@ -212,11 +237,11 @@ def test_no_template_lets_html_through() -> None:
 
 
 def test_every_template_is_rendered_here_or_is_part_of_one() -> None:
-    parts = {"turn", "steps", "icons", "bars", "comparison", "confidence"}
+    parts = {"turn", "steps", "icons", "bars", "comparison", "confidence", "apart", "leaf"}
     rendered = {
         "transcript", "answering", "comparing", "notice", "sources", "facts", "conversations", "documents", "composer",
         "download", "header", "loading", "welcome", "tokens", "account", "viewer", "models", "offer",
-        "collected", "whole", "usage", "exported",
+        "collected", "whole", "usage", "exported", "searching", "passage",
     }  # fmt: skip
     assert {file.name.removesuffix(".html.j2") for file in Path(render.FOLDER).iterdir()} == parts | rendered
 

@@ -127,7 +127,7 @@ def test_one_that_dies_while_it_writes_leaves_what_was_written_and_answers_again
     page: Page, server: Running, served: Path
 ) -> None:
     kept = page.locator("#transcript article").count()
-    page.locator("#box").fill("Tell me all that you know about Switzerland: its languages, cantons, lakes and rivers.")
+    page.locator("#box").fill("Write a long story about a keeper of a lighthouse.")  # long enough to die in the middle
     page.keyboard.press("Enter")
     expect(page.locator("#answering .reply:not(.waiting)")).not_to_be_empty(timeout=SLOW)
     server.process.kill()
