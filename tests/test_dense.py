@@ -488,8 +488,8 @@ def test_after_every_change_the_same_is_found_as_in_an_index_made_anew(tmp_path)
         assert same(found, fresh), change
 
 
-@pytest.mark.lucene
-def test_of_what_did_not_change_nothing_is_read_encoded_or_written(tmp_path, monkeypatch):
+def encoded_library(tmp_path: Path) -> tuple[Path, Bm25, Settings, WordEmbedder]:
+    """A library in Lucene with an index of vectors: its folder, itself, and what it was encoded with."""
     folder = tmp_path / "lucene"
     folder.mkdir()
     with writing(folder) as writer:
@@ -497,6 +497,12 @@ def test_of_what_did_not_change_nothing_is_read_encoded_or_written(tmp_path, mon
         writer.commit({})
     library, settings, embedder = Bm25(folder), Settings(data_dir=tmp_path), WordEmbedder()
     dense_retriever("lib", library, settings, embedder, quiet)
+    return folder, library, settings, embedder
+
+
+@pytest.mark.lucene
+def test_of_what_did_not_change_nothing_is_read_encoded_or_written(tmp_path, monkeypatch):
+    folder, library, settings, embedder = encoded_library(tmp_path)
     [kept] = tmp_path.rglob("*.faiss")
     before, read = kept.stat().st_ino, []
     passages = Segment.passages
@@ -579,13 +585,7 @@ def test_an_update_that_is_killed_at_any_file_leaves_what_was_and_goes_on(tmp_pa
 @pytest.mark.lucene
 @pytest.mark.parametrize("kind", [".faiss", ".json", ".keys"])
 def test_a_file_of_a_segment_that_is_lost_is_made_again(tmp_path, kind):
-    folder = tmp_path / "lucene"
-    folder.mkdir()
-    with writing(folder) as writer:
-        writer.add("first", PASSAGES)
-        writer.commit({})
-    library, settings, embedder = Bm25(folder), Settings(data_dir=tmp_path), WordEmbedder()
-    dense_retriever("lib", library, settings, embedder, quiet)
+    folder, library, settings, embedder = encoded_library(tmp_path)
     [index] = tmp_path.rglob("*.faiss")
     index.with_suffix(kind).unlink()
     changed(folder, "add", 1)
