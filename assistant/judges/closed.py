@@ -8,22 +8,21 @@ such replies apart, since they repeat the question's own words (docs/results/sup
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from threading import Event
 
 from assistant.prompting.render import render
 from assistant.protocols import LLM
+from assistant.text.sentences import words
 from assistant.types import Claim
 
-_WORDS = ("yes", "no", "unknown")
-_VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+_VERDICTS, _UNKNOWN = ("yes", "no"), "unknown"
 
 
 def verdict_in(claim: Claim) -> str:
     """The "yes" or "no" with which a reply to a question begins; "" if it begins otherwise, or there is no question."""
-    found = _VERDICT.match(claim.sentence) if claim.question else None
-    return found[1].lower() if found else ""
+    first = next(iter(words(claim.sentence)), "").lower() if claim.question else ""
+    return first if first in _VERDICTS else ""
 
 
 def verdict_probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> list[float]:
@@ -36,5 +35,5 @@ def verdict_probabilities(claims: Sequence[Claim], llm: LLM, stop: Event) -> lis
         render("closed", evidence=" ".join(passage.titled for passage in claim.evidence), question=claim.question)
         for claim in claims
     ]
-    choices = llm.choose(prompts, _WORDS, stop) if prompts else []
+    choices = llm.choose(prompts, (*_VERDICTS, _UNKNOWN), stop) if prompts else []
     return [choice.probabilities[verdict_in(claim)] for claim, choice in zip(claims, choices, strict=True)]
