@@ -36,13 +36,18 @@ def test_a_judge_says_what_torch_says() -> None:
     assert PairReader(SHIPPED).logits(PAIRS[:1], 8, Event()) == pytest.approx(found[:1], abs=CLOSE)
 
 
-def test_nothing_of_torch_is_imported() -> None:
+def test_judges_and_estimators_import_nothing_of_torch() -> None:
+    """Which would take the page 0.2 GB and seconds."""
     script = f"""if True:
         import sys
         from threading import Event
         from assistant.judges.cross_encoder import PairReader
+        from assistant.judges.relevance.load import chosen
         from assistant.judges.support.trained import SHIPPED
+        from assistant.protocols import silent
+        from assistant.settings import RelevanceSettings, Settings
         assert len(PairReader(SHIPPED).logits({PAIRS!r}, 8, Event())) == 3
+        assert chosen(Settings(relevance=RelevanceSettings(estimator="cross_encoder")), silent)
         print(*[name for name in ("torch", "transformers", "sentence_transformers") if name in sys.modules])
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)

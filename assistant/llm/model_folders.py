@@ -1,7 +1,8 @@
-"""Names of models in folders, which include a hash of the weights."""
+"""Models in folders: their names, which include a hash of the weights, and what kind they are."""
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,3 +27,11 @@ def name_of(folder: Path, *also: str) -> str:
                 while piece := content.read(_PIECE):
                     digest.update(piece)
     return f"{folder.name}-{digest.hexdigest()[:8]}"
+
+
+def is_encoder_decoder(folder: Path) -> bool:
+    """Whether the folder's configuration names an encoder-decoder, such as a T5."""
+    try:
+        return bool(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("is_encoder_decoder"))
+    except (OSError, ValueError):
+        return False

@@ -13,7 +13,7 @@ from assistant.judges.relevance import estimators
 from assistant.judges.relevance.cached_estimator import CachedEstimator
 from assistant.judges.relevance.calibration import CalibratedEstimator, Calibration
 from assistant.judges.stand_ins import Instead, logged
-from assistant.llm.model_folders import name_of
+from assistant.llm.model_folders import is_encoder_decoder, name_of
 from assistant.protocols import LLM, Embedder, Estimator, EstimatorOf, Progress, silent
 from assistant.settings import Settings
 from assistant.types import Passage
@@ -108,11 +108,9 @@ def _ready(
 
 def _of_folder(folder: Path, embedder: Embedder | None, settings: Settings, progress: Progress) -> Estimator:
     """The estimator of a folder, blended with a second score if it has a blend."""
-    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
-
     if (folder / CONFIG).exists():
         return _two_stage(folder, embedder, settings, progress)
-    judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
+    judge = trained("seq2seq" if is_encoder_decoder(folder) else "cross_encoder", folder)
     return _blended(judge, folder, embedder, settings, progress)
 
 
@@ -136,7 +134,6 @@ def parts_of_blend(
     """
     from assistant.judges.relevance.cosine import cosines  # noqa: PLC0415
     from assistant.judges.relevance.estimators import large  # noqa: PLC0415
-    from assistant.judges.relevance.estimators.seq2seq import is_seq2seq  # noqa: PLC0415
 
     if (folder / CONFIG).exists():
         quick = _of_folder(SHIPPED, embedder, settings, silent)
@@ -145,7 +142,7 @@ def parts_of_blend(
             return [one.score for one in quick.estimate(question, passages, Event())]
 
         return large.added(folder, _name(folder), encoder(settings, silent)), other, quick.name
-    judge = trained("seq2seq" if is_seq2seq(folder) else "cross_encoder", folder)
+    judge = trained("seq2seq" if is_encoder_decoder(folder) else "cross_encoder", folder)
     return judge, partial(cosines, embedder), embedder.name
 
 

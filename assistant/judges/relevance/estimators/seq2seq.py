@@ -6,7 +6,6 @@ is the difference of the two logits (equation 4).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event, Lock
@@ -19,6 +18,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from transformers.utils import logging
 
 from assistant.errors import ModelError
+from assistant.llm.model_folders import is_encoder_decoder
 from assistant.types import Passage, Relevance
 
 SHIPPED: Path | None = None
@@ -64,21 +64,13 @@ class Seq2SeqEstimator:
         return [Relevance.of_score(float(score)) for score in scores(logits, self._words)]
 
 
-def is_seq2seq(folder: Path) -> bool:
-    """Whether the folder's configuration names an encoder-decoder."""
-    try:
-        return bool(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("is_encoder_decoder"))
-    except (OSError, ValueError):
-        return False
-
-
 def load(folder: Path) -> tuple[Any, Any]:
     """The tokenizer and the model, in fp32.
 
     Raises:
         ModelError: the folder holds no encoder-decoder, or one that is broken.
     """
-    if not is_seq2seq(folder):
+    if not is_encoder_decoder(folder):
         raise ModelError(f"{folder} holds no encoder-decoder such as T5; give the folder of one.")
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
