@@ -149,7 +149,8 @@ class NumberContract:
             llm.choose(prompt, ("true", "false"), Event()),
             llm.choose(prompt, ("false", "true"), Event()),
         )
-        assert one.probabilities["true"] == pytest.approx(other.probabilities["true"], abs=0.01)
+        # Some engines compute with rounded numbers, and the second time they find most of the prompt in their cache.
+        assert one.probabilities["true"] == pytest.approx(other.probabilities["true"], abs=0.05)
 
     def test_a_given_text_has_a_likelihood_or_the_engine_says_that_it_can_not_tell(self, llm: LLM) -> None:
         texts = [
