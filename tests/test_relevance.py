@@ -5,14 +5,15 @@ from dataclasses import replace
 from math import exp, inf, log
 from pathlib import Path
 from threading import Event
+from typing import get_args
 
 import pytest
 
 from assistant.errors import DataError, ModelError, UtteranceError
 from assistant.judges.relevance.calibration import (
-    METHODS,
     CalibratedEstimator,
     Calibration,
+    Method,
     expected_calibration_error,
     fit,
     reliability,
@@ -221,7 +222,7 @@ SCORES = [2.0] * 1000 + [-2.0] * 1000
 LABELS = [n < 731 for n in range(1000)] + [n < 269 for n in range(1000)]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_every_method_finds_the_shares_that_are_there(method) -> None:
     found = fit("e", method, SCORES, LABELS)
     assert found.apply(Relevance.of_score(2.0)).confidence == pytest.approx(0.731, abs=0.002)
@@ -254,14 +255,14 @@ def test_what_can_not_be_calibrated_is_refused() -> None:
         fit("e", "platt", [], [])
     with pytest.raises(DataError, match="as temperature needs; try platt or isotonic"):
         fit("e", "temperature", [3.0, 4.0] * 10, [False] * 19 + [True])
-    for method in METHODS:
+    for method in get_args(Method):
         with pytest.raises(DataError, match="don't rise with relevance"):
             fit("e", method, [-1.0, 1.0], [True, False])
     with pytest.raises(ValueError, match="2 scores and 1 labels"):
         fit("e", "platt", [1.0, 2.0], [True])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_a_calibration_is_read_back_as_it_was(method, tmp_path: Path) -> None:
     found = fit("llm:m", method, SCORES, LABELS)
     found.save(tmp_path / "c.json")
@@ -274,13 +275,13 @@ def test_calibrations_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     fit("llm:m", "platt", SCORES, LABELS).save(path)
     good = path.read_text()
     for text, says in (
-        (good.replace('"version": 1', '"version": 2'), "is of version 2, not 1"),
+        (good.replace('"version": 1', '"version": 2'), "version: Input should be 1"),
         (good.replace("llm:m", "llm:other"), "was fitted for llm:other, not for llm:m"),
         (good.replace('"platt"', '"isotonic"'), "has no knots"),
-        (good.replace('"platt"', '"magic"'), "is not one"),
-        ("[]", "is not one"),
-        (good[:20], "is not one"),
-        ("{}", "is of version None"),
+        (good.replace('"platt"', '"magic"'), "method: Input should be"),
+        ("[]", "can't be read"),
+        (good[:20], "Invalid JSON"),
+        ("{}", "Field required"),
     ):
         path.write_text(text)
         with pytest.raises(ModelError, match=says):

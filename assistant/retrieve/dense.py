@@ -27,7 +27,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.errors import DamagedIndexError, LibraryError
+from assistant.errors import DamagedIndexError, LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
 from assistant.retrieve.encoded import Store, key_of, onto_disk, put
 from assistant.retrieve.encoder_pieces import WINDOW_WORDS, pieces_of
@@ -279,7 +279,7 @@ def update_dense(
         LibraryError: the folder can't be written, or its vectors are of another encoder.
         DamagedIndexError: what is kept of a segment is corrupt.
     """
-    try:
+    with disk_errors_as(LibraryError, f"The dense index in {folder} can't be written", "free some space"):
         folder.mkdir(parents=True, exist_ok=True)
         store, before = Store(folder, embedder), _kept_parts(folder)
         new, texts = dict[int, Rows](), dict[str, str]()
@@ -298,10 +298,6 @@ def update_dense(
         put(folder / MANIFEST, json.dumps(asdict(manifest)))
         _sweep(folder, manifest)
         _forget(folder, manifest, store)
-    except OSError as error:
-        raise LibraryError(
-            f"The dense index in {folder} can't be written ({error.strerror}); free some space."
-        ) from error
 
 
 def read_manifest(folder: Path) -> Manifest:
