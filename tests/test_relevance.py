@@ -10,13 +10,12 @@ from typing import get_args
 import pytest
 
 from assistant.errors import DataError, ModelError, UtteranceError
+from assistant.experiment.measures import calibration_error, reliability
 from assistant.judges.relevance.calibration import (
     CalibratedEstimator,
     Calibration,
     Method,
-    expected_calibration_error,
     fit,
-    reliability,
 )
 from assistant.judges.relevance.cosine import CosineEstimator
 from assistant.judges.relevance.estimate import READ_CLOSELY, estimates, reranked, set_confidence
@@ -304,11 +303,9 @@ def test_an_estimator_is_calibrated_in_place() -> None:
 
 def test_calibration_error_by_hand() -> None:
     confidences, relevant = [0.95, 0.85, 0.15, 0.11, 1.0], [True, False, False, True, True]
-    table = reliability(confidences, relevant)
-    assert [(one.low, one.count) for one in table] == [(0.1, 2), (0.8, 1), (0.9, 2)]
-    assert table[0].confidence == pytest.approx(0.13)
-    assert table[0].relevant == 0.5
+    bins = reliability(confidences, relevant)
+    assert list(zip(bins["low"], bins["count"], strict=True)) == [(0.1, 2), (0.8, 1), (0.9, 2)]
+    assert bins["confidence"].iloc[0] == pytest.approx(0.13)
+    assert bins["relevant"].iloc[0] == 0.5
     by_hand = (2 * abs(0.13 - 0.5) + 1 * 0.85 + 2 * (1 - 0.975)) / 5
-    assert expected_calibration_error(confidences, relevant) == pytest.approx(by_hand)
-    with pytest.raises(ValueError, match="no confidences"):
-        expected_calibration_error([], [])
+    assert calibration_error(bins) == pytest.approx(by_hand)

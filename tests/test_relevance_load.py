@@ -14,13 +14,13 @@ from assistant.commands.train import app as train
 from assistant.commands.train import blend
 from assistant.errors import DataError, ModelError, SettingsError
 from assistant.judges import packed
+from assistant.judges.load import relevance as load_estimator
 from assistant.judges.relevance.blend import AGAIN, NAME, Blend, TwoStageEstimator, fit
 from assistant.judges.relevance.calibration import Calibration
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.relevance.load import CALIBRATION, load, load_calibrated
 from assistant.judges.stand_ins import StandIns
 from assistant.llm.model_folders import name_of
-from assistant.parts import load_estimator
 from assistant.protocols import silent
 from assistant.settings import EmbedderSettings, RelevanceSettings, Settings
 from assistant.settings import load as load_settings

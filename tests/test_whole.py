@@ -15,7 +15,7 @@ from assistant.errors import LibraryError
 from assistant.library.index import add_documents
 from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.types import Claim, Messages, Passage, Task, Turn, Verdict, Work
+from assistant.types import Claim, Messages, Passage, Turn, Verdict, Work, WorkKind
 from assistant.whole.documents import named_work, read_documents
 from assistant.whole.lines import SOURCES_MOST
 from assistant.whole.plan import PASSAGES_MOST, SECTION_WORDS, SECTIONS_MOST, cost, sections
@@ -32,7 +32,7 @@ def document(name: str, *texts: str) -> list[Passage]:
     return [Passage(f"{name}-{n}", name, text, source=f"{name}.txt") for n, text in enumerate(texts, 1)]
 
 
-def work_on(task: Task, *documents: list[Passage], columns: tuple[str, ...] = ()) -> Turn:
+def work_on(task: WorkKind, *documents: list[Passage], columns: tuple[str, ...] = ()) -> Turn:
     names = tuple(one[0].title for one in documents)
     passages = tuple(passage for one in documents for passage in one)
     return Turn("x", work=Work(task, names, tuple(f"{name}.txt" for name in names), columns), passages=passages)
