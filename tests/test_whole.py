@@ -77,13 +77,13 @@ def test_what_is_written_as_a_list_has_one_mark_a_line(parts: Parts) -> None:
     assert last.left_lines == 0
 
 
-def test_what_speaks_of_the_text_and_what_was_said_before_is_not_told(parts: Parts) -> None:
+def test_what_was_said_before_is_not_told_again(parts: Parts) -> None:
     texts = [
         "The rent of the flat on the hill is 900 euros a month.",
         "The rent of the flat on the hill is 900 euros a month, as the section says.",
         "The rent of the flat on the hill is 950 euros a month.",
     ]
-    said = [texts[0], f"{texts[0]} The section says of the flat what the rent on the hill is.", texts[2]]
+    said = [texts[0], f"{texts[0]} {texts[1]}", texts[2]]
     *_, last = done(parts, work_on("summary", document("flat", *(f"{one} {FILLER}" for one in texts))), *said)
     assert text(last) == f"- {texts[0]} [1]\n- {texts[2]} [2]"
     assert last.left_lines == 0

@@ -241,19 +241,7 @@ def build_dense(
     state: str = "",
     exact: int | None = None,
 ) -> None:
-    """Make the dense index in `folder`; only texts that it has not seen are encoded.
-
-    Args:
-        folder: is made if need be.
-        passages: all that the index is to hold.
-        embedder: the encoder.
-        progress: told texts to encode.
-        state: names what is indexed; `Dense.state` gives it back.
-        exact: up to so many vectors every search looks at all of them; by default `EXACT`.
-
-    Raises:
-        LibraryError: the folder can't be written, or its vectors are of another encoder.
-    """
+    """Make the dense index of these passages in `folder`, as one segment; see `update_dense`."""
     update_dense(folder, [_Whole(passages)], embedder, progress, state, exact)
 
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from pydantic import TypeAdapter
@@ -39,11 +39,11 @@ class Schedule:
     save_every: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """Whether what a stage came to is the best so far."""
+class Measured(Protocol):
+    """What a stage came to, and whether it is the best so far."""
 
-    best: bool
+    @property
+    def best(self) -> bool: ...  # noqa: D102
 
 
 S = TypeVar("S", bound=Measured)

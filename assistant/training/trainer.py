@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from assistant.errors import DataError
-from assistant.training.loop import Measured, Schedule, Training
+from assistant.training.loop import Schedule, Training
 from assistant.training.models import learned_on, load_encoder, low_rank
 
 # Pairs read at once when nothing is learned.
@@ -62,12 +62,13 @@ class Plan(Schedule):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage(Measured):
+class Stage:
     """What the steps up to one came to: the mean loss in training since the last, and AUC on the development pairs."""
 
     step: int
     loss: float
     auc: float
+    best: bool
 
 
 class PairTrainer(Training[Stage]):

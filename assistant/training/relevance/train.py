@@ -29,7 +29,7 @@ from assistant.errors import DataError
 from assistant.judges.relevance.estimators.cross_encoder import pair
 from assistant.judges.relevance.weights import best, marginal
 from assistant.text.sentences import normalise
-from assistant.training.loop import Measured, Schedule, Training
+from assistant.training.loop import Schedule, Training
 from assistant.training.models import load_encoder
 from assistant.training.relevance.losses import LEAST, generation_loss, loss
 from assistant.types import Passage
@@ -82,7 +82,7 @@ class Plan(Schedule):
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch(Measured):
+class Epoch:
     """What an epoch came to: the mean loss in training; on the development questions L_gen (lower is better) and EM.
 
     `em` is None where the generator's answers aren't known.
@@ -91,6 +91,7 @@ class Epoch(Measured):
     number: int
     loss: float
     dev: float
+    best: bool
     em: float | None = None
 
     @property
