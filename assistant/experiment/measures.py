@@ -1,4 +1,4 @@
-"""Measures of short answers, as SQuAD's scoring scripts and the post-fusion paper define them, with their intervals."""
+"""Measures with their intervals: of short answers (SQuAD's and the post-fusion paper's), judgements and confidences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cross-encoder that comes as a difference: what was learned for it is added to an encoder that is fetched.
+"""A cross-encoder that comes as an adapter: what was learned is added to an encoder that is fetched.
 
 The difference is low-rank matrices for the layers, and a head (Hu et al. 2022, "LoRA"), a fortieth of the whole, in
 the files of the library peft, which trains it. It isn't needed to add them up. OpenVINO runs the encoder once for all

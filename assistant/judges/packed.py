@@ -1,4 +1,4 @@
-"""A cross-encoder in a quarter of its size, so that it can come with the project: int8 weights with a scale a row.
+"""A cross-encoder at a quarter of its size, so that it can come with Sequitur: int8 weights with a scale for each row.
 
 A packed folder has the tokenizer and the configuration of the model, and `weights.int8.safetensors`: of every matrix
 `name` in int8 and `name.scale`, (rows, 1) in fp32, so that the weight is their product; everything else in fp32.

@@ -1,4 +1,4 @@
-"""Where a training goes on after it was killed: one file, written in one step, that says what it belongs to."""
+"""The checkpoint from which a killed training goes on: one file, written in one step, that names its training."""
 
 from __future__ import annotations
 

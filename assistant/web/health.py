@@ -1,4 +1,4 @@
-"""What is asked by whoever watches over the process: does it live, is it ready, and what are its figures.
+"""The addresses for monitoring: whether the process is alive, whether it is ready, and its metrics.
 
 None of it needs a login, and none of it tells anything of anybody: addresses, names and texts stay out.
 """
