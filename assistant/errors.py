@@ -4,6 +4,11 @@ Code raises these where the cause can be named; the command line prints them (ex
 banner. Anything else that escapes is a bug.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SequiturError(Exception):
     """Base of every error meant for a person's eyes."""
@@ -63,3 +68,16 @@ class UtteranceError(SequiturError):
 
 class DataError(SequiturError):
     """A file of questions, passages, judgements or results that can't be used as it is."""
+
+
+@contextmanager
+def disk_errors_as(kind: type[SequiturError], what: str, advice: str = "choose another") -> Iterator[None]:
+    """Tell what the disk refuses in the block as one sentence: `what`, the reason in brackets, and `advice`.
+
+    Raises:
+        SequiturError: of this kind, in place of any OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what} ({error.strerror or error}); {advice}.") from error

@@ -17,7 +17,8 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from assistant.errors import ModelError, SequiturError
-from assistant.judges.stand_ins import Instead, StandIns, logged
+from assistant.judges import load as judges
+from assistant.judges.stand_ins import StandIns
 from assistant.llm.models import LOADING, Models
 from assistant.protocols import (
     LLM,
@@ -29,7 +30,6 @@ from assistant.protocols import (
     Retriever,
     SuitabilityJudge,
     SupportJudgeOf,
-    silent,
 )
 from assistant.retrieve import retrievers
 from assistant.settings import Settings
@@ -282,14 +282,12 @@ class Loader:
         self._remote_shelves(encodes).make(shelf_names(self.settings.library, "me", self.settings), progress)
 
     def _load_estimator(self, progress: Progress) -> EstimatorOf | None:
-        return load_estimator(self.settings, progress, self._embedder, self._stand_ins)
+        return judges.relevance(self.settings, progress, self._embedder, self._stand_ins)
 
     def _load_judges(self, progress: Progress) -> None:
-        from assistant.judges.load import suitability  # noqa: PLC0415
-
-        self._support = load_support(self.settings, self._embedder, progress, self._stand_ins)
+        self._support = judges.support(self.settings, self._embedder, progress, self._stand_ins)
         if self._embedder:
-            self._suitability = suitability(self.settings, self._embedder, progress, self._stand_ins)
+            self._suitability = judges.suitability(self.settings, self._embedder, progress, self._stand_ins)
 
     def retriever(self, user: str, choices: Choices, patience: float) -> Retriever:
         """Searches the chosen library together with the user's own documents, or one collection of these alone.
@@ -398,30 +396,6 @@ def load_encoder(settings: Settings, progress: Progress, embedder: SentenceEmbed
     resolve, knobs = Catalogue.load().resolve, settings.retrieve
     questions = resolve(knobs.question_encoder, settings, progress) if knobs.question_encoder else None
     return open_encoder(resolve(knobs.encoder or settings.embedder.model, settings, progress), questions, embedder)
-
-
-def load_estimator(
-    settings: Settings, progress: Progress, embedder: Embedder | None = None, instead: Instead = logged
-) -> EstimatorOf | None:
-    """The relevance estimator that the settings name, None for none; it may use this embedder.
-
-    One that can't be loaded fails only when it is asked, in a turn, which goes on without it and says why.
-    """
-    from assistant.judges.load import relevance  # noqa: PLC0415
-
-    return relevance(settings, progress, embedder, instead)
-
-
-def load_support(
-    settings: Settings, embedder: Embedder | None = None, progress: Progress = silent, instead: Instead = logged
-) -> SupportJudgeOf:
-    """The judge of support that the settings name, fetched if need be.
-
-    One that can't be loaded fails only when it is asked, in a turn, which goes on without it and says why.
-    """
-    from assistant.judges.load import support  # noqa: PLC0415
-
-    return support(settings, embedder, progress, instead)
 
 
 def load_llm(settings: Settings, progress: Progress) -> Engine:

@@ -25,39 +25,6 @@ PREFIX = "SEQUITUR_"
 FILE_VARIABLE = "SEQUITUR_SETTINGS"
 # Prompts of a few hundred tokens have to fit beside what they are about.
 MIN_CONTEXT = 1024
-# Earlier names of settings. Whoever still uses one is told the new one; none of them works.
-RENAMED = {
-    "llm.continuous": "llm.continuous_batching",
-    "llm.piece": "llm.prefill_chunk",
-    "llm.lookup": "llm.prompt_lookup_tokens",
-    "llm.key": "llm.api_key",
-    "llm.first_word_seconds": "llm.first_token_timeout",
-    "llm.between_seconds": "llm.next_token_timeout",
-    "llm.aim_seconds": "llm.target_turn_seconds",
-    "facts.rewrite": "facts.rewrite_threshold",
-    "facts.most": "facts.max_facts",
-    "facts.few": "facts.max_chars_to_tell_all",
-    "retrieve.k": "retrieve.top_k",
-    "retrieve.k_of": "retrieve.top_k_by_loop",
-    "retrieve.depth": "retrieve.fusion_depth",
-    "retrieve.rrf": "retrieve.rrf_k",
-    "relevance.below": "relevance.if_unanswerable",
-    "relevance.least": "relevance.min_relative_confidence",
-    "relevance.candidates": "relevance.rerank_depth",
-    "relevance.talk": "relevance.small_talk_threshold",
-    "relevance.keep": "relevance.rerank_top_k",
-    "turn.draft_tokens": "turn.max_draft_tokens",
-    "turn.draft_below": "turn.draft_threshold",
-    "turn.iterations": "turn.itrg_rounds",
-    "turn.document_tokens": "turn.max_document_tokens",
-    "turn.answer_tokens": "turn.max_answer_tokens",
-    "turn.ordinals": "turn.resolve_ordinals",
-    "turn.quality": "turn.quality_model",
-    "turn.shown_chars": "turn.max_context_chars",
-    "turn.digest_chars": "turn.max_digest_chars",
-    "turn.utterance_chars": "turn.max_utterance_chars",
-    "web.upload_mb": "web.max_upload_mb",
-}
 
 Uncertainty = Literal["word", "p_unknown", "mean_logprob", "lowest_logprob", "holds", "relevance", "addresses"]
 Quantisation = Literal["none", "int8", "nf4"]
@@ -327,10 +294,6 @@ class TurnSettings(Section):
     summariser: str = Field(
         "lmsys/fastchat-t5-3b-v1.0", description="the summariser if digest is seq2seq: a hub id or a folder"
     )
-    summariser_prompted: bool = Field(
-        True,
-        description="whether its input has an instruction; off for models trained only on summaries, such as BART's",
-    )
     digest_order: Literal["passage", "score"] = Field(
         "passage",
         description="the order of the selected sentences of a passage: as in the passage, or the best first (score), "
@@ -352,12 +315,6 @@ class TurnSettings(Section):
     )
     unknown_threshold: float = Field(
         0.4, ge=0, le=1, description="confidence below which a short answer counts as unknown"
-    )
-    chat_uncertainty: Uncertainty = Field(
-        "word", description="the same test for whole sentences; these also count as unknown if none has support"
-    )
-    chat_unknown_threshold: float = Field(
-        0.5, ge=0, le=1, description="confidence below which whole sentences count as unknown"
     )
     support: SupportName = Field(
         "large",
@@ -555,8 +512,6 @@ def _told(key: str, error: ErrorDetails) -> str:
     """What is wrong with the setting of this name."""
     if error["type"] != "extra_forbidden":
         return f"Setting '{key}' is not valid: {error['msg']}; docs/settings.md lists them all."
-    if key in RENAMED:
-        return f"Setting '{key}' is now called '{RENAMED[key]}'; rename it in your settings file or environment."
     return f"Setting '{key}' is not a setting; docs/settings.md lists them all."
 
 

@@ -37,7 +37,7 @@ EventCode = Literal[
     "own_knowledge", "lines_left", "other",
 ]  # fmt: skip
 # The kinds of work on whole documents.
-Task = Literal["summary", "compare", "changes", "table"]
+WorkKind = Literal["summary", "compare", "changes", "table"]
 Support = Literal["well", "weak", "none"]
 # Whether the passages support a sentence of the reply.
 State = Literal["supported", "partly", "not"]
@@ -486,7 +486,7 @@ class Wait:
 class Work:
     """A task on whole documents, given by their ids and names in order; `columns` are those of a table."""
 
-    task: Task
+    task: WorkKind
     documents: tuple[str, ...]
     names: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How well the text of PDFs is read: what a person saw on pictures of pages is sought in what two programs read there.
+"""Compares how well two programs read the text of PDFs, by sentences that a person copied from pictures of their pages.
 
 `extractors.jsonl` has sentences, cells and rows that were copied from pictures of pages which a seed chose, before any
 text of them was looked at; `pdfs.jsonl` says which files these are, and where they come from. None of them comes with

@@ -1,4 +1,4 @@
-"""How a benchmark tells its figures: as the one report has them, or as JSON; and where they are kept."""
+"""Prints the figures of a benchmark, as a report or as JSON, and stores them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a library of a person's own grows: what indexing, searching and adding one document take at each size."""
+"""Measures how a library grows: what indexing, searching and adding one document take at each size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `bench retrieval` measured: its tables, growth curves, and what DPR's Wikipedia would need by them."""
+"""The report of `bench retrieval`: tables, growth curves, and what DPR's Wikipedia would need by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many people what holds: a simulation of queues with service times that were measured.
+"""Simulates how many people a setup can serve: queues with service times that were measured.
 
 A turn is first searched for and judged by an app process, then read and written by a model. An app process works on two
 turns at once; a model server on as many as it has seats, each the slower the more of them are taken; whoever finds none

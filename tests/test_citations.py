@@ -16,10 +16,10 @@ from assistant.errors import ModelError
 from assistant.grounding.claims import is_claim
 from assistant.grounding.evidence import nearest_evidence
 from assistant.judges.addresses import cited_excerpts
+from assistant.judges.load import support as load_support
 from assistant.judges.packed import WEIGHTS
 from assistant.judges.support import trained
 from assistant.judges.support.llm import ByLLM
-from assistant.parts import load_support
 from assistant.protocols import Parts, SupportJudge
 from assistant.settings import Settings, TurnSettings
 from assistant.steps import cite

@@ -165,11 +165,11 @@ def test_another_embedder_is_told_in_a_sentence() -> None:
 
 def test_the_blend_is_kept_as_it_was(tmp_path: Path) -> None:
     blend = Blend(0.25, 0.5, 0.6, "nothing")
-    blend.save(tmp_path)
-    assert Blend.load(tmp_path) == blend
+    blend.save(tmp_path / BLEND)
+    assert Blend.load(tmp_path / BLEND) == blend
     (tmp_path / BLEND).write_text("{}")
-    with pytest.raises(ModelError, match="can't be read; get or train"):
-        Blend.load(tmp_path)
+    with pytest.raises(ModelError, match=r"can't be read \(reader: Field required\); get or train"):
+        Blend.load(tmp_path / BLEND)
 
 
 def test_a_thing_is_weighed_by_another_share_than_a_sentence() -> None:
@@ -251,4 +251,4 @@ def test_the_command_trains_a_judge_that_can_be_asked(tmp_path: Path, embedder: 
     shutil.copytree(model, folder / READER)
     found = judge_of(folder, embedder)
     assert 0 <= found.clashes(["I'm vegan."], ["cheese"], NEVER)[0][0] <= 1
-    assert found.threshold == Blend.load(model).threshold
+    assert found.threshold == Blend.load(model / BLEND).threshold

@@ -20,7 +20,7 @@ from assistant.retrieve import retrievers
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import OpenSearchSettings, RetrieveSettings, Settings
 from assistant.types import Choices, Digest, Passage, Turn
-from assistant.web.library import Documents, OwnDocuments
+from assistant.web.library import OwnDocuments
 from tests.browser.fake import Loaded, Shelf
 from tests.opensearch import StandIn
 from tests.scripted import WORDS, FixedRetriever, ScriptedLLM, WordEmbedder, WordJudge
@@ -214,10 +214,10 @@ class TestStep:
 
 class TestDocuments:
     @pytest.fixture(params=["shelf", pytest.param("own", marks=pytest.mark.lucene)])
-    def documents(self, request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> Documents:
+    def documents(self, request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> OwnDocuments:
         return Shelf(tmp_path / "shelf") if request.param == "shelf" else OwnDocuments(settings)
 
-    def test_added_listed_replaced_removed(self, documents: Documents, tmp_path: Path) -> None:
+    def test_added_listed_replaced_removed(self, documents: OwnDocuments, tmp_path: Path) -> None:
         told: list[tuple[int, int]] = []
         for name in ("b.txt", "a.txt"):
             (tmp_path / name).write_text(f"The key of {name} hangs behind the door. " * 3)
@@ -230,7 +230,7 @@ class TestDocuments:
         documents.remove("ann", documents.list("ann")[0].id)
         assert [one.name for one in documents.list("ann")] == ["b.txt"]
 
-    def test_the_original_is_kept_until_its_document_goes(self, documents: Documents, tmp_path: Path) -> None:
+    def test_the_original_is_kept_until_its_document_goes(self, documents: OwnDocuments, tmp_path: Path) -> None:
         (tmp_path / "a.txt").write_text("The key hangs behind the door. " * 3)
         documents.add("ann", [tmp_path / "a.txt"], lambda done, total: None, Event())
         (tmp_path / "a.txt").unlink()
@@ -240,7 +240,9 @@ class TestDocuments:
         documents.remove("ann", document.id)
         assert list(documents.list("ann")) == []
 
-    def test_what_cannot_be_read_is_told_by_name_and_the_rest_added(self, documents: Documents, tmp_path: Path) -> None:
+    def test_what_cannot_be_read_is_told_by_name_and_the_rest_added(
+        self, documents: OwnDocuments, tmp_path: Path
+    ) -> None:
         (tmp_path / "empty.txt").write_text("")
         (tmp_path / "full.txt").write_text("The key hangs behind the door. " * 3)
         [problem] = documents.add(
@@ -249,7 +251,7 @@ class TestDocuments:
         assert "empty.txt" in problem
         assert [one.name for one in documents.list("ann")] == ["full.txt"]
 
-    def test_others_see_and_remove_nothing(self, documents: Documents, tmp_path: Path) -> None:
+    def test_others_see_and_remove_nothing(self, documents: OwnDocuments, tmp_path: Path) -> None:
         (tmp_path / "secret.txt").write_text("The key hangs behind the door. " * 3)
         documents.add("ann", [tmp_path / "secret.txt"], lambda done, total: None, Event())
         assert list(documents.list("bob")) == []

@@ -20,7 +20,7 @@ from assistant.errors import ModelError
 from assistant.judges import cross_encoder, load
 from assistant.judges.adapted import BASE, CONFIG, WEIGHTS, Adapted, added
 from assistant.judges.cross_encoder import PairReader
-from assistant.judges.pair_model import Curve
+from assistant.judges.pair_model import CURVE, Curve
 from assistant.judges.relevance.estimators.large import FOLDER as RELEVANCE
 from assistant.judges.stand_ins import StandIns
 from assistant.judges.suitability.judge import READER_LARGE
@@ -61,7 +61,7 @@ def trained_as(seed: int, rank: int, base: Path, folder: Path) -> tuple[Path, li
     with torch.inference_mode():
         inputs = tokenizer(list(first), list(second), padding=True, truncation=True, return_tensors="pt")
         said = model.eval()(**inputs).logits[:, 0].tolist()
-    Curve(1.0, 0.0, 0.5, "nothing", 0).save(folder)
+    Curve(1.0, 0.0, 0.5, "nothing", 0).save(folder / CURVE)
     return folder, said
 
 

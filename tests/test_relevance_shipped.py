@@ -6,9 +6,9 @@ from time import process_time
 
 import pytest
 
+from assistant.judges.load import relevance as load_estimator
 from assistant.judges.relevance.load import SHIPPED
 from assistant.llm.embedder import SentenceEmbedder
-from assistant.parts import load_estimator
 from assistant.protocols import Estimator
 from assistant.settings import Settings
 from assistant.types import Passage

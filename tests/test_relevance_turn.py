@@ -11,9 +11,9 @@ import pytest
 
 from assistant import turn as flow
 from assistant.errors import ModelError
+from assistant.judges.load import relevance as load_estimator
 from assistant.judges.relevance.estimators.llm import LlmEstimator
 from assistant.judges.relevance.rerank import with_relevance
-from assistant.parts import load_estimator
 from assistant.protocols import Parts
 from assistant.settings import RelevanceSettings
 from assistant.steps.closed_book import unbacked

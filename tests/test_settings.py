@@ -1,10 +1,9 @@
-import re
 from pathlib import Path
 
 import pytest
 
 from assistant.errors import SettingsError
-from assistant.settings import RENAMED, Settings, load
+from assistant.settings import Settings, load
 
 
 @pytest.fixture(autouse=True)
@@ -54,22 +53,6 @@ def test_a_context_without_room_for_prompt_and_reply_is_refused(tmp_path: Path) 
     with pytest.raises(SettingsError, match=r"take an llm\.context of 1024, not 600"):
         load(written(tmp_path, "[llm]\ncontext = 600"))
     assert load(written(tmp_path, "[llm]\ncontext = 1024")).llm.context == 1024
-
-
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_an_earlier_name_is_answered_with_the_new_one(
-    old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    section, name = old.split(".")
-    fields = Settings().model_dump()[section]
-    assert name not in fields
-    assert new.removeprefix(f"{section}.") in fields
-    told = re.escape(f"'{old}' is now called '{new}'; rename it in")
-    with pytest.raises(SettingsError, match=told):
-        load(written(tmp_path, f"[{section}]\n{name} = 1"))
-    monkeypatch.setenv(f"SEQUITUR_{section}__{name}".upper(), "1")
-    with pytest.raises(SettingsError, match=told):
-        load()
 
 
 @pytest.mark.parametrize("value", ["inf", "nan"])

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from assistant.__main__ import app
 from assistant.errors import DataError
 from assistant.judges.adapted import BASE, CONFIG, WEIGHTS
-from assistant.judges.pair_model import Curve
+from assistant.judges.pair_model import CURVE, Curve
 from assistant.judges.relevance.estimators.cross_encoder import CrossEncoderEstimator
 from assistant.judges.support.trained import Support, claimed
 from assistant.protocols import silent
@@ -379,7 +379,7 @@ def test_a_judge_is_trained_and_a_training_goes_on(data: Path, tiny_cross_encode
     summary = json.loads(first.stdout)
     assert summary["pairs"] == 100
     assert [stage["best"] for stage in summary["stages"]] == [True]
-    curve = Curve.load(tmp_path / "out" / "model")
+    curve = Curve.load(tmp_path / "out" / "model" / CURVE)
     assert 0 < curve.partly <= curve.threshold < 1
     assert Path(summary["near_misses"]).exists()
     made = (tmp_path / "out" / "pairs.json").stat().st_mtime_ns

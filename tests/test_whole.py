@@ -15,7 +15,7 @@ from assistant.errors import LibraryError
 from assistant.library.index import add_documents
 from assistant.protocols import Parts
 from assistant.settings import Settings
-from assistant.types import Claim, Messages, Passage, Task, Turn, Verdict, Work
+from assistant.types import Claim, Messages, Passage, Turn, Verdict, Work, WorkKind
 from assistant.whole.documents import named_work, read_documents
 from assistant.whole.lines import SOURCES_MOST
 from assistant.whole.plan import PASSAGES_MOST, SECTION_WORDS, SECTIONS_MOST, cost, sections
@@ -32,7 +32,7 @@ def document(name: str, *texts: str) -> list[Passage]:
     return [Passage(f"{name}-{n}", name, text, source=f"{name}.txt") for n, text in enumerate(texts, 1)]
 
 
-def work_on(task: Task, *documents: list[Passage], columns: tuple[str, ...] = ()) -> Turn:
+def work_on(task: WorkKind, *documents: list[Passage], columns: tuple[str, ...] = ()) -> Turn:
     names = tuple(one[0].title for one in documents)
     passages = tuple(passage for one in documents for passage in one)
     return Turn("x", work=Work(task, names, tuple(f"{name}.txt" for name in names), columns), passages=passages)
@@ -77,13 +77,13 @@ def test_what_is_written_as_a_list_has_one_mark_a_line(parts: Parts) -> None:
     assert last.left_lines == 0
 
 
-def test_what_speaks_of_the_text_and_what_was_said_before_is_not_told(parts: Parts) -> None:
+def test_what_was_said_before_is_not_told_again(parts: Parts) -> None:
     texts = [
         "The rent of the flat on the hill is 900 euros a month.",
         "The rent of the flat on the hill is 900 euros a month, as the section says.",
         "The rent of the flat on the hill is 950 euros a month.",
     ]
-    said = [texts[0], f"{texts[0]} The section says of the flat what the rent on the hill is.", texts[2]]
+    said = [texts[0], f"{texts[0]} {texts[1]}", texts[2]]
     *_, last = done(parts, work_on("summary", document("flat", *(f"{one} {FILLER}" for one in texts))), *said)
     assert text(last) == f"- {texts[0]} [1]\n- {texts[2]} [2]"
     assert last.left_lines == 0

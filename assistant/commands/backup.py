@@ -1,4 +1,4 @@
-"""`backup` and `restore`: all that people told and added, in one file and back again."""
+"""`backup` and `restore`: everything that people told and added, into one file and back again."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated, Any
@@ -15,7 +14,7 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from assistant import parts
 from assistant.commands.exit_status import at_end
-from assistant.errors import DataError, SettingsError
+from assistant.errors import DataError, SettingsError, disk_errors_as
 from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, LoadingStage
@@ -95,17 +94,9 @@ def results_folder(into: Path | None) -> None:
                 pass
 
 
-@contextmanager
-def writing(into: Path) -> Iterator[None]:
-    """Turns an error in writing results into a sentence that says what to do.
-
-    Raises:
-        DataError: something in the folder `into` could not be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"The results can't be written to {into} ({error.strerror}); choose another.") from error
+def writing(into: Path) -> AbstractContextManager[None]:
+    """Within this, what can't be written to the folder `into` is a `DataError` that says what to do."""
+    return disk_errors_as(DataError, f"The results can't be written to {into}")
 
 
 def ready(settings: Settings) -> Loader:

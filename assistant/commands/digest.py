@@ -12,7 +12,7 @@ from assistant.commands.option_groups import ModelOptions, with_option_groups
 from assistant.commands.turn_options import TurnOptions
 from assistant.parts import Loader
 from assistant.settings import Settings
-from assistant.types import Task, Turn
+from assistant.types import Turn, WorkKind
 from assistant.whole.documents import named_work, read_documents
 from assistant.whole.plan import check, cost
 from assistant.whole.speed import told
@@ -23,7 +23,7 @@ from assistant.whole.work import title
 def digest(
     documents: Annotated[list[str], typer.Argument(help="Documents of the library, by name or id: one, or two.")],
     task: Annotated[
-        Task, typer.Option(help="Sum one up, compare two, tell what changed from one to the next, or make a table.")
+        WorkKind, typer.Option(help="Sum one up, compare two, tell what changed from one to the next, or make a table.")
     ] = "summary",
     columns: Annotated[str, typer.Option(help="What a table holds: its columns, such as 'item, price'.")] = "",
     library: Annotated[str, typer.Option(help="The library that they are in.")] = "mine",

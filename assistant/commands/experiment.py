@@ -23,8 +23,9 @@ from assistant.experiment.options import AsJson, Kept, Sample
 from assistant.experiment.report import markdown
 from assistant.experiment.runs import CLAIM, ROWS, Row, Run
 from assistant.experiment.task import Item, Summary, Task, With
+from assistant.judges import load as judges
 from assistant.library.corpus import corpus_retriever
-from assistant.parts import load_embedder, load_estimator, load_support
+from assistant.parts import load_embedder
 from assistant.protocols import Embedder, Parts, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
@@ -131,8 +132,8 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
     """
     embedder = embedder_of(settings)
     with bar("Relevance estimator") as progress:
-        estimator = load_estimator(settings, progress, embedder)
-    support = load_support(settings, embedder)
+        estimator = judges.relevance(settings, progress, embedder)
+    support = judges.support(settings, embedder)
     if settings.turn.digest == "seq2seq":
         from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 

@@ -1,4 +1,4 @@
-"""`ikat`: a run for TREC iKAT from its topics. `ikat-validate`: whether the track takes it. `ikat-index`: ClueWeb22."""
+"""`ikat` plays a run for TREC iKAT, `ikat-validate` checks one, and `ikat-index` makes ClueWeb22 searchable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`index`: documents into a library, out of it, and what is in it."""
+"""`index`: adds documents to a library, removes them, and lists what it holds."""
 
 from __future__ import annotations
 

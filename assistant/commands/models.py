@@ -1,4 +1,4 @@
-"""`models`: what the catalogue holds, what of it this computer runs, fetching it, and checking it."""
+"""`models`: lists the catalogue and what of it this computer can run, fetches models, and verifies them."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of, talk, watch
+from assistant.commands.common import talk, watch
 from assistant.commands.exit_status import MENDABLE, at_end
 from assistant.commands.logs import write_logs
+from assistant.commands.option_groups import ModelOptions, with_option_groups
 from assistant.errors import SequiturError
 from assistant.llm.known_models import KnownModels
 from assistant.parts import Loader
@@ -24,21 +25,20 @@ if TYPE_CHECKING:
 LAN = "0.0.0.0"  # noqa: S104 - what --share-lan asks for; logins are then required
 
 
+@with_option_groups
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="0 takes any free one.", show_default="7860")
     ] = None,
     share_lan: Annotated[bool, typer.Option("--share-lan", help="Let other computers in; needs logins.")] = False,
-    model: Model = None,
-    backend: Backend = None,
-    data_dir: DataDir = None,
-    settings: SettingsFile = None,
+    *,
+    options: ModelOptions,
 ) -> None:
     """Serve Sequitur's page, and load the models meanwhile."""
     asked = {"host": LAN if share_lan else host, "port": port}
     given: dict[str, object] = {name: value for name, value in asked.items() if value is not None}
-    _serve(_with_web(settings_of(settings, data_dir, model=model, backend=backend), given))
+    _serve(_with_web(options.load_settings(), given))
 
 
 def main() -> None:

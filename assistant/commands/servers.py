@@ -1,4 +1,4 @@
-"""`models servers`: servers of language models that are kept for the page, as its Model tab has them."""
+"""`models servers`: the servers of language models that people added, as in the Model tab of the page."""
 
 from __future__ import annotations
 

@@ -86,10 +86,6 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     steps: Annotated[int | None, Option(min=1, help="Stop after so many.", show_default="all epochs")] = None,
     batch: Asked = 4,
     rate: Rate = 5e-5,
-    warm_up: Annotated[int, Option(min=0, help="Steps after which it is reached; it falls afterwards.")] = 100,
-    frozen: Annotated[
-        bool, Option("--frozen/--unfrozen", help="Leave the word embeddings of the base as they are.")
-    ] = True,
     length: Length = 256,
     sample: Sample,
     options: ModelMeasurementOptions,
@@ -108,8 +104,8 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     from assistant.training.relevance.train import Plan, Trainer  # noqa: PLC0415 - torch
 
     plan = Plan(
-        _resolved(base, knobs), epochs=epochs, batch=batch, rate=rate, length=length, seed=sample.seed, warm_up=warm_up,
-        frozen=frozen, most=steps,
+        _resolved(base, knobs), epochs=epochs, batch=batch, rate=rate, length=length, seed=sample.seed, warm_up=100,
+        frozen=True, most=steps,
     )  # fmt: skip
     trainer = Trainer(
         into, plan, [one for of in examples for one in of[dev:]], [one for of in examples for one in of[:dev]]
@@ -234,7 +230,6 @@ def quality(
 def reader(  # noqa: PLR0913 - the training's knobs
     *,
     into: Into,
-    tables: Annotated[Path, Option(help="What `train suitability` learned, which it is weighed with.")] = SUITABILITY,
     base: Annotated[
         str, Option(help="What to start from: a name of the catalogue, a hub id or a folder.", show_default=False)
     ] = str(SUPPORT),
@@ -272,7 +267,7 @@ def reader(  # noqa: PLR0913 - the training's knobs
     folder = _resolved(base, options.load_settings())
     plan = Plan(folder, batch=batch, rate=rate, length=LENGTH, seed=seed, dropout=0.0, save_every=150, rank=rank)
     with bar("Steps") as progress:
-        summary = train(into, plan, tables, embedder, progress, more, read_pairs(things) if things else ())
+        summary = train(into, plan, SUITABILITY, embedder, progress, more, read_pairs(things) if things else ())
     show(summary, options.as_json)
     talk.print(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", soft_wrap=True)
 

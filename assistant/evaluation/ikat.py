@@ -1,4 +1,4 @@
-"""Measures a run of TREC iKAT that was played (`python -m assistant ikat`), by what can be had without its collection.
+"""Measures a run of TREC iKAT (`python -m assistant ikat`) as far as that is possible without its collection.
 
 Facts are measured against people's labels, the ranking against judgements of the passages that were searched, and the
 response against the canonical one and, where they are given, against nuggets: statements that a good response makes, as

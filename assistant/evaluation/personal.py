@@ -1,4 +1,4 @@
-"""Measures whether questions are written anew with what the facts say, or with what was said before.
+"""Measures whether questions are rewritten with what the facts say, or with what was said before.
 
 "My country" is Germany for who lives in Berlin, and "And in Malta?" asks what was asked of Switzerland.
 

@@ -1,4 +1,4 @@
-"""What is drawn of a summary: answers by strategy, and how far an estimator's confidence can be believed."""
+"""Plots: answers by strategy, and how far an estimator's confidence can be believed."""
 
 from __future__ import annotations
 

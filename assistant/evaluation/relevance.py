@@ -27,12 +27,12 @@ from assistant.errors import DataError, UtteranceError
 from assistant.evaluation import plots
 from assistant.evaluation.thresholds import THRESHOLDS, check_odds, cross_thresholded
 from assistant.experiment.datasets import Corpus, Question, read_corpus, read_questions, usable
-from assistant.experiment.measures import differences, means, unknown_scores
+from assistant.experiment.measures import calibration_error, differences, means, reliability, unknown_scores
 from assistant.experiment.options import Corpus as CorpusFile
 from assistant.experiment.options import Questions, Sample, Thresholds
 from assistant.experiment.runs import Row, Run
 from assistant.experiment.task import Rows, Summary, Task, decided_by
-from assistant.judges.relevance.calibration import Calibration, Method, expected_calibration_error, fit, reliability
+from assistant.judges.relevance.calibration import Calibration, Method, fit
 from assistant.judges.relevance.estimate import PRIOR, above_relative_cutoff, reranked
 from assistant.protocols import Estimator, Retriever
 from assistant.settings import RetrieveSettings
@@ -170,8 +170,9 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
         passages = _judged(material.questions, mine, curves)
         if passages.empty:
             raise DataError("No passage was found for any question; give the corpus that belongs to them.")
-        pairs = list(passages["confidence"]), list(passages["relevant"])
         errors, sets = sum(bool(row["error"]) for row in mine), _sets(passages, len(mine), experiment.k)
+        bins = reliability(list(passages["confidence"]), list(passages["relevant"]))
+        bins_of_sets = reliability(list(sets["confidence"]), list(~sets["unanswerable"]))
         ranked, unanswerable = _rankings(experiment, material, passages), _unanswerable(sets, experiment)
         return {
             "estimator": self.estimator,
@@ -184,9 +185,9 @@ class Estimates(Task[Question, tuple[Estimator, Retriever]]):
             **unanswerable,
             "intervals": {**ranked["intervals"], **unanswerable["intervals"]},
             "left_out_under": _left_out(passages[passages["turn"] < SHOWN].sort_values(["question", "turn"])),
-            "ece": expected_calibration_error(*pairs),
-            "set_ece": expected_calibration_error(list(sets["confidence"]), list(~sets["unanswerable"])),
-            "reliability": [asdict(one) for one in reliability(*pairs)],
+            "ece": calibration_error(bins),
+            "set_ece": calibration_error(bins_of_sets),
+            "reliability": bins.to_dict("records"),
             "seconds_per_question": sum(row["seconds"] for row in mine) / len(mine),
             "remarks": {"questions too long for the estimator": errors} if errors else {},
             "left_out": dict(material.left_out),

@@ -1,4 +1,4 @@
-"""Measures of short answers, as SQuAD's scoring scripts and the post-fusion paper define them, with their intervals."""
+"""Measures with their intervals: of short answers (SQuAD's and the post-fusion paper's), judgements and confidences."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame
 from scipy.stats import DegenerateDataWarning, binomtest, bootstrap
 
 from assistant.text.sentences import normalise
@@ -137,6 +138,27 @@ def told_apart(labels: Sequence[bool], scores: Sequence[float], threshold: float
         auc, balanced = float(roc_auc_score(labels, scores)), (recall + 1 - false_alarms) / 2
     apart = {"auc": auc, "balanced_accuracy": balanced}
     return {**apart, "precision": part(hits, alarms), "recall": recall, "false_alarms": false_alarms}
+
+
+def reliability(confidences: Sequence[float], relevant: Sequence[bool], bins: int = 10) -> DataFrame:
+    """The reliability table: a line for each bin of equal width over [0, 1] that has any confidences, lowest first.
+
+    It has the bin's ends `low` and `high`, the `count` of confidences in [low, high), their mean `confidence`, and the
+    share of them that is `relevant`.
+    """
+    pairs = DataFrame({"confidence": confidences, "relevant": relevant})
+    numbers = (pairs["confidence"] * bins).astype(int).clip(upper=bins - 1)
+    table = pairs.groupby(numbers.rename("bin")).agg(
+        count=("relevant", "size"), confidence=("confidence", "mean"), relevant=("relevant", "mean")
+    )
+    table["low"], table["high"] = table.index / bins, (table.index + 1) / bins
+    return table[["low", "high", "count", "confidence", "relevant"]]
+
+
+def calibration_error(bins: DataFrame) -> float:
+    """The mean distance of confidence and share of relevant over bins, by their counts (Guo et al., section 2)."""
+    distances = (bins["confidence"] - bins["relevant"]).abs()
+    return float((bins["count"] * distances).sum() / bins["count"].sum())
 
 
 def unknown_scores(

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Generic, TypeVar
 
-from assistant.errors import DataError
+from assistant.errors import DataError, disk_errors_as
 from assistant.protocols import Progress
 
 T = TypeVar("T")
@@ -35,13 +35,11 @@ class Run(Generic[T]):
         self.folder = folder
         self._path = folder / ROWS
         self._key = key
-        try:
+        with disk_errors_as(DataError, f"The results can't be written to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
             self._compare(json.loads(json.dumps(claim)))
             self.rows = dict(self._read())
             self._keep(claim)
-        except OSError as error:
-            raise DataError(f"The results can't be written to {folder} ({error.strerror}); choose another.") from error
 
     def fill(
         self,

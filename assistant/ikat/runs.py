@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from assistant.errors import DataError
+from assistant.errors import DataError, disk_errors_as
 from assistant.experiment.runs import CLAIM, ROWS, Row
 from assistant.ikat.play import Kind
 from assistant.ikat.topics import Topics
@@ -82,11 +82,9 @@ def write_run(topics: Topics, rows: Mapping[str, Row], label: Label, folder: Pat
     written = _lines(played, label) if topics.year == 2025 else _object(played, label, topics.year)
     run = folder / f"{label.name}.{'jsonl' if topics.year == 2025 else 'json'}"
     trec = folder / f"{label.name}.trec"
-    try:
+    with disk_errors_as(DataError, f"The run can't be written to {folder}"):
         run.write_text(written, encoding="utf-8")
         trec.write_text("".join(columns(row, label.name) for row in played), encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"The run can't be written to {folder} ({error.strerror}); choose another.") from error
     return run, trec
 
 

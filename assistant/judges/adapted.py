@@ -1,4 +1,4 @@
-"""A cross-encoder that comes as a difference: what was learned for it is added to an encoder that is fetched.
+"""A cross-encoder that comes as an adapter: what was learned is added to an encoder that is fetched.
 
 The difference is low-rank matrices for the layers, and a head (Hu et al. 2022, "LoRA"), a fortieth of the whole, in
 the files of the library peft, which trains it. It isn't needed to add them up. OpenVINO runs the encoder once for all
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
-from assistant.errors import DataError, ModelError
+from assistant.errors import DataError, ModelError, disk_errors_as
 from assistant.judges.packed import PLAIN, copy_texts, small
 from assistant.llm import mpnet
 from assistant.llm.bert import Running, Texts, unfit
@@ -100,12 +100,10 @@ def pack(folder: Path, into: Path) -> int:
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(f"{folder} holds nothing that can be packed ({error}); train a model first.") from error
     told = {**config, "base_model_name_or_path": f"sentence-transformers/{BASE}"}
-    try:
+    with disk_errors_as(DataError, f"The model can't be written to {into}", "choose another folder"):
         into.mkdir(parents=True, exist_ok=True)
         (into / CONFIG).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
         save_file(learned, into / WEIGHTS)
-    except OSError as error:
-        raise DataError(f"The model can't be written to {into} ({error.strerror}); choose another folder.") from error
     return sum(file.stat().st_size for file in into.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""A cross-encoder in a quarter of its size, so that it can come with the project: int8 weights with a scale a row.
+"""A cross-encoder at a quarter of its size, so that it can come with Sequitur: int8 weights with a scale for each row.
 
 A packed folder has the tokenizer and the configuration of the model, and `weights.int8.safetensors`: of every matrix
 `name` in int8 and `name.scale`, (rows, 1) in fp32, so that the weight is their product; everything else in fp32.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
-from assistant.errors import DataError, ModelError
+from assistant.errors import DataError, ModelError, disk_errors_as
 from assistant.llm.bert import SCALE
 
 WEIGHTS, PLAIN = "weights.int8.safetensors", "model.safetensors"
@@ -43,12 +43,10 @@ def pack(folder: Path, into: Path) -> int:
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{folder} holds no weights that can be packed ({error}); train a model first.") from error
     packed_weights = {key: value for name, weight in weights.items() for key, value in small(name, weight).items()}
-    try:
+    with disk_errors_as(DataError, f"The model can't be written to {into}", "choose another folder"):
         into.mkdir(parents=True, exist_ok=True)
         copy_texts(folder, into)
         save_file(packed_weights, into / WEIGHTS, metadata={"version": VERSION})
-    except OSError as error:
-        raise DataError(f"The model can't be written to {into} ({error.strerror}); choose another folder.") from error
     return sum(file.stat().st_size for file in into.iterdir())
 
 

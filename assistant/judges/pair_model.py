@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from threading import Event
+from typing import ClassVar, Literal
 
-from pydantic import TypeAdapter, ValidationError
-
-from assistant.errors import DataError, ModelError
 from assistant.judges.cross_encoder import LENGTH, PairReader
+from assistant.judges.json_file import JsonFile
 
 CURVE = "judge.json"
-VERSION = 1
 # Pairs read together. Judges read sentences, which are short.
 BATCH = 32
 # A logit beyond this is as good as certain; exp would overflow far beyond.
@@ -22,12 +20,14 @@ _HIGHEST = 50.0
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(JsonFile):
     """Probability = sigmoid(slope * logit + intercept) (Platt's scaling), and from where on the judge says yes.
 
     A judge of three states says "partly" from `partly` up to the threshold. `chosen_on` says on which data all were
     fitted; it lies as `judge.json` beside the weights.
     """
+
+    AGAIN: ClassVar[str] = "get or train the judge again"
 
     slope: float
     intercept: float
@@ -35,42 +35,11 @@ class Curve:
     chosen_on: str
     pairs: int
     partly: float = 0.0
-    version: int = VERSION
+    version: Literal[1] = 1
 
     def probability(self, logit: float) -> float:
         """The probability, in [0, 1], that belongs to a logit."""
         return 1 / (1 + exp(-max(-_HIGHEST, min(_HIGHEST, self.slope * logit + self.intercept))))
-
-    def save(self, folder: Path) -> None:
-        """Write it into the folder of the model.
-
-        Raises:
-            DataError: it can't be written.
-        """
-        try:
-            (folder / CURVE).write_bytes(_JSON.dump_json(self, indent=2) + b"\n")
-        except OSError as error:
-            raise DataError(f"{folder / CURVE} can't be written ({error.strerror}); choose another folder.") from error
-
-    @staticmethod
-    def load(folder: Path) -> Curve:
-        """Read what `save` wrote.
-
-        Raises:
-            ModelError: it is missing, broken, or of another version.
-        """
-        try:
-            found = _JSON.validate_json((folder / CURVE).read_bytes())
-        except (OSError, ValidationError) as error:
-            raise ModelError(f"{folder / CURVE} can't be read; get or train the judge again.") from error
-        if found.version != VERSION:
-            raise ModelError(
-                f"{folder / CURVE} is of version {found.version}, not {VERSION}; get one for this release."
-            )
-        return found
-
-
-_JSON: TypeAdapter[Curve] = TypeAdapter(Curve)
 
 
 class PairModel:
@@ -84,7 +53,7 @@ class PairModel:
 
     def __init__(self, folder: Path, length: int = LENGTH, base: Path | None = None) -> None:
         self._model = PairReader(folder, length, base)
-        self.curve = Curve.load(folder)
+        self.curve = Curve.load(folder / CURVE)
 
     def probabilities(self, pairs: Sequence[tuple[str, str]], stop: Event) -> list[float]:
         """One probability a pair; what is too long is cut by the tokenizer, the longer text of the two first.

@@ -17,7 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.errors import DataError, ModelError
+from assistant.errors import DataError, ModelError, disk_errors_as
 
 Label = Literal["reliable", "unreliable", "junk"]
 LABELS: tuple[Label, ...] = ("reliable", "unreliable", "junk")
@@ -67,7 +67,7 @@ class Classifier:
             ModelError: the file can't be written.
         """
         terms = np.frombuffer("\n".join(self.terms).encode(), dtype=np.uint8)
-        try:
+        with disk_errors_as(ModelError, f"The model can't be written to {path}"):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
                 np.savez_compressed(
@@ -78,8 +78,6 @@ class Classifier:
                     weights=self.weights,
                     bias=self.bias,
                 )
-        except OSError as error:
-            raise ModelError(f"The model can't be written to {path} ({error.strerror}); choose another.") from error
 
     @staticmethod
     def load(path: Path) -> Classifier:

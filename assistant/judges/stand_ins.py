@@ -1,4 +1,4 @@
-"""Smaller judges, which come with Sequitur, where larger ones can't be had: logged, and told to whoever asks."""
+"""Records where a smaller judge, which comes with Sequitur, stands in for a larger one that could not be loaded."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from assistant.errors import LibraryError
+from assistant.errors import LibraryError, disk_errors_as
 from assistant.settings import Settings
 
 FILE = "collections.json"
@@ -180,10 +180,8 @@ def _kept(file: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _keep(file: Path, kept: Mapping[str, Sequence[str]]) -> None:
-    try:
+    with disk_errors_as(LibraryError, f"{file} can't be written", "free some space"):
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")  # of one name: what a full disk leaves of it is written over
         partial.write_text(json.dumps(kept, indent=1), encoding="utf-8")
         partial.replace(file)
-    except OSError as error:
-        raise LibraryError(f"{file} can't be written ({error.strerror}); free some space.") from error

@@ -1,4 +1,4 @@
-"""What a library is given of a passage."""
+"""A passage as it is given to a library."""
 
 from __future__ import annotations
 

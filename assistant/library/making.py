@@ -1,4 +1,4 @@
-"""Indexes of libraries that take minutes to make: begun when they are first asked for, in the background."""
+"""Indexes that take minutes to make: they are begun in the background when they are first asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Countries ranked by figures of the World Factbook, as passages: who asks for the largest finds it told.
+"""Countries ranked by figures of the World Factbook, as passages that name the first of them.
 
 The Factbook tells each country by itself, so that no passage of it says which of them has the most people.
 `rankings.toml` names the figures. Only states are ranked, not what depends on one.

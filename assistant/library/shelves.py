@@ -16,7 +16,7 @@ from types import ModuleType
 
 from filelock import FileLock, Timeout
 
-from assistant.errors import LibraryError, SettingsError
+from assistant.errors import LibraryError, SettingsError, disk_errors_as
 from assistant.retrieve.bm25 import Bm25, no_index_in
 from assistant.retrieve.opensearch import Cluster
 from assistant.settings import Settings
@@ -169,13 +169,11 @@ def remove_own(user: str, settings: Settings) -> None:
 def _delete(folder: Path, settings: Settings) -> None:
     if settings.retrieve.opensearch.address:
         Cluster(settings.retrieve).forget(folder.name)
-    try:
+    with disk_errors_as(LibraryError, f"{folder} can't be deleted", "check its permissions"):
         for vectors in settings.data_dir.glob(f"dense/*/{folder.name}"):
             shutil.rmtree(vectors)
         remove_vectors(folder.name, settings)
         shutil.rmtree(folder)
-    except OSError as error:
-        raise LibraryError(f"{folder} can't be deleted ({error.strerror}); check its permissions.") from error
     _kept.cache_clear()  # or whoever makes one of this name finds what is held open of the old
 
 

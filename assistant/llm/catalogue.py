@@ -22,7 +22,7 @@ from typing import Literal
 from filelock import FileLock
 from pydantic import BaseModel, ConfigDict
 
-from assistant.errors import ModelError
+from assistant.errors import ModelError, disk_errors_as
 from assistant.llm.downloads import SourceError
 from assistant.llm.sources import Hub, PinnedFile, Wheels, size_of
 from assistant.protocols import Progress, silent
@@ -146,15 +146,11 @@ class Catalogue:
         if _is_noted(entry, settings):
             return entry.path(settings)
         downloads = _downloads(entry, settings)
-        try:
+        with disk_errors_as(ModelError, f"{settings.models_dir} can't be written", "free space or set data_dir"):
             downloads.mkdir(parents=True, exist_ok=True)
             with _watched(downloads, entry.size, progress), FileLock(downloads.with_name(f"{downloads.name}.lock")):
                 if not _is_noted(entry, settings) and not _is_whole(entry, settings):
                     _fetch(entry, settings, downloads, stop or Event())
-        except OSError as error:
-            raise ModelError(
-                f"{settings.models_dir} can't be written ({error.strerror}); free space or set data_dir."
-            ) from error
         progress(entry.size, entry.size)
         return entry.path(settings)
 

@@ -15,7 +15,7 @@ from threading import Lock
 from filelock import FileLock
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_serializer
 
-from assistant.errors import ModelError
+from assistant.errors import ModelError, disk_errors_as
 from assistant.llm.catalogue import Catalogue, Entry
 from assistant.llm.load import AUTO, BY_PIP, SERVER
 from assistant.llm.servers.address import root_of
@@ -249,15 +249,11 @@ class KnownModels:
             raise ModelError(f"{self._file} can't be read; mend it, or delete it and add the servers again.") from error
 
     def _change(self, updates: Callable[[_Kept], dict[str, object]]) -> None:
-        try:
+        with disk_errors_as(ModelError, f"{self._file} can't be written", "free space or set data_dir"):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with self._lock, FileLock(self._file.with_name(f"{FILE}.lock")):
                 kept = self._read()
                 _write(self._file, kept.model_copy(update=updates(kept)))
-        except OSError as error:
-            raise ModelError(
-                f"{self._file} can't be written ({error.strerror}); free space or set data_dir."
-            ) from error
 
 
 def _served(llm: LLMSettings, title: str = "") -> KnownModel:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from filelock import FileLock
 
-from assistant.errors import ModelError
+from assistant.errors import ModelError, disk_errors_as
 from assistant.llm.catalogue import Catalogue
 from assistant.llm.load import SERVER
 from assistant.llm.processor import description
@@ -112,15 +112,13 @@ def _prompt(times: int) -> Messages:
 
 def _keep(speed: MeasuredSpeed, settings: Settings) -> None:
     file = _file(settings)
-    try:
+    with disk_errors_as(ModelError, f"{file} can't be written", "free space or set data_dir"):
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_suffix(".lock")):
             others = [one for one in speeds(settings) if _key(one) != _key(speed)]
             partial = file.with_suffix(".partial")
             partial.write_text(json.dumps([asdict(one) for one in (*others, speed)], indent=1), encoding="utf-8")
             partial.replace(file)
-    except OSError as error:
-        raise ModelError(f"{file} can't be written ({error.strerror}); free space or set data_dir.") from error
 
 
 def _engine_key(engine: Engine, settings: Settings) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""Finds what there is of a kind by its files, so that adding one needs no list to be kept.
+"""Finds the variants of a kind by their files, so that adding one needs no list to be kept.
 
 `assistant/strategies/concat_pf.py` is the strategy "concat_pf"; what a file of a kind has to have, its package tells.
 Helpers stand in folders of their own. Names are told without importing anything, since the settings are made of them.

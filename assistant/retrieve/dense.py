@@ -27,7 +27,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.errors import DamagedIndexError, LibraryError
+from assistant.errors import DamagedIndexError, LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
 from assistant.retrieve.encoded import Store, key_of, onto_disk, put
 from assistant.retrieve.encoder_pieces import WINDOW_WORDS, pieces_of
@@ -241,19 +241,7 @@ def build_dense(
     state: str = "",
     exact: int | None = None,
 ) -> None:
-    """Make the dense index in `folder`; only texts that it has not seen are encoded.
-
-    Args:
-        folder: is made if need be.
-        passages: all that the index is to hold.
-        embedder: the encoder.
-        progress: told texts to encode.
-        state: names what is indexed; `Dense.state` gives it back.
-        exact: up to so many vectors every search looks at all of them; by default `EXACT`.
-
-    Raises:
-        LibraryError: the folder can't be written, or its vectors are of another encoder.
-    """
+    """Make the dense index of these passages in `folder`, as one segment; see `update_dense`."""
     update_dense(folder, [_Whole(passages)], embedder, progress, state, exact)
 
 
@@ -279,7 +267,7 @@ def update_dense(
         LibraryError: the folder can't be written, or its vectors are of another encoder.
         DamagedIndexError: what is kept of a segment is corrupt.
     """
-    try:
+    with disk_errors_as(LibraryError, f"The dense index in {folder} can't be written", "free some space"):
         folder.mkdir(parents=True, exist_ok=True)
         store, before = Store(folder, embedder), _kept_parts(folder)
         new, texts = dict[int, Rows](), dict[str, str]()
@@ -298,10 +286,6 @@ def update_dense(
         put(folder / MANIFEST, json.dumps(asdict(manifest)))
         _sweep(folder, manifest)
         _forget(folder, manifest, store)
-    except OSError as error:
-        raise LibraryError(
-            f"The dense index in {folder} can't be written ({error.strerror}); free some space."
-        ) from error
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -1,4 +1,4 @@
-"""What dense retrieval encodes with, by the form that a model's folder has: Sentence-BERT, Contriever or DPR.
+"""The encoders of dense retrieval, told apart by what their folders hold: Sentence-BERT, Contriever or DPR.
 
 Sentence-BERT vectors have length 1, so that their inner product is the cosine; those of Contriever and DPR have not,
 and are ranked by the inner product, as their authors do.

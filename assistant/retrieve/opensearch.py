@@ -21,7 +21,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from assistant.errors import LibraryError
+from assistant.errors import LibraryError, disk_errors_as
 from assistant.protocols import Embedder, Progress
 from assistant.retrieve.bm25 import passage_of, raw, searchable
 from assistant.retrieve.encoder_pieces import WINDOW_WORDS, pieces_of
@@ -329,12 +329,8 @@ def _client(knobs: OpenSearchSettings) -> OpenSearch:
             "sequitur[opensearch]), or leave retrieve.opensearch.address empty."
         ) from error
     login = (knobs.user, knobs.password.get_secret_value()) if knobs.user else None
-    try:
+    with disk_errors_as(LibraryError, f"The certificate in {knobs.ca} can't be read", "correct retrieve.opensearch.ca"):
         ssl.create_default_context(cafile=knobs.ca or None)  # the client would read it with the first request
-    except OSError as error:
-        raise LibraryError(
-            f"The certificate in {knobs.ca} can't be read ({error.strerror}); correct retrieve.opensearch.ca."
-        ) from error
     return OpenSearch(
         hosts=[knobs.address], http_auth=login, verify_certs=True, ca_certs=knobs.ca or None,
         timeout=knobs.seconds, max_retries=1,

@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 
-from assistant.errors import SettingsError, StoreError
+from assistant.errors import SettingsError, StoreError, disk_errors_as
 from assistant.store.error_advice import DAMAGED, advice
 from assistant.store.migrate import migrate
 
@@ -245,12 +245,9 @@ def _is_file(url: URL) -> bool:
 def _make_folder(file: Path) -> None:
     if str(file).startswith("file:"):
         return
-    try:
+    advice = "choose another with the setting 'data_dir'"
+    with disk_errors_as(StoreError, f"The folder {file.parent} can't be made", advice):
         file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"The folder {file.parent} can't be made ({error.strerror}); choose another with the setting 'data_dir'."
-        ) from error
 
 
 def _keep_foreign_keys(connection: sqlite3.Connection, _record: Any) -> None:

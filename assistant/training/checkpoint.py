@@ -1,4 +1,4 @@
-"""Where a training goes on after it was killed: one file, written in one step, that says what it belongs to."""
+"""The checkpoint from which a killed training goes on: one file, written in one step, that names its training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from assistant.errors import DataError
+from assistant.errors import DataError, disk_errors_as
 
 NAME = "checkpoint.pt"
 
@@ -25,10 +25,8 @@ def load(folder: Path, claim: dict[str, Any], device: torch.device) -> dict[str,
     Raises:
         DataError: the folder can't be written to, or holds something broken or a training with another claim.
     """
-    try:
+    with disk_errors_as(DataError, f"{folder} can't be written to"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{folder} can't be written to ({error.strerror}); choose another.") from error
     path = folder / NAME
     if not path.exists():
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -23,22 +24,19 @@ from assistant.training.models import descend, save
 MODEL, HISTORY = "model", "history.json"
 
 
-class Schedule(Protocol):
-    """What every plan says: the highest rate, the decay of weights, the seed, whether the word embeddings are frozen.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """What every plan says: AdamW's highest rate and decay, the seed, and after how many steps a training is saved.
 
-    `save_every` is in steps.
+    `frozen` leaves the word embeddings as they are: half of a small encoder's weights, and what it knows of words that
+    no training pair has.
     """
 
-    @property
-    def rate(self) -> float: ...  # noqa: D102
-    @property
-    def decay(self) -> float: ...  # noqa: D102
-    @property
-    def seed(self) -> int: ...  # noqa: D102
-    @property
-    def frozen(self) -> bool: ...  # noqa: D102
-    @property
-    def save_every(self) -> int: ...  # noqa: D102
+    rate: float
+    decay: float = 0.01
+    seed: int = 0
+    frozen: bool
+    save_every: int
 
 
 class Measured(Protocol):

@@ -1,4 +1,4 @@
-"""What every training does with a model: loading the encoder to start from, a step down the gradient, saving."""
+"""What every training does with a model: loads the encoder to start from, takes a step down the gradient, saves."""
 
 from __future__ import annotations
 

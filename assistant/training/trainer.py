@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from assistant.errors import DataError
-from assistant.training.loop import Training
+from assistant.training.loop import Schedule, Training
 from assistant.training.models import learned_on, load_encoder, low_rank
 
 # Pairs read at once when nothing is learned.
@@ -37,23 +37,20 @@ class Labelled:
     label: float
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(Schedule):
     """How to train. `base` is a folder with an encoder or a cross-encoder; an encoder gets a head at random.
 
     `length` is in tokens of both texts together. The rate rises for `warm_up` steps to `rate` and then falls along a
-    line to nothing. `frozen` leaves the word embeddings as they are: half of a small encoder's weights, and what it
-    knows of words that no training pair has. On a processor a step without `dropout` takes two thirds of the time.
-    With a `rank`, only matrices of this rank are learned, which are added to those of the layers from `first_layer` on,
-    and the head (Hu et al. 2022, "LoRA"). With an `adapter`, a folder of such, that one is learned on.
+    line to nothing. On a processor a step without `dropout` takes two thirds of the time. With a `rank`, only matrices
+    of this rank are learned, which are added to those of the layers from `first_layer` on, and the head (Hu et al.
+    2022, "LoRA"). With an `adapter`, a folder of such, that one is learned on.
     """
 
-    base: str
+    base: str = field(kw_only=False)
     batch: int = 16
     rate: float = 1e-4
-    decay: float = 0.01
     length: int = 96
-    seed: int = 0
     warm_up: int = 100
     frozen: bool = True
     dropout: float = 0.1

@@ -1,4 +1,4 @@
-"""What one turn takes: times, tokens, and how it ended, read off its snapshots."""
+"""Measures one turn from its snapshots: times, tokens, and how it ended."""
 
 from __future__ import annotations
 

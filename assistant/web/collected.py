@@ -8,7 +8,7 @@ from assistant.library.collections import MARK, collections, make, put, remove
 from assistant.library.finding import Found, find, uses
 from assistant.settings import Settings
 from assistant.web import render
-from assistant.web.library import Documents
+from assistant.web.library import OwnDocuments
 from assistant.web.live import live, place
 from assistant.web.opening import Opening
 from assistant.web.tab import Tab, Updates, on
@@ -29,7 +29,7 @@ class Collected:
 
     name, title = "documents", "Documents"
 
-    def __init__(self, view: View, documents: Documents, settings: Settings) -> None:
+    def __init__(self, view: View, documents: OwnDocuments, settings: Settings) -> None:
         self._view, self._documents, self._settings = view, documents, settings
         self._piece = live("collected", "find", "make", "unmake", "put", "uses")
 

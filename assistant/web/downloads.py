@@ -8,11 +8,11 @@ from starlette.routing import Route
 
 from assistant.library.originals import is_whole
 from assistant.web.entered import user_of
-from assistant.web.library import DAMAGED, Documents, document_with
+from assistant.web.library import DAMAGED, OwnDocuments, document_with
 from assistant.web.owners import NOT_THERE, ORIGINALS
 
 
-def downloads(documents: Documents) -> Route:
+def downloads(documents: OwnDocuments) -> Route:
     """The route of a user's own originals; what is another's is not there."""
 
     def give(request: Request) -> Response:

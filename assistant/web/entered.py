@@ -1,4 +1,4 @@
-"""Who sends a request, where people log in: the database is asked once a request, beside the event loop.
+"""Finds the user who sends a request, with one look into the database for each request, outside the event loop.
 
 Gradio asks its mapping of log-ins several times a request, in the middle of the event loop. There, a database that
 doesn't answer would hold up everybody, and also what watches over the process.

@@ -1,4 +1,4 @@
-"""What is asked by whoever watches over the process: does it live, is it ready, and what are its figures.
+"""The addresses for monitoring: whether the process is alive, whether it is ready, and its metrics.
 
 None of it needs a login, and none of it tells anything of anybody: addresses, names and texts stay out.
 """
@@ -6,7 +6,6 @@ None of it needs a login, and none of it tells anything of anybody: addresses, n
 from __future__ import annotations
 
 import hmac
-from typing import Protocol
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
@@ -18,6 +17,7 @@ from assistant.settings import WebSettings
 from assistant.store.users import Logins
 from assistant.web.metrics import Metrics
 from assistant.web.owners import HEALTH, METRICS, READINESS
+from assistant.web.runs import Runs
 from assistant.web.security import is_loopback
 
 NO_METRICS = (
@@ -25,21 +25,7 @@ NO_METRICS = (
 )
 
 
-class Running(Protocol):
-    """Answers being written, as `assistant.web.runs.Runs` has them."""
-
-    @property
-    def ending(self) -> bool:
-        """Whether no answer can begin any more."""
-        ...
-
-    @property
-    def outdated(self) -> bool:
-        """Whether a newer version of the program uses the database by now."""
-        ...
-
-
-def health(loading: Loading, runs: Running) -> list[Route]:
+def health(loading: Loading, runs: Runs) -> list[Route]:
     """`/healthz`, which a live process answers with 200, and `/readyz`, which says 503 until it can answer questions.
 
     A process that was told to end is not ready either, nor one whose database a newer version of the program has
@@ -56,7 +42,7 @@ def health(loading: Loading, runs: Running) -> list[Route]:
     return [Route(HEALTH, lives), Route(READINESS, is_ready)]
 
 
-def why_not(loading: Loading, runs: Running) -> str:
+def why_not(loading: Loading, runs: Runs) -> str:
     """Why no question can be answered, in a word for programs, "" where one can."""
     if runs.ending:
         return "ending"

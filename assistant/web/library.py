@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import gradio as gr
 from gradio.data_classes import ListFiles
@@ -61,16 +61,24 @@ class Document:
     file: str = ""
 
 
-class Documents(Protocol):
-    """Each user's own library."""
+class OwnDocuments:
+    """Each user's own documents: a library for each, beside the one that is chosen."""
+
+    def __init__(self, settings: Settings, changed: Callable[[str], object] = lambda _user: None) -> None:
+        """`changed` is called with the user whose documents did."""
+        self._settings, self._changed = settings, changed
 
     def list(self, user: str) -> Sequence[Document]:
         """The user's documents, by name."""
-        ...
+        from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
+
+        return self._shown(user, list_documents(self._own(user), self._settings))
 
     def mark(self, user: str) -> str:
         """Another text as soon as the user's documents are others; it takes no time to tell."""
-        ...
+        from assistant.library.shelves import last_change  # noqa: PLC0415
+
+        return last_change(self._own(user), self._settings)
 
     def add(
         self,
@@ -87,41 +95,6 @@ class Documents(Protocol):
         Raises:
             LimitError: they are more than this user may keep; none is added.
         """
-        ...
-
-    def remove(self, user: str, document: str) -> None:
-        """Take a document and its passages out."""
-        ...
-
-
-class OwnDocuments:
-    """The `Documents` that answers are found in: a Lucene index for each user."""
-
-    def __init__(self, settings: Settings, changed: Callable[[str], object] = lambda _user: None) -> None:
-        """`changed` is called with the user whose documents did."""
-        self._settings, self._changed = settings, changed
-
-    def list(self, user: str) -> Sequence[Document]:
-        """As the Protocol has it."""
-        from assistant.library.index import list_documents  # noqa: PLC0415 - imports Lucene's Python
-
-        return self._shown(user, list_documents(self._own(user), self._settings))
-
-    def mark(self, user: str) -> str:
-        """As the Protocol has it."""
-        from assistant.library.shelves import last_change  # noqa: PLC0415
-
-        return last_change(self._own(user), self._settings)
-
-    def add(
-        self,
-        user: str,
-        files: Sequence[Path],
-        progress: Progress,
-        stop: Event,
-        names: Mapping[Path, str] | None = None,
-    ) -> Sequence[str]:
-        """As the Protocol has it."""
         from assistant.library.index import add_documents  # noqa: PLC0415
 
         called = {file: (names or {}).get(file, file.name) for file in files}
@@ -145,7 +118,7 @@ class OwnDocuments:
         return [*problems, *(f"{one.name}: {one.reason or UNCHANGED}" for one in left)]
 
     def remove(self, user: str, document: str) -> None:
-        """As the Protocol has it."""
+        """Take a document and its passages out."""
         from assistant.library.index import remove_documents  # noqa: PLC0415
 
         for outcome in remove_documents(self._own(user), [document], self._settings):
@@ -173,7 +146,9 @@ class Library:
 
     name, title = "documents", "Documents"
 
-    def __init__(self, view: View, documents: Documents, arrivals: Arrivals, followed: Followed | None = None) -> None:
+    def __init__(
+        self, view: View, documents: OwnDocuments, arrivals: Arrivals, followed: Followed | None = None
+    ) -> None:
         self._view, self._documents, self._arrivals, self._followed = view, documents, arrivals, followed
         self._readings: dict[str, Event] = {}  # of each user whose documents are being read, what stops that
         self._upload = file_field()
@@ -350,7 +325,7 @@ class Library:
             del self._readings[user]
 
 
-def mark_of(user: str, documents: Documents, arrivals: Arrivals, followed: Followed | None) -> str:
+def mark_of(user: str, documents: OwnDocuments, arrivals: Arrivals, followed: Followed | None) -> str:
     """Another text as soon as the list of a user's documents is to be drawn anew; it tells nothing of them."""
     happened = followed.mark if followed and followed.may(user) else ""
     told = (documents.mark(user), arrivals.names(user), arrivals.wait(user), happened)

@@ -1,4 +1,4 @@
-"""What fills the page when it opens: one event for all its parts, since each event is several requests."""
+"""Fills the page when it opens: one event for all its parts, since each event is several requests."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from assistant.web.choices import ChoicePanel, ChoicesOf
 from assistant.web.collected import Collected
 from assistant.web.facts import Facts
 from assistant.web.folder import Followed
-from assistant.web.library import Documents, Library
+from assistant.web.library import Library, OwnDocuments
 from assistant.web.live import Live, live, place
 from assistant.web.metrics import Metrics
 from assistant.web.models import ModelMenu
@@ -87,7 +87,7 @@ class House:
     chat: Chat
     conversations: Conversations
     ptkb: Ptkb
-    documents: Documents
+    documents: OwnDocuments
     loading: Loading
     runs: Runs
     tokens: AccessTokens

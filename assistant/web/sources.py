@@ -14,7 +14,7 @@ from assistant.errors import LibraryError
 from assistant.types import Passage, Turn, new_id
 from assistant.web import render
 from assistant.web.cited import in_documents
-from assistant.web.library import Documents
+from assistant.web.library import OwnDocuments
 from assistant.web.live import place
 from assistant.web.opening import Opening
 from assistant.web.original import Opened, opened
@@ -41,7 +41,7 @@ class Sources:
 
     name, title = "sources", "Sources"
 
-    def __init__(self, view: View, documents: Documents) -> None:
+    def __init__(self, view: View, documents: OwnDocuments) -> None:
         self._view, self._documents = view, documents
 
     def place(self) -> None:

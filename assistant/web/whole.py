@@ -10,10 +10,10 @@ from typing import cast, get_args
 from assistant.errors import LibraryError
 from assistant.llm.models import Models
 from assistant.settings import Settings
-from assistant.types import Task, Work
+from assistant.types import Work, WorkKind
 from assistant.web import render
 from assistant.web.chat import Talk
-from assistant.web.library import Documents
+from assistant.web.library import OwnDocuments
 from assistant.web.live import live, place
 from assistant.web.opening import Opening
 from assistant.web.tab import Tab, Updates, on, on_stream
@@ -28,7 +28,7 @@ class WholeWork:
 
     name, title = "documents", "Documents"
 
-    def __init__(self, view: View, talk: Talk, documents: Documents, models: Models, settings: Settings) -> None:
+    def __init__(self, view: View, talk: Talk, documents: OwnDocuments, models: Models, settings: Settings) -> None:
         self._view, self._talk, self._documents = view, talk, documents
         self._models, self._settings = models, settings
         self._piece = live("whole", "plan", "work")
@@ -74,10 +74,10 @@ class WholeWork:
 
     def _asked(self, tab: Tab) -> Work:
         task = tab.text("task")
-        if task not in get_args(Task):
+        if task not in get_args(WorkKind):
             raise LibraryError("This can't be done with documents any more; reload the page to see what can.")
         names = [tab.text("document"), *([tab.text("other")] if task in {"compare", "changes"} else [])]
         columns = [one for part in tab.text("columns").split(",") if (one := part.strip())] if task == "table" else []
-        work = named_work(cast("Task", task), names, columns, own_library(tab.user), self._settings)
+        work = named_work(cast("WorkKind", task), names, columns, own_library(tab.user), self._settings)
         check(work)
         return work

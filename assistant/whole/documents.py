@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from assistant.errors import LibraryError
 from assistant.library.passages import document_of
 from assistant.settings import Settings
-from assistant.types import Passage, Task, Work
+from assistant.types import Passage, Work, WorkKind
 
 if TYPE_CHECKING:
     from assistant.library.index import Document
@@ -21,7 +21,7 @@ def own_library(user: str) -> str:
     return own(user)
 
 
-def named_work(task: Task, names: Sequence[str], columns: Sequence[str], library: str, settings: Settings) -> Work:
+def named_work(task: WorkKind, names: Sequence[str], columns: Sequence[str], library: str, settings: Settings) -> Work:
     """The work on documents that are named by their names or ids.
 
     Raises:

@@ -20,8 +20,6 @@ from assistant.types import Answer, Passage, Span, Turn, Verdict
 # Markers have two digits.
 SOURCES_MOST = 99
 CERTAIN = Verdict(1.0, "supported")
-# What speaks of the text tells nothing of the matter ("The section discusses several methods.").
-_OF_TEXT = re.compile(r"(?:this|the|these) (?:section|passage|excerpt|text|note|summary)s?\b", re.IGNORECASE)
 _ITEM = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")  # with which a list's items begin
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
@@ -91,11 +89,11 @@ def _found(
     return judge_sentences(texts, evidence, turn, parts.support(parts.llm), stop)
 
 
-def telling(lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
-    """Those that tell something, and nothing that a line before them says, with all its numbers."""
+def unsaid(lines: Sequence[Line], before: Sequence[Line]) -> list[Line]:
+    """Those that no line before them says, with all their numbers."""
     kept: list[Line] = []
     for line in lines:
-        if not _OF_TEXT.match(line.text) and not any(_says_all(one.text, line.text) for one in (*before, *kept)):
+        if not any(_says_all(one.text, line.text) for one in (*before, *kept)):
             kept.append(line)
     return kept
 

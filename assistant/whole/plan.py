@@ -1,4 +1,4 @@
-"""What work on whole documents takes: the sections that are read one after the other, and how long that is."""
+"""What work on whole documents takes: the sections that are read one after the other, and the time for that."""
 
 from __future__ import annotations
 

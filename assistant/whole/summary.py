@@ -12,7 +12,7 @@ from assistant.prompting.budget import fit
 from assistant.protocols import Parts
 from assistant.text.sentences import finished
 from assistant.types import Options, Passage, Turn, Wait
-from assistant.whole.lines import Line, laid_out, supported, telling
+from assistant.whole.lines import Line, laid_out, supported, unsaid
 from assistant.whole.plan import sections
 
 _MAX_TOKENS = 100
@@ -30,8 +30,8 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     if len(lines) >= _FEW and not stop.is_set():
         front, dropped = _in_short(lines, turn, parts, stop)
         turn = replace(turn, left_lines=turn.left_lines + dropped)
-        if front := telling(front, ()):
-            rest = telling(lines, front)
+        if front := unsaid(front, ()):
+            rest = unsaid(lines, front)
             yield laid_out(turn, [Line(SHORT), *front, *([Line(PARTS), *rest] if rest else [])])
 
 
@@ -50,7 +50,7 @@ def read_through(turn: Turn, parts: Parts, stop: Event) -> Iterator[tuple[Turn, 
         turn = replace(turn, wait=Wait("passages", done=done, total=total))
         yield turn, []
         found, dropped = supported(_note(section, parts, stop), section, turn, parts, stop)
-        more = telling(found, [line for line in lines if _is_of(line, section)])
+        more = unsaid(found, [line for line in lines if _is_of(line, section)])
         done, lines = done + len(section), [*lines, *more]
         turn = laid_out(replace(turn, left_lines=turn.left_lines + dropped), lines) if lines else turn
         yield replace(turn, wait=Wait("passages", done=done, total=total)), more

@@ -8,23 +8,23 @@ from threading import Event
 
 from assistant.errors import LibraryError
 from assistant.protocols import Parts, Step
-from assistant.types import Answer, Task, Turn, Work
+from assistant.types import Answer, Turn, Work, WorkKind
 from assistant.whole import changes, compare, summary, table
 from assistant.whole.plan import check
 
-TASKS: Mapping[Task, Step] = {
+TASKS: Mapping[WorkKind, Step] = {
     "summary": summary.run,
     "compare": compare.run,
     "changes": changes.run,
     "table": table.run,
 }
-TITLES: Mapping[Task, str] = {
+TITLES: Mapping[WorkKind, str] = {
     "summary": "Summarise {}",
     "compare": "Compare {}",
     "changes": "What changed from {}",
     "table": "Make a table of {}",
 }
-_BETWEEN: Mapping[Task, str] = {"summary": "", "compare": " and ", "changes": " to ", "table": ""}
+_BETWEEN: Mapping[WorkKind, str] = {"summary": "", "compare": " and ", "changes": " to ", "table": ""}
 NOTHING = "Nothing that could be said of it stands in its passages."
 
 

@@ -53,7 +53,7 @@ from assistant.types import (
 )
 from assistant.upkeep.accounts import Accounts
 from assistant.web.allowance import Allowance
-from assistant.web.library import Document
+from assistant.web.library import Document, OwnDocuments
 from assistant.web.metrics import Metrics
 from assistant.web.page import House
 from assistant.web.runs import Runs
@@ -467,7 +467,7 @@ class Loaded:
 
 
 @dataclass
-class Shelf:
+class Shelf(OwnDocuments):
     """Documents by user, in memory, with their originals in a folder; an empty file is refused."""
 
     folder: Path

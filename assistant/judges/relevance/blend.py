@@ -12,71 +12,41 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
-from assistant.errors import DataError, ModelError
+from assistant.errors import DataError
+from assistant.judges.json_file import JsonFile
 from assistant.judges.relevance.cosine import cosines
 from assistant.llm.processor import has_bf16
 from assistant.protocols import Embedder, Estimator
 from assistant.types import Passage, Relevance
 
 NAME = "blend.json"
-VERSION = 2
 _REGULARISATION = 100.0
 # How many passages the larger estimator reads.
 AGAIN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Blend:
+class Blend(JsonFile):
     """The weights, and the name of the embedder or estimator that gives the second score."""
+
+    AGAIN: ClassVar[str] = "make it again with `train blend`"
 
     beside: str
     judge: float
     other: float
     intercept: float
     pairs: int = 0
-    version: int = VERSION
-
-    def save(self, path: Path) -> None:
-        """Write the blend as JSON.
-
-        Raises:
-            DataError: the file can't be written.
-        """
-        try:
-            path.write_bytes(_JSON.dump_json(self, indent=2) + b"\n")
-        except OSError as error:
-            raise DataError(f"The blend can't be written to {path} ({error.strerror}); choose another.") from error
+    version: Literal[2] = 2
 
     def __call__(self, judged: float, other: float) -> float:
         """The combined s_j."""
         return self.judge * judged + self.other * other + self.intercept
-
-    @staticmethod
-    def load(path: Path) -> Blend:
-        """Read what `save` wrote.
-
-        Raises:
-            ModelError: the file can't be read, or is of another version.
-        """
-        again = "make it again with `train blend`"
-        try:
-            found = _JSON.validate_json(path.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise ModelError(f"The blend {path} can't be read; {again}.") from error
-        if found.version != VERSION:
-            raise ModelError(f"The blend {path} is of version {found.version}, not {VERSION}; {again}.")
-        return found
-
-
-_JSON: TypeAdapter[Blend] = TypeAdapter(Blend)
 
 
 class BlendedEstimator:

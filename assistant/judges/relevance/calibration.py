@@ -12,31 +12,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
 from assistant.errors import DataError, ModelError
+from assistant.judges.json_file import JsonFile
 from assistant.protocols import Estimator
 from assistant.types import Passage, Relevance
 
 Method = Literal["temperature", "platt", "isotonic"]
-METHODS: tuple[Method, ...] = get_args(Method)
-VERSION = 1
 # Weak enough that scores decide, strong enough that a few perfectly separated pairs don't end in infinite confidence.
 _REGULARISATION = 1e4
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+@dataclass(frozen=True)
+class Calibration(JsonFile):
     """A fitted curve from scores to confidences, for the estimator of this name.
 
     Of temperature and Platt the curve is sigmoid(slope * s + intercept), the temperature being 1 / slope. Isotonic is
     linear between its knots (score, confidence), and flat outside: it makes ties, and never changes an order. `data`
     says in a few words what it was fitted on, for a person who wonders what the number means.
     """
+
+    AGAIN: ClassVar[str] = "check the path, or make it again with `evaluate relevance --calibrate`"
 
     estimator: str
     method: Method
@@ -45,7 +45,7 @@ class Calibration:
     knots: tuple[tuple[float, float], ...] = ()
     pairs: int = 0
     data: str = ""
-    version: int = VERSION
+    version: Literal[1] = 1
 
     def apply(self, relevance: Relevance) -> Relevance:
         """The same passage's relevance, calibrated."""
@@ -59,49 +59,21 @@ class Calibration:
         """What was done, in a few words: "platt, on 2,000 passages of NQ"."""
         return f"{self.method}, on {self.pairs:,} passages{f' of {self.data}' if self.data else ''}"
 
-    def save(self, path: Path) -> None:
-        """Write it as JSON, in one step.
-
-        Raises:
-            DataError: the file can't be written.
-        """
-        partial = path.with_name(f"{path.name}.partial")
-        try:
-            partial.write_bytes(_JSON.dump_json(self, indent=2) + b"\n")
-            partial.replace(path)
-        except OSError as error:
-            raise DataError(
-                f"The calibration can't be written to {path} ({error.strerror}); choose another."
-            ) from error
-
-    @staticmethod
-    def load(path: Path, estimator: str = "") -> Calibration:
+    @classmethod
+    def load(cls, path: Path, estimator: str = "") -> Calibration:
         """Read what `save` wrote, for the estimator of this name; without a name, for any.
 
         Raises:
             ModelError: the file can't be read, is of another version, or was fitted for another estimator.
         """
-        again = "make it again with `evaluate relevance --calibrate`"
-        try:
-            text = path.read_bytes()
-        except OSError as error:
-            raise ModelError(f"The calibration {path} can't be read ({error.strerror}); check the path.") from error
-        try:
-            version = _VERSION.validate_json(text).get("version")
-            if version != VERSION:
-                raise ModelError(f"The calibration {path} is of version {version}, not {VERSION}; {again}.")
-            found = _JSON.validate_json(text)
-        except ValidationError as error:
-            raise ModelError(f"The calibration {path} is not one; {again}.") from error
+        found = super().load(path)
         if found.method == "isotonic" and not found.knots:
-            raise ModelError(f"The calibration {path} has no knots; {again}.")
+            raise ModelError(f"The calibration {path} has no knots; {cls.AGAIN}.")
         if estimator and found.estimator != estimator:
-            raise ModelError(f"The calibration {path} was fitted for {found.estimator}, not for {estimator}; {again}.")
+            raise ModelError(
+                f"The calibration {path} was fitted for {found.estimator}, not for {estimator}; {cls.AGAIN}."
+            )
         return found
-
-
-_JSON: TypeAdapter[Calibration] = TypeAdapter(Calibration)
-_VERSION: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
 
 
 class CalibratedEstimator:
@@ -156,48 +128,3 @@ def _isotonic(estimator: str, x: NDArray[np.float64], y: NDArray[np.bool_]) -> C
     if knots[0][1] == knots[-1][1]:
         raise DataError(f"The scores of {estimator} don't rise with relevance, so they can't be calibrated.")
     return Calibration(estimator, "isotonic", knots=knots, pairs=len(x))
-
-
-# --- how well calibrated -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Confidences in [`low`, `high`): how many, their mean, and the share of them that is relevant."""
-
-    low: float
-    high: float
-    count: int
-    confidence: float
-    relevant: float
-
-
-def reliability(confidences: Sequence[float], relevant: Sequence[bool], bins: int = 10) -> list[Bin]:
-    """The reliability table: bins of equal width over [0, 1] that have any confidences, lowest first.
-
-    Raises:
-        ValueError: the two differ in length.
-    """
-    pairs = list(zip(confidences, relevant, strict=True))
-    members: dict[int, list[tuple[float, bool]]] = {}
-    for confidence, label in pairs:
-        members.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, label))
-    return [_bin(n, bins, members[n]) for n in sorted(members)]
-
-
-def expected_calibration_error(confidences: Sequence[float], relevant: Sequence[bool], bins: int = 10) -> float:
-    """The mean distance between confidence and share of relevant, over bins, by their counts (Guo et al., section 2).
-
-    Raises:
-        ValueError: there are no pairs, or the two differ in length.
-    """
-    if not confidences:
-        raise ValueError("there are no confidences to measure")
-    table = reliability(confidences, relevant, bins)
-    return sum(one.count * abs(one.confidence - one.relevant) for one in table) / len(confidences)
-
-
-def _bin(n: int, bins: int, members: Sequence[tuple[float, bool]]) -> Bin:
-    count = len(members)
-    confidence = sum(confidence for confidence, _ in members) / count
-    return Bin(n / bins, (n + 1) / bins, count, confidence, sum(label for _, label in members) / count)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
 from threading import Event
+from typing import ClassVar
 
-from pydantic import TypeAdapter, ValidationError
-
-from assistant.errors import DataError, ModelError
+from assistant.errors import ModelError
 from assistant.judges.adapted import encoder
+from assistant.judges.json_file import JsonFile
 from assistant.judges.stand_ins import Instead, logged
 from assistant.judges.suitability.knowledge import SHIPPED, Knowledge
 from assistant.judges.suitability.reader import Reader
@@ -36,12 +36,14 @@ FEW = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Blend:
+class Blend(JsonFile):
     """How tags and reader are weighed, and from which probability on the two together mean a clash.
 
     `reader` is the reader's share of the log-odds of sentences, `few` that of texts of few words, in [0, 1]; the tags,
     which know things and don't read, have the rest.
     """
+
+    AGAIN: ClassVar[str] = "get or train the judge again"
 
     reader: float
     few: float
@@ -53,32 +55,6 @@ class Blend:
         tags, reader = evidence
         share = self.few if has_few_words(text) else self.reader
         return 1 / (1 + exp(-((1 - share) * tags + share * reader)))
-
-    def save(self, folder: Path) -> None:
-        """Write it into the folder of the reader.
-
-        Raises:
-            DataError: it can't be written.
-        """
-        try:
-            (folder / BLEND).write_bytes(_JSON.dump_json(self, indent=2) + b"\n")
-        except OSError as error:
-            raise DataError(f"{folder / BLEND} can't be written ({error.strerror}); choose another folder.") from error
-
-    @staticmethod
-    def load(folder: Path) -> Blend:
-        """Read what `save` wrote.
-
-        Raises:
-            ModelError: it is missing or broken.
-        """
-        try:
-            return _JSON.validate_json((folder / BLEND).read_bytes())
-        except (OSError, ValidationError) as error:
-            raise ModelError(f"{folder / BLEND} can't be read; get or train the judge again.") from error
-
-
-_JSON: TypeAdapter[Blend] = TypeAdapter(Blend)
 
 
 def has_few_words(text: str) -> bool:
@@ -145,7 +121,7 @@ def judge_of(folder: Path, embedder: Embedder, base: Path | None = None) -> Suit
     tags, reader = ByTags(Knowledge.load(folder), embedder), folder / (READER_LARGE if base else READER)
     if folder != SHIPPED and not reader.exists():
         return tags
-    return Both(tags, Reader(reader, base), Blend.load(reader))
+    return Both(tags, Reader(reader, base), Blend.load(reader / BLEND))
 
 
 def shipped(settings: Settings, embedder: Embedder, progress: Progress, instead: Instead = logged) -> SuitabilityJudge:

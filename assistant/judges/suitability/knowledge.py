@@ -1,4 +1,4 @@
-"""What was learned of facts and of things, for the judge of tags: networks, curves and known things, in one folder."""
+"""What the judge by tags has learned of facts and of things: networks, curves and known things, in one folder."""
 
 from __future__ import annotations
 

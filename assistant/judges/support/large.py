@@ -1,4 +1,4 @@
-"""Support as a larger network tells it: MPNet, fetched once, and what it learned for this on top.
+"""The larger judge of support: MPNet, which is fetched once, with an adapter that comes with Sequitur.
 
 It has five times the weights of the judge that comes with Sequitur (`trained`), learned from the same pairs, and tells
 more: docs/results/support.md. Where it can't be had, that one judges.

@@ -1,4 +1,4 @@
-"""What a server can do, or why it can't be used, asked before anybody relies on it."""
+"""Finds out what a server can do, or why it cannot be used, before anybody relies on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a server is talked to: one client, when a request is sent again, and errors as sentences.
+"""The HTTP client of a server: when a request is sent again, and its errors as sentences.
 
 What is sent again is only what was refused before a byte of the reply came; one that breaks off is never begun anew.
 """

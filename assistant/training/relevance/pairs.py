@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from assistant.errors import DataError
+from assistant.errors import DataError, disk_errors_as
 from assistant.judges.support.trained import claimed
 from assistant.library.corpus import load_corpus
 from assistant.protocols import Progress, Retriever
@@ -37,11 +37,9 @@ def searched(material: Material, data: Path, folder: Path) -> Path:
     of_nq = load_corpus(data / "nq" / "corpus.jsonl.gz")
     passages = {one.id: one for one in (*material.plain, *(passage for _, passage in material.replies), *of_nq)}
     rows = ({"id": one.id, "title": one.title, "contents": one.text} for one in passages.values())
-    try:
+    with disk_errors_as(DataError, f"{folder} can't be written to"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / CORPUS).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{folder} can't be written to ({error.strerror}); choose another.") from error
     return folder / CORPUS
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from math import inf, isfinite, sqrt
 from pathlib import Path
@@ -29,7 +29,7 @@ from assistant.errors import DataError
 from assistant.judges.relevance.estimators.cross_encoder import pair
 from assistant.judges.relevance.weights import best, marginal
 from assistant.text.sentences import normalise
-from assistant.training.loop import Training
+from assistant.training.loop import Schedule, Training
 from assistant.training.models import load_encoder
 from assistant.training.relevance.losses import LEAST, generation_loss, loss
 from assistant.types import Passage
@@ -60,24 +60,21 @@ class Example:
         return any(isfinite(one) and one > LEAST for one in self.log_likelihoods)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(Schedule):
     """How to train. `base` is a folder with a cross-encoder or any encoder, which then gets a head at random.
 
     `batch` is in questions, `length` in tokens of question and passage together, `alpha` is a1 of equation 12. The rate
     rises for `warm_up` steps and then falls with the square root of the steps, so that it needs no end to aim at.
-    `most` ends it after so many steps; what was begun of an epoch then counts as one. `frozen` leaves the word
-    embeddings as they are: half of a small encoder's weights, which few examples won't better.
+    `most` ends it after so many steps; what was begun of an epoch then counts as one.
     """
 
-    base: str
+    base: str = field(kw_only=False)
     epochs: int = 3
     batch: int = 4
     rate: float = 5e-5
-    decay: float = 0.01
     alpha: float = 1.0
     length: int = 256
-    seed: int = 0
     warm_up: int = 0
     frozen: bool = False
     most: int | None = None

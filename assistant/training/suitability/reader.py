@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assistant.evaluation.suitability import Pair
-from assistant.judges.suitability.judge import Blend, Both, has_few_words
+from assistant.judges.suitability.judge import BLEND, Blend, Both, has_few_words
 from assistant.judges.suitability.knowledge import Knowledge
 from assistant.judges.suitability.reader import Reader
 from assistant.judges.suitability.tags import ByTags
@@ -91,7 +91,7 @@ def train(
     base = Path(plan.base) if plan.rank else None
     judge = Both(ByTags(knowledge, embedder), Reader(folder / MODEL, base), NOTHING_YET)
     blend = fit(judge, {"that were written and kept apart": written("dev"), **more}, things)
-    blend.save(folder / MODEL)
+    blend.save(folder / MODEL / BLEND)
     return {"pairs": len(pairs), "stages": [asdict(stage) for stage in stages], "blend": asdict(blend)}
 
 

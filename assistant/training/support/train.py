@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from transformers import AutoTokenizer
 
-from assistant.errors import DataError, ModelError
+from assistant.errors import DataError, ModelError, disk_errors_as
 from assistant.evaluation.support import Pair, read_pairs
 from assistant.experiment.datasets import sample
-from assistant.judges.pair_model import Curve
+from assistant.judges.pair_model import CURVE, Curve
 from assistant.judges.support.trained import Support
 from assistant.protocols import Progress
 from assistant.training.loop import MODEL
@@ -113,12 +113,10 @@ def hold_out(folder: Path, data: Path, seed: int) -> Path:
         DataError: the data can't be used, or the folder not be written to.
     """
     rows = near_misses(read(data, "test"), seed)
-    try:
+    with disk_errors_as(DataError, f"{folder} can't be written to"):
         folder.mkdir(parents=True, exist_ok=True)
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / MISSES).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{folder} can't be written to ({error.strerror}); choose another.") from error
     return folder / MISSES
 
 
@@ -129,13 +127,13 @@ def fit_in(
 
     With a `base`, the folder holds what is added to this encoder.
     """
-    Curve(1.0, 0.0, 0.5, "nothing yet", 0).save(model)
+    Curve(1.0, 0.0, 0.5, "nothing yet", 0).save(model / CURVE)
     judge = Support(model, base)
     found = judge.probabilities([_claim(one) for one in dev], Event())
     inside = np.clip(found, 1e-9, 1 - 1e-9)
-    fit([one.label for one in dev], np.log(inside / (1 - inside)), seed).save(model)
-    curve = choose(Support(model, base), Curve.load(model), sets)
-    curve.save(model)
+    fit([one.label for one in dev], np.log(inside / (1 - inside)), seed).save(model / CURVE)
+    curve = choose(Support(model, base), Curve.load(model / CURVE), sets)
+    curve.save(model / CURVE)
     return curve
 
 
@@ -228,13 +226,11 @@ def kept(folder: Path, seed: int, make: Callable[[], Mapping[str, Sequence[Label
     path = folder / PAIRS
     if not path.exists():
         made = {name: [asdict(one) for one in pairs] for name, pairs in make().items()}
-        try:
+        with disk_errors_as(DataError, f"{folder} can't be written to"):
             folder.mkdir(parents=True, exist_ok=True)
             partial = path.with_suffix(".partial")
             partial.write_text(json.dumps({"seed": seed, **made}))
             partial.replace(path)
-        except OSError as error:
-            raise DataError(f"{folder} can't be written to ({error.strerror}); choose another.") from error
     try:
         found = json.loads(path.read_text())
         if found["seed"] != seed:

@@ -1,4 +1,4 @@
-"""Claims that were written for Sequitur beside passages that were: what the recipe's changes by code never look like.
+"""Claims and passages that were written for Sequitur, for what the recipe's changes by code never look like.
 
 They lie in written.jsonl beside this file, one passage a line, each with some true, half-true and false claims, in the
 words of a reply; `kind` says what makes a claim true or false:

@@ -1,4 +1,4 @@
-"""Relevance as a larger network tells it: MPNet, fetched once, and what it learned for this on top.
+"""The larger relevance estimator: MPNet, which is fetched once, with an adapter that comes with Sequitur.
 
 It has five times the weights of the cross-encoder that comes with Sequitur, and learned from more than four times as
 many questions.
