@@ -294,6 +294,10 @@ class TurnSettings(Section):
     summariser: str = Field(
         "lmsys/fastchat-t5-3b-v1.0", description="the summariser if digest is seq2seq: a hub id or a folder"
     )
+    summariser_prompted: bool = Field(
+        True,
+        description="whether its input has an instruction; off for models trained only on summaries, such as BART's",
+    )
     digest_order: Literal["passage", "score"] = Field(
         "passage",
         description="the order of the selected sentences of a passage: as in the passage, or the best first (score), "
@@ -315,6 +319,12 @@ class TurnSettings(Section):
     )
     unknown_threshold: float = Field(
         0.4, ge=0, le=1, description="confidence below which a short answer counts as unknown"
+    )
+    chat_uncertainty: Uncertainty = Field(
+        "word", description="the same test for whole sentences; these also count as unknown if none has support"
+    )
+    chat_unknown_threshold: float = Field(
+        0.5, ge=0, le=1, description="confidence below which whole sentences count as unknown"
     )
     support: SupportName = Field(
         "large",

@@ -33,8 +33,9 @@ def knobs(parts: Parts, **turn: object) -> Parts:
     return replace(parts, settings=settings.model_copy(update={"turn": settings.turn.model_copy(update=turn)}))
 
 
-def prompt_of(passage: Passage) -> str:
-    return "\n\n".join(message.content for message in digest.render("digest", passage=passage))
+def prompt_of(passage: Passage, prompted: bool = True) -> str:
+    messages = digest.render("digest", passage=passage)
+    return "\n\n".join(message.content for message in (messages if prompted else messages[-1:]))
 
 
 @pytest.fixture(scope="module")
@@ -118,16 +119,17 @@ def test_a_sequence_to_sequence_model_sums_up(parts: Parts, tiny_t5: Path) -> No
     assert found.events == ()
 
 
-def test_it_is_prompted_and_told_nothing_of_the_question(
+def test_it_is_told_nothing_of_the_question_and_prompted_only_where_set(
     parts: Parts, tiny_t5: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[list[str]] = []
     monkeypatch.setattr(Summariser, "summarise", lambda self, texts, room, stop: given.append(texts) or [""] * 2)
-    chosen = knobs(parts, digest="seq2seq", summariser=str(tiny_t5))
-    assert texts(digested(chosen)) == [LENTILS.text, MILK.text]
-    assert given == [[prompt_of(one) for one in (LENTILS, MILK)]]
+    for prompted in (True, False):
+        chosen = knobs(parts, digest="seq2seq", summariser=str(tiny_t5), summariser_prompted=prompted)
+        assert texts(digested(chosen)) == [LENTILS.text, MILK.text]
+    assert given == [[prompt_of(one, told) for one in (LENTILS, MILK)] for told in (True, False)]
     assert "one to three sentences" in given[0][0]
-    assert given[0][0].endswith(f"Lentils: {LENTILS.text}")
+    assert given[1][0] == f"Lentils: {LENTILS.text}"
     assert not any("zucchini" in text for asked in given for text in asked)
 
 

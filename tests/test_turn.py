@@ -465,7 +465,7 @@ def test_no_passages_means_not_in_the_library(parts: Parts) -> None:
 
 
 def doubting(parts: Parts, way: str, threshold: float) -> Parts:
-    turn = parts.settings.turn.model_copy(update={"uncertainty": way, "unknown_threshold": threshold})
+    turn = parts.settings.turn.model_copy(update={"chat_uncertainty": way, "chat_unknown_threshold": threshold})
     return replace(parts, settings=parts.settings.model_copy(update={"turn": turn}))
 
 
@@ -474,15 +474,15 @@ def test_an_answer_that_the_model_doubts_counts_as_unknown(parts: Parts) -> None
     # whether the passages hold the first answer, then the fallback's
     choices = yes_no(0.2, 0.9)
     parts = doubting(scripted(parts, *replies, choices=choices), "holds", 0.5)
-    turn = asked(parts, Turn("Which drink holds no lactose?", choices=Choices(form="factoid")))
+    turn = asked(parts, Turn("Which drink holds no lactose?"))
     assert turn.events == (TurnEvent("fell_back"),)
     assert [one.unknown for one in turn.pool] == [True, True, False]
     assert turn.answer
-    assert turn.answer.text == "Oat drink holds no lactose."
+    assert turn.answer.text == "Oat drink holds no lactose. [1]"
 
 
 def test_each_candidate_of_the_pool_is_doubted_alike(parts: Parts) -> None:
     replies = (DRAFT, "unknown", "Lentils, perhaps.", "Oat drink holds no lactose.", "unknown")
     parts = doubting(scripted(parts, *replies, choices=yes_no(0.1, 0.8)), "holds", 0.5)
-    turn = asked(parts, Turn("Which drink holds no lactose?", choices=Choices(form="factoid")))
+    turn = asked(parts, Turn("Which drink holds no lactose?"))
     assert [one.unknown for one in turn.pool] == [True, False, True]

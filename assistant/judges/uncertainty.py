@@ -44,13 +44,14 @@ def uncertainty_label(knobs: TurnSettings) -> str:
 
 
 def unknown(asked: Sequence[PromptedAnswer], form: Form, parts: Parts, stop: Event) -> list[bool]:
-    """For each answer, whether it counts as unknown: it says so, or it is short and the confidence in it is too low.
+    """For each answer, whether it counts as unknown: it says so, or the confidence in it is below the threshold.
 
-    Whole sentences have so many tokens that their probabilities tell little; the judge of support looks at them later.
+    Short answers and whole sentences have different tests and thresholds, since more tokens are less likely.
     """
     knobs = parts.settings.turn
-    way = knobs.uncertainty if form == "factoid" else WORD
-    return [value == 0 or value < knobs.unknown_threshold for value in confidences(asked, way, parts, stop)]
+    short = knobs.uncertainty, knobs.unknown_threshold
+    way, threshold = short if form == "factoid" else (knobs.chat_uncertainty, knobs.chat_unknown_threshold)
+    return [value == 0 or value < threshold for value in confidences(asked, way, parts, stop)]
 
 
 def confidences(asked: Sequence[PromptedAnswer], way: Uncertainty, parts: Parts, stop: Event) -> list[float]:

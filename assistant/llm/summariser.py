@@ -1,7 +1,7 @@
 """Summaries by a sequence-to-sequence model, in full precision (Generate-Retrieve-Generate, section 2.2.5).
 
-The paper's is `lmsys/fastchat-t5-3b-v1.0`, which quantisation harms visibly (its table 4). Any other of the hub that
-follows instructions does as well, such as the T5s.
+The paper's is `lmsys/fastchat-t5-3b-v1.0`, which quantisation harms visibly (its table 4). Any other of the hub does as
+well: one that follows instructions, such as the T5s, or one that was trained on summaries alone, such as BART's.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _by_chat(passages: Sequence[Passage], parts: Parts, stop: Event) -> list[str
 
 
 def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) -> list[str]:
-    """Summaries by a sequence-to-sequence model, which reads the prompt as one text.
+    """Summaries by a model trained for that alone, which by default is given the passage without a prompt.
 
     Raises:
         ModelError: the model can't be loaded.
@@ -77,7 +77,8 @@ def _by_seq2seq(passages: Sequence[Passage], settings: Settings, stop: Event) ->
     from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 
     prompts = [render("digest", passage=passage) for passage in passages]
-    texts = ["\n\n".join(message.content for message in messages) for messages in prompts]
+    chosen = prompts if settings.turn.summariser_prompted else [prompt[-1:] for prompt in prompts]
+    texts = ["\n\n".join(message.content for message in messages) for messages in chosen]
     return [whole_sentences(text) for text in load(settings).summarise(texts, _MAX_TOKENS, stop)]
 
 
