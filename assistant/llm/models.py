@@ -244,7 +244,7 @@ class Models:
     def lent(self, user: str, id_: str = "") -> Iterator[QueuedLLM]:
         """The engine for a turn of this user, which keeps it to its end; `id_` names the model that is required.
 
-        At most as many turns as there are slots use it at a time; others wait in `line` at their first request or judge.
+        At most as many turns as there are slots use it at a time; others wait in `line` at their first request.
 
         Raises:
             ModelError: no model is loaded, or not the required one.
