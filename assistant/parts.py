@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from assistant.errors import ModelError, SequiturError
 from assistant.judges import load as judges
+from assistant.judges.seated import seated
 from assistant.judges.stand_ins import StandIns
 from assistant.llm.models import LOADING, Models
 from assistant.protocols import (
@@ -160,7 +161,7 @@ class Loader:
         """
         self._check()
         with self.models.lent(user, model) as llm:
-            yield self._parts(user, choices, llm)
+            yield seated(self._parts(user, choices, llm), llm.wait)
 
     def parts(self, user: str, choices: Choices) -> Parts:
         """The same for a command with one user, where nobody can switch to another model meanwhile.

@@ -80,6 +80,17 @@ def test_what_is_acknowledged_is_on_the_disk(engine: Engine) -> None:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL, as SQLite numbers it
 
 
+def test_a_database_copied_without_its_log_has_all_that_was_acknowledged(
+    engine: Engine, file: Path, tmp_path: Path
+) -> None:
+    told = [f"I like oats of kind {n}." for n in range(5)]
+    for text in told:
+        Ptkb(engine).add("ann", text)
+    assert file.with_name(f"{file.name}-wal").exists()
+    copy = Path(shutil.copy(file, tmp_path / "copy.sqlite3"))
+    assert {fact.text for fact in Ptkb(connect(f"sqlite:///{copy}")).facts("ann")} == set(told)
+
+
 def test_where_no_connection_comes_free_a_sentence_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     engine = connect(f"sqlite:///{file}")

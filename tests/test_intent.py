@@ -9,10 +9,11 @@ from assistant.llm.embedder import SentenceEmbedder
 from assistant.protocols import Parts
 from assistant.settings import TurnSettings
 from assistant.steps import converse
+from assistant.steps import intent as step
 from assistant.steps.intent import intent_of
 from assistant.types import Exchange, Intent, Turn
 from assistant.wording.replies import fixed
-from tests.scripted import ScriptedLLM
+from tests.scripted import WORDS, ScriptedLLM, WordEmbedder
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "data/intents.jsonl").read_text("utf-8").splitlines()]
 KNOBS = TurnSettings()
@@ -81,3 +82,20 @@ def test_what_is_asked_about_the_conversation_is_answered_from_all_of_it(
     asked = [message.content for message in llm.prompts[0] if message.role == "user"]
     assert asked == [*(f"question {n}" for n in range(first, 9)), "What did I ask you first?"]
     assert turn.answer is not None
+
+
+def test_a_message_is_encoded_once_since_many_wait_for_the_encoder(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    intent_of("Hello", WORDS, KNOBS)  # it learns from examples first
+    encoded, encode = list[list[str]](), WordEmbedder.encode
+
+    def noted(embedder: WordEmbedder, texts: list[str]) -> object:
+        encoded.append(list(texts))
+        return encode(embedder, texts)
+
+    monkeypatch.setattr(WordEmbedder, "encode", noted)
+    said = "How rich in protein are lentils?"
+    *_, turn = step.run(Turn(said), parts, Event())
+    assert turn.intent == "question"
+    assert encoded == [[said, "How rich in protein"]]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import httpx
 import pytest
 from mcp import Client
 
+from assistant import turn as flow
 from assistant.api.answers import Answers
 from assistant.api.mcp import server
 from assistant.api.replies import MODEL
@@ -22,11 +24,12 @@ from assistant.chat import Chat
 from assistant.errors import ModelError
 from assistant.library.shelves import own_library
 from assistant.parts import Loader
-from assistant.settings import RetrieverName, Settings, TurnSettings
-from assistant.types import Choices, Passage, Turn
+from assistant.settings import RelevanceSettings, RetrieverName, Settings, TurnSettings
+from assistant.types import Choices, Passage, Relevance, Turn
 from assistant.web.server import serve
 from tests.browser.fake import Loaded, Script, house
 from tests.scripted import WORDS, ScriptedLLM, library_of
+from tests.test_turn_queue import until
 
 CHOSEN = Choices(library="docs")
 
@@ -101,6 +104,47 @@ def test_that_a_smaller_judge_stands_in_is_told_once_all_is_loaded(
     loader.wait()
     assert loader.ready
     assert loader.judges.endswith("stand in for the larger ones, of support. There is no network.")
+
+
+class Noting:
+    """A relevance estimator that notes what it is asked."""
+
+    name, calibration = "noting", ""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
+        self.asked.append(question)
+        return [Relevance.of_confidence(0.9) for _ in passages]
+
+
+@pytest.mark.lucene
+@pytest.mark.usefixtures("load")
+def test_who_waits_for_the_model_sees_sources_and_no_judge_reads_for_them_yet(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimator, says = Noting(), ScriptedLLM(["The dog barks."] * 20)
+    monkeypatch.setattr("assistant.parts.load_estimator", lambda *_: lambda _: estimator)
+    monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda *_: says)
+    judged = RelevanceSettings(estimator="cross_encoder")
+    loader = Loader(settings.model_copy(update={"library": "docs", "relevance": judged}))
+    loader.start()
+    loader.wait()
+    line, stop, rest = loader.models.line, Event(), list[Turn]()
+    for n in range(settings.llm.slots):
+        assert line.enter(f"other {n}", stop)
+    with loader.lent("ann", CHOSEN) as parts:
+        turns = flow.run(Turn("Why does the dog bark?", choices=CHOSEN), parts, stop)
+        assert any(turn.passages for turn in turns)
+        thread = Thread(target=lambda: rest.extend(turns), daemon=True)
+        thread.start()
+        until(lambda: line.ahead(stop) == 0)
+        assert estimator.asked == []
+        line.leave("other 0")
+        thread.join(30)
+    assert estimator.asked
+    assert rest[-1].status == "done"
 
 
 @pytest.fixture

@@ -241,7 +241,7 @@ class Models:
         return Wait("loading", change.known.title, int(100 * change.fraction), 100)
 
     @contextmanager
-    def lent(self, user: str, id_: str = "") -> Iterator[LLM]:
+    def lent(self, user: str, id_: str = "") -> Iterator[QueuedLLM]:
         """The engine for a turn of this user, which keeps it to its end; `id_` names the model that is required.
 
         At most as many turns as there are slots use it at a time; others wait in `line` at their first request.

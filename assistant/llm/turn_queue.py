@@ -1,7 +1,8 @@
 """The queue of turns at a model that several people share: round robin over people, however much each of them asks.
 
-A turn waits here before its first request to the model and keeps its seat until it ends, so that answers that were
-begun are finished before others begin. `fair_queue.py` orders the requests of the turns that are under way.
+A turn waits here before its first request to the model, or to a judge (`judges/seated.py`), and keeps its seat until it
+ends, so that answers that were begun are finished before others begin. `fair_queue.py` orders the requests of the turns
+that are under way.
 """
 
 from __future__ import annotations
@@ -58,24 +59,29 @@ class QueuedLLM(Wrapper):
         self._line, self._person = line, person
         self._seated = False
 
+    def wait(self, stop: Event) -> None:
+        """Wait for the seat, unless it is held already or `stop` is set."""
+        if not self._seated:
+            self._seated = self._line.enter(self._person, stop)
+
     def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
         """As the model does it, which ends at once where `stop` was set before there was a seat."""
-        self._wait(stop)
+        self.wait(stop)
         yield from self._llm.stream(messages, options, stop)
 
     def complete(self, batch: Sequence[Messages], options: Options, stop: Event) -> list[Completion]:
         """As `stream`."""
-        self._wait(stop)
+        self.wait(stop)
         return self._llm.complete(batch, options, stop)
 
     def choose(self, batch: Sequence[Messages], words: tuple[str, ...], stop: Event) -> list[Choice]:
         """As `stream`."""
-        self._wait(stop)
+        self.wait(stop)
         return self._llm.choose(batch, words, stop)
 
     def score(self, batch: Sequence[tuple[Messages, str]], stop: Event) -> list[float]:
         """As `stream`."""
-        self._wait(stop)
+        self.wait(stop)
         return self._llm.score(batch, stop)
 
     def close(self) -> None:
@@ -83,7 +89,3 @@ class QueuedLLM(Wrapper):
         if self._seated:
             self._seated = False
             self._line.leave(self._person)
-
-    def _wait(self, stop: Event) -> None:
-        if not self._seated:
-            self._seated = self._line.enter(self._person, stop)

@@ -42,11 +42,12 @@ _ABOUT = re.compile(r"\W*(?:(?:what|how)(?! about)|which|who|whose|where|when|wh
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `intent` and `asks`; talk that the library surely answers counts as a question."""
-    asks = asks_of(turn.said, parts.embedder, parts.settings.turn)
+    knobs, embedder, read = parts.settings.turn, parts.embedder, _read(turn.said, parts.embedder)
+    asks = _asks(read, embedder, knobs)
     if asks:
         yield replace(turn, intent="conversation", asks=asks)
         return
-    intent = intent_of(turn.said, parts.embedder, parts.settings.turn)
+    intent = _intent(turn.said, read, embedder, knobs)
     intent = "question" if intent in TALK and _looked_up(turn, parts, stop) else intent
     yield replace(turn, intent=intent)
 
@@ -59,14 +60,7 @@ def intent_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Intent
     work on: a further sentence makes it a question only by a question mark, and not behind a colon ("Translate this:
     Where is the station?"). A message that only tells something about its writer is no question.
     """
-    pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
-    learned, vectors = _learned(embedder), embedder.encode(pieces)
-    if _asks_to_write(pieces, learned.writing(vectors), knobs.writing_threshold):
-        return "writing"
-    intents = {_sentence_intent(probabilities, knobs.intent_threshold) for probabilities in learned.talk(vectors)}
-    if "question" in intents:
-        return "small_talk" if only_tells(utterance, embedder) else "question"
-    return "conversation" if "conversation" in intents else "small_talk"
+    return _intent(utterance, _read(utterance, embedder), embedder, knobs)
 
 
 def asks_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Asks:
@@ -74,10 +68,41 @@ def asks_of(utterance: str, embedder: Embedder, knobs: TurnSettings) -> Asks:
 
     That is what one of its sentences most likely asks, unless another sentence is a question of its own.
     """
+    return _asks(_read(utterance, embedder), embedder, knobs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The sentences of an utterance, and their vectors with those of their first words: (sentences, 2 d)."""
+
+    pieces: list[str]
+    both: NDArray[np.float32]
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The sentences' own: (sentences, d)."""
+        return self.both[:, : self.both.shape[1] // 2]
+
+
+def _read(utterance: str, embedder: Embedder) -> _Read:
     pieces = [quote(utterance, span) for span in sentences(utterance)] or [utterance]
-    learned, vectors = _learned(embedder), embedder.encode(pieces)
-    requests = [_memory_request(probabilities) for probabilities in learned.memory(_with_opening(pieces, embedder))]
-    intents = [_sentence_intent(probabilities, knobs.intent_threshold) for probabilities in learned.talk(vectors)]
+    return _Read(pieces, _with_opening(pieces, embedder))
+
+
+def _intent(utterance: str, read: _Read, embedder: Embedder, knobs: TurnSettings) -> Intent:
+    learned = _learned(embedder)
+    if _asks_to_write(read.pieces, learned.writing(read.vectors), knobs.writing_threshold):
+        return "writing"
+    intents = {_sentence_intent(probabilities, knobs.intent_threshold) for probabilities in learned.talk(read.vectors)}
+    if "question" in intents:
+        return "small_talk" if only_tells(utterance, embedder) else "question"
+    return "conversation" if "conversation" in intents else "small_talk"
+
+
+def _asks(read: _Read, embedder: Embedder, knobs: TurnSettings) -> Asks:
+    learned = _learned(embedder)
+    requests = [_memory_request(probabilities) for probabilities in learned.memory(read.both)]
+    intents = [_sentence_intent(probabilities, knobs.intent_threshold) for probabilities in learned.talk(read.vectors)]
     if any(intent == "question" for intent, request in zip(intents, requests, strict=True) if not request):
         return ""
     return next(filter(None, requests), "")

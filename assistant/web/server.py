@@ -49,12 +49,14 @@ from assistant.web.look import files, look
 from assistant.web.metrics import Metrics
 from assistant.web.owners import DOCUMENTS_MARK, LOGOUT, MARK, Owners
 from assistant.web.page import House, build
-from assistant.web.runs import Runs
+from assistant.web.runs import MOST, Runs
 from assistant.web.searching import searching
 from assistant.web.security import Guard, is_loopback
 from ptkb.store import Ptkb
 
-MOST_WAITING = 64
+# Events of the page that may be under way at once. Each tab that watches an answer is one, for as long as that is
+# written; with Gradio's 40, the 41st person would wait, for a click as well, until somebody's answer is over.
+MOST_EVENTS, MOST_WAITING = 2 * MOST, 64
 # Gradio's form for logging in shows wrong passwords, but not that nothing is tried for now.
 WAIT_AND_TRY = "After several wrong passwords nothing is tried for a while; wait, and try again."
 
@@ -148,6 +150,7 @@ def serve(house: House, logins: Logins) -> Server:
     _app, url, _share = page.launch(
         server_name=f"[{web.host}]" if ":" in web.host else web.host,
         server_port=port,
+        max_threads=MOST_EVENTS,
         **look(),
         **guarded(
             web,
@@ -161,6 +164,7 @@ def serve(house: House, logins: Logins) -> Server:
             figures(house.metrics, web, logins),
         ),
     )
+    page.limiter = None  # events that need a thread go on sharing the 40 that all requests have
     return Server(page, house, url.replace("0.0.0.0", lan_address()))  # noqa: S104 - only shown
 
 
