@@ -125,7 +125,7 @@ def test_who_waits_for_the_model_sees_sources_and_no_judge_reads_for_them_yet(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estimator, says = Noting(), ScriptedLLM(["The dog barks."] * 20)
-    monkeypatch.setattr("assistant.parts.load_estimator", lambda *_: lambda _: estimator)
+    monkeypatch.setattr("assistant.judges.load.relevance", lambda *_: lambda _: estimator)
     monkeypatch.setattr("assistant.llm.load.load_or_fall_back", lambda *_: says)
     judged = RelevanceSettings(estimator="cross_encoder")
     loader = Loader(settings.model_copy(update={"library": "docs", "relevance": judged}))
