@@ -154,8 +154,8 @@ def test_our_own_reply_has_no_markers_and_names_documents() -> None:
 
 
 @pytest.mark.model
-def test_the_stand_speaks_as_others_expect_and_counts(smollm_path: Path) -> None:
-    with standing(smollm_path, WORDS, 2) as stand, httpx.Client(timeout=60) as client:
+def test_the_stand_speaks_as_others_expect_and_counts(smollm_path: Path, tmp_path: Path) -> None:
+    with standing(smollm_path, WORDS, tmp_path, 2) as stand, httpx.Client(timeout=60) as client:
         assert client.get(f"{stand.llm}/models").json()["data"][0]["id"] == stand.model == smollm_path.stem
         before = tokens(stand)
         asked = {"messages": [{"role": "user", "content": "Say hi."}], "max_tokens": 3, "temperature": 0}
@@ -166,7 +166,7 @@ def test_the_stand_speaks_as_others_expect_and_counts(smollm_path: Path) -> None
         assert [one["index"] for one in told["data"]] == [0, 1]
         assert len(told["data"][0]["embedding"]) == stand.dimensions
         assert np.allclose(told["data"][1]["embedding"], WORDS.encode(["milk"])[0])
-    with pytest.raises(ModelError, match="give a GGUF model"), standing(Path("folder"), WORDS, 1):
+    with pytest.raises(ModelError, match="give a GGUF model"), standing(Path("folder"), WORDS, tmp_path, 1):
         pass
 
 

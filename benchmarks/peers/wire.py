@@ -21,13 +21,17 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """What all systems share: addresses of a language model and of an embedder that speak as OpenAI's do (with /v1)."""
+    """What all systems share: addresses of a language model and of an embedder that speak as OpenAI's do (with /v1).
+
+    `tokenizer` is the folder with the embedder's, as transformers reads it.
+    """
 
     llm: str
     model: str
     embeddings: str
     embedder: str
     dimensions: int
+    tokenizer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
