@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,13 @@ def test_systems_are_found_by_their_files_and_want_an_environment(tmp_path: Path
     assert command_of("langchain_rag", tmp_path)[0] == str(python)
 
 
+def test_the_folder_of_environments_may_stand_in_the_environment(tmp_path: Path) -> None:
+    told = {"PEERS_ENVIRONMENTS": str(tmp_path / "here")}
+    done = CliRunner().invoke(app, ["peers", *_files(tmp_path), "--system", "langchain_rag"], env=told)
+    with pytest.raises(SettingsError, match=re.escape(f"-m venv {tmp_path / 'here' / 'langchain_rag'} ")):
+        raise done.exception
+
+
 def test_each_question_goes_to_all_and_another_is_first_each_time() -> None:
     works = [Work(Question(id_, "?", ()), (OSLO,)) for id_ in ("q1", "q2")]
     assert list(interleaved(["a", "b"], works)) == [("a", "q1"), ("b", "q1"), ("b", "q2"), ("a", "q2")]
@@ -108,6 +116,9 @@ def test_a_row_counts_what_a_reply_holds() -> None:
     assert (row["prompt_tokens"], row["completion_tokens"], row["gigabytes"]) == (100, 7, 1.0)
     failed = row_of("a", Work(Question("q1", "?", ("Norway",), ("oslo",)), (OSLO,)), {"failed": "no"}, 0, 0)
     assert (failed["held"], failed["gold_shown"], failed["failed"]) == (False, False, "no")
+    both = Work(Question("q1", "?", ("Norway",), ("oslo", "lima")), (OSLO, LIMA))
+    rows = [row_of("a", both, {"text": "?", "shown": shown}, 0, 0) for shown in (["oslo"], ["lima", "oslo"])]
+    assert [(row["gold_shown"], row["all_gold_shown"]) for row in rows] == [(True, False), (True, True)]
 
 
 def test_ours_is_compared_with_each_other_on_the_same_questions() -> None:

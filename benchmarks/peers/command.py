@@ -51,7 +51,10 @@ def peers(  # noqa: PLR0913 - a command's options
         list[str] | None, typer.Option(help="A system to ask; may be repeated.", show_default="all")
     ] = None,
     environments: Annotated[
-        Path | None, typer.Option(help="The folder that has a virtual environment for each system by its name.")
+        Path | None,
+        typer.Option(
+            envvar="PEERS_ENVIRONMENTS", help="The folder that has a virtual environment for each system by its name."
+        ),
     ] = None,
     read: Annotated[
         Path | None,
