@@ -129,6 +129,7 @@ def test_ours_is_compared_with_each_other_on_the_same_questions() -> None:
     ]  # fmt: skip
     by_key = {(row["system"], row["id"]): row for row in rows}
     items = {key: (key[0], Work(Question(key[1], "?", ()), ())) for key in by_key if key[0] != "third"}
+    by_key["sequitur", "q3"] |= {"own": True}
     read = {("sequitur", "q3"): True, ("other", "q3"): False}
     found = Peers(items, {}, read).summarise(by_key)
     assert list(found["systems"]) == ["sequitur", "other"]
@@ -140,6 +141,9 @@ def test_ours_is_compared_with_each_other_on_the_same_questions() -> None:
     assert (less["gold answer in the reply"]["value"], less["gold answer in the reply"]["n"]) == (0.5, 2)
     assert less["a gold document cited"]["value"] == 0.5
     assert less["unanswerable: admitted, by reading"]["value"] == 1.0
+    assert ours["unanswerable: told to be from no document"]["value"] == 1.0
+    assert ours["unanswerable: a document cited all the same"]["value"] == 0.0
+    assert "unanswerable: told to be from no document" not in other
     assert "as the scenario's marks ask" not in ours
 
 
@@ -160,6 +164,8 @@ def test_our_own_reply_has_no_markers_and_names_documents() -> None:
     turn = Turn("?", passages=passages, answer=Answer("It is x [1]."), citations=(cited,))
     reply = reply_of(turn)
     assert (reply.text, reply.shown, reply.cited, reply.declined) == ("It is x.", ("a", "b"), ("a",), False)
+    assert reply.own is False
+    assert reply_of(replace(turn, answer=Answer("It is x.", origin="model"))).own is True
     with pytest.raises(ModelError, match="no model"):
         reply_of(replace(turn, status="failed", error="no model"))
 

@@ -2,7 +2,7 @@
 
 {"id": "q1", "system": "langchain_rag", "question": "...", "reply": "...", "gold": ["..."], "unanswerable": false,
  "held": true, "exact": false, "f1": 0.31, "shown": ["p1", "p7"], "gold_shown": true, "all_gold_shown": true,
- "cited": [], "gold_cited": false, "declined": null, "passed": null, "failed": "", "seconds": 8.1,
+ "cited": [], "gold_cited": false, "declined": null, "own": null, "passed": null, "failed": "", "seconds": 8.1,
  "prompt_tokens": 640, "completion_tokens": 31, "gigabytes": 0.2, "versions": {"langchain-core": "1.8.3"},
  "learning": 3.1}
 """
@@ -65,6 +65,12 @@ MEASURES: dict[str, Measure] = {
     "a gold document cited": Measure(_answerable, lambda row: row["gold_cited"]),
     "unanswerable: admitted, by reading": Measure(
         lambda row: row["unanswerable"] and row["admitted"] is not None, lambda row: row["admitted"]
+    ),
+    "unanswerable: told to be from no document": Measure(
+        lambda row: row["unanswerable"] and row["own"] is not None, lambda row: row["own"]
+    ),
+    "unanswerable: a document cited all the same": Measure(
+        lambda row: row["unanswerable"] and row["own"] is not None, lambda row: bool(row["cited"])
     ),
     "answerable: declined all the same, by reading": Measure(
         lambda row: _answerable(row) and row["admitted"] is not None, lambda row: row["admitted"]
@@ -167,6 +173,7 @@ def row_of(name: str, work: Work, reply: Mapping[str, Any], read: int, written: 
         "cited": cited,
         "gold_cited": _any_of(question.gold, cited),
         "declined": reply.get("declined"),
+        "own": reply.get("own"),
         "passed": passed(work, text),
         "failed": reply.get("failed", ""),
         "seconds": round(reply.get("seconds", 0.0), 3),

@@ -52,13 +52,15 @@ class Document:
 class Reply:
     """What a system replied; the ids of the documents that its model was shown, in order, and of those it cites.
 
-    `declined` is whether the system itself counts the reply as none; None where it has no such notion.
+    `declined` is whether the system itself counts the reply as none, `own` whether it tells the person that the reply
+    is the model's own knowledge and from no document; None where it has no such notion.
     """
 
     text: str
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
     declined: bool | None = None
+    own: bool | None = None
 
 
 class System(Protocol):
