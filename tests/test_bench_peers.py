@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,13 @@ def test_systems_are_found_by_their_files_and_want_an_environment(tmp_path: Path
     assert command_of("langchain_rag", tmp_path)[0] == str(python)
 
 
+def test_the_folder_of_environments_may_stand_in_the_environment(tmp_path: Path) -> None:
+    told = {"PEERS_ENVIRONMENTS": str(tmp_path / "here")}
+    done = CliRunner().invoke(app, ["peers", *_files(tmp_path), "--system", "langchain_rag"], env=told)
+    with pytest.raises(SettingsError, match=re.escape(f"-m venv {tmp_path / 'here' / 'langchain_rag'} ")):
+        raise done.exception
+
+
 def test_each_question_goes_to_all_and_another_is_first_each_time() -> None:
     works = [Work(Question(id_, "?", ()), (OSLO,)) for id_ in ("q1", "q2")]
     assert list(interleaved(["a", "b"], works)) == [("a", "q1"), ("b", "q1"), ("b", "q2"), ("a", "q2")]
@@ -108,6 +116,9 @@ def test_a_row_counts_what_a_reply_holds() -> None:
     assert (row["prompt_tokens"], row["completion_tokens"], row["gigabytes"]) == (100, 7, 1.0)
     failed = row_of("a", Work(Question("q1", "?", ("Norway",), ("oslo",)), (OSLO,)), {"failed": "no"}, 0, 0)
     assert (failed["held"], failed["gold_shown"], failed["failed"]) == (False, False, "no")
+    both = Work(Question("q1", "?", ("Norway",), ("oslo", "lima")), (OSLO, LIMA))
+    rows = [row_of("a", both, {"text": "?", "shown": shown}, 0, 0) for shown in (["oslo"], ["lima", "oslo"])]
+    assert [(row["gold_shown"], row["all_gold_shown"]) for row in rows] == [(True, False), (True, True)]
 
 
 def test_ours_is_compared_with_each_other_on_the_same_questions() -> None:
@@ -118,6 +129,7 @@ def test_ours_is_compared_with_each_other_on_the_same_questions() -> None:
     ]  # fmt: skip
     by_key = {(row["system"], row["id"]): row for row in rows}
     items = {key: (key[0], Work(Question(key[1], "?", ()), ())) for key in by_key if key[0] != "third"}
+    by_key["sequitur", "q3"] |= {"own": True}
     read = {("sequitur", "q3"): True, ("other", "q3"): False}
     found = Peers(items, {}, read).summarise(by_key)
     assert list(found["systems"]) == ["sequitur", "other"]
@@ -129,6 +141,9 @@ def test_ours_is_compared_with_each_other_on_the_same_questions() -> None:
     assert (less["gold answer in the reply"]["value"], less["gold answer in the reply"]["n"]) == (0.5, 2)
     assert less["a gold document cited"]["value"] == 0.5
     assert less["unanswerable: admitted, by reading"]["value"] == 1.0
+    assert ours["unanswerable: told to be from no document"]["value"] == 1.0
+    assert ours["unanswerable: a document cited all the same"]["value"] == 0.0
+    assert "unanswerable: told to be from no document" not in other
     assert "as the scenario's marks ask" not in ours
 
 
@@ -149,13 +164,15 @@ def test_our_own_reply_has_no_markers_and_names_documents() -> None:
     turn = Turn("?", passages=passages, answer=Answer("It is x [1]."), citations=(cited,))
     reply = reply_of(turn)
     assert (reply.text, reply.shown, reply.cited, reply.declined) == ("It is x.", ("a", "b"), ("a",), False)
+    assert reply.own is False
+    assert reply_of(replace(turn, answer=Answer("It is x.", origin="model"))).own is True
     with pytest.raises(ModelError, match="no model"):
         reply_of(replace(turn, status="failed", error="no model"))
 
 
 @pytest.mark.model
-def test_the_stand_speaks_as_others_expect_and_counts(smollm_path: Path) -> None:
-    with standing(smollm_path, WORDS, 2) as stand, httpx.Client(timeout=60) as client:
+def test_the_stand_speaks_as_others_expect_and_counts(smollm_path: Path, tmp_path: Path) -> None:
+    with standing(smollm_path, WORDS, tmp_path, 2) as stand, httpx.Client(timeout=60) as client:
         assert client.get(f"{stand.llm}/models").json()["data"][0]["id"] == stand.model == smollm_path.stem
         before = tokens(stand)
         asked = {"messages": [{"role": "user", "content": "Say hi."}], "max_tokens": 3, "temperature": 0}
@@ -166,7 +183,7 @@ def test_the_stand_speaks_as_others_expect_and_counts(smollm_path: Path) -> None
         assert [one["index"] for one in told["data"]] == [0, 1]
         assert len(told["data"][0]["embedding"]) == stand.dimensions
         assert np.allclose(told["data"][1]["embedding"], WORDS.encode(["milk"])[0])
-    with pytest.raises(ModelError, match="give a GGUF model"), standing(Path("folder"), WORDS, 1):
+    with pytest.raises(ModelError, match="give a GGUF model"), standing(Path("folder"), WORDS, tmp_path, 1):
         pass
 
 

@@ -51,7 +51,10 @@ def peers(  # noqa: PLR0913 - a command's options
         list[str] | None, typer.Option(help="A system to ask; may be repeated.", show_default="all")
     ] = None,
     environments: Annotated[
-        Path | None, typer.Option(help="The folder that has a virtual environment for each system by its name.")
+        Path | None,
+        typer.Option(
+            envvar="PEERS_ENVIRONMENTS", help="The folder that has a virtual environment for each system by its name."
+        ),
     ] = None,
     read: Annotated[
         Path | None,
@@ -77,9 +80,12 @@ def peers(  # noqa: PLR0913 - a command's options
 
 @contextmanager
 def _systems(commands: dict[str, list[str]], knobs: Settings, patience: float, threads: int) -> Iterator[Systems]:
+    resolve = Catalogue.load().resolve
     with bar("Language model") as progress:
-        path = Catalogue.load().resolve(model_meant(knobs), knobs, progress)
-    with standing(path, embedder_of(knobs), threads) as stand:
+        path = resolve(model_meant(knobs), knobs, progress)
+    with bar("Tokenizer") as progress:
+        tokenizer = resolve(knobs.embedder.model, knobs, progress)
+    with standing(path, embedder_of(knobs), tokenizer, threads) as stand:
         asked = {name: Asked(name, command, stand, patience) for name, command in commands.items()}
         try:
             yield Systems(asked, stand)

@@ -27,8 +27,8 @@ LONGEST = 512
 
 
 @contextmanager
-def standing(model: Path, embedder: Embedder, threads: int) -> Iterator[Stand]:
-    """The stand, for as long as the block lasts.
+def standing(model: Path, embedder: Embedder, tokenizer: Path, threads: int) -> Iterator[Stand]:
+    """The stand, for as long as the block lasts; `tokenizer` is the embedder's folder.
 
     Raises:
         ModelError: the model is no GGUF file, or can't be served.
@@ -36,7 +36,8 @@ def standing(model: Path, embedder: Embedder, threads: int) -> Iterator[Stand]:
     if model.suffix != ".gguf":
         raise ModelError(f"{model} can't be served to other programs; give a GGUF model with --model.")
     with _llama_server(model, threads) as llm, _embedding(embedder) as embeddings:
-        yield Stand(f"{llm}/v1", model.stem, f"{embeddings}/v1", embedder.name, len(embedder.encode(["one"])[0]))
+        dimensions = len(embedder.encode(["one"])[0])
+        yield Stand(f"{llm}/v1", model.stem, f"{embeddings}/v1", embedder.name, dimensions, str(tokenizer))
 
 
 def tokens(stand: Stand) -> tuple[int, int]:

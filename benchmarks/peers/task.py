@@ -1,9 +1,10 @@
 """What is measured of systems side by side: a row a system and question, and what all rows say.
 
 {"id": "q1", "system": "langchain_rag", "question": "...", "reply": "...", "gold": ["..."], "unanswerable": false,
- "held": true, "exact": false, "f1": 0.31, "shown": ["p1", "p7"], "gold_shown": true, "cited": [],
- "gold_cited": false, "declined": null, "passed": null, "failed": "", "seconds": 8.1, "prompt_tokens": 640,
- "completion_tokens": 31, "gigabytes": 0.2, "versions": {"langchain-core": "1.8.3"}, "learning": 3.1}
+ "held": true, "exact": false, "f1": 0.31, "shown": ["p1", "p7"], "gold_shown": true, "all_gold_shown": true,
+ "cited": [], "gold_cited": false, "declined": null, "own": null, "passed": null, "failed": "", "seconds": 8.1,
+ "prompt_tokens": 640, "completion_tokens": 31, "gigabytes": 0.2, "versions": {"langchain-core": "1.8.3"},
+ "learning": 3.1}
 """
 
 from __future__ import annotations
@@ -60,9 +61,16 @@ MEASURES: dict[str, Measure] = {
     "exact match": Measure(_answerable, lambda row: row["exact"]),
     "F1": Measure(_answerable, lambda row: row["f1"]),
     "a gold document among those shown": Measure(_answerable, lambda row: row["gold_shown"]),
+    "every gold document among those shown": Measure(_answerable, lambda row: row["all_gold_shown"]),
     "a gold document cited": Measure(_answerable, lambda row: row["gold_cited"]),
     "unanswerable: admitted, by reading": Measure(
         lambda row: row["unanswerable"] and row["admitted"] is not None, lambda row: row["admitted"]
+    ),
+    "unanswerable: told to be from no document": Measure(
+        lambda row: row["unanswerable"] and row["own"] is not None, lambda row: row["own"]
+    ),
+    "unanswerable: a document cited all the same": Measure(
+        lambda row: row["unanswerable"] and row["own"] is not None, lambda row: bool(row["cited"])
     ),
     "answerable: declined all the same, by reading": Measure(
         lambda row: _answerable(row) and row["admitted"] is not None, lambda row: row["admitted"]
@@ -161,9 +169,11 @@ def row_of(name: str, work: Work, reply: Mapping[str, Any], read: int, written: 
         "f1": token_f1(text, question.answers),
         "shown": shown,
         "gold_shown": _any_of(question.gold, shown),
+        "all_gold_shown": bool(question.gold) and set(question.gold) <= set(shown),
         "cited": cited,
         "gold_cited": _any_of(question.gold, cited),
         "declined": reply.get("declined"),
+        "own": reply.get("own"),
         "passed": passed(work, text),
         "failed": reply.get("failed", ""),
         "seconds": round(reply.get("seconds", 0.0), 3),

@@ -21,13 +21,17 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """What all systems share: addresses of a language model and of an embedder that speak as OpenAI's do (with /v1)."""
+    """What all systems share: addresses of a language model and of an embedder that speak as OpenAI's do (with /v1).
+
+    `tokenizer` is the folder with the embedder's, as transformers reads it.
+    """
 
     llm: str
     model: str
     embeddings: str
     embedder: str
     dimensions: int
+    tokenizer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,15 @@ class Document:
 class Reply:
     """What a system replied; the ids of the documents that its model was shown, in order, and of those it cites.
 
-    `declined` is whether the system itself counts the reply as none; None where it has no such notion.
+    `declined` is whether the system itself counts the reply as none, `own` whether it tells the person that the reply
+    is the model's own knowledge and from no document; None where it has no such notion.
     """
 
     text: str
     shown: tuple[str, ...] = ()
     cited: tuple[str, ...] = ()
     declined: bool | None = None
+    own: bool | None = None
 
 
 class System(Protocol):

@@ -1,71 +1,100 @@
 # /// script
-# requires-python = ">=3.11"
+# requires-python = ">=3.12"
 # dependencies = [
-#   "haiku.rag==0.6.0",
-#   "pydantic-ai<1",
-#   "openai<2",
-#   "opentelemetry-api==1.36.0",
+#   "haiku.rag-slim==0.101.1",
+#   "docling-core[chunking]==2.104.0",
+#   "transformers==5.24.0",
 # ]
 # ///
-"""haiku.rag: its agent, which searches with a tool as often as it likes, 3 passages a time, cut at 256 tokens.
+"""haiku.rag: its agent, which searches, runs code and cites with tools, 5 passages a search, cut at 256 tokens.
 
-Later releases than 0.6.0 need Python 3.12; 0.6.0 runs with packages of its time alone, and on a Python whose SQLite
-takes extensions. Its reranker wants an Ollama and is left out. Its tokenizer fetches a vocabulary when it starts; where
-no network is, TIKTOKEN_CACHE_DIR may name a folder that has it.
+Passages are cut by the embedder's own tokenizer, since the usual one comes from the network. There is no reranker, as
+it comes; documents are given as Docling's, so that Docling's readers of files aren't needed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from docling_core.types.doc.document import DoclingDocument
+from docling_core.types.doc.labels import DocItemLabel
+from haiku.rag.client import HaikuRAG
+from haiku.rag.config.models import (
+    AppConfig,
+    EmbeddingModelConfig,
+    EmbeddingsConfig,
+    ModelConfig,
+    ProcessingConfig,
+    QAConfig,
+)
 
 from benchmarks.peers.wire import Document, Reply, Stand, ids, serve
 
 
 class HaikuRag:
-    """A database in memory, made anew for other documents."""
+    """A database that is made anew for other documents."""
 
     def __init__(self, stand: Stand) -> None:
-        # read when its modules are imported; the agent speaks to an Ollama as to OpenAI, under /v1
-        os.environ |= {
-            "EMBEDDINGS_PROVIDER": "openai",
-            "EMBEDDINGS_MODEL": stand.embedder,
-            "EMBEDDINGS_VECTOR_DIM": str(stand.dimensions),
-            "OPENAI_API_KEY": "none",
-            "OPENAI_BASE_URL": stand.embeddings,
-            "RERANK_PROVIDER": "none",
-            "QA_PROVIDER": "ollama",
-            "QA_MODEL": stand.model,
-            "OLLAMA_BASE_URL": stand.llm.removesuffix("/v1"),
-        }
+        embedder = EmbeddingModelConfig(
+            provider="openai",
+            name=stand.embedder,
+            vector_dim=stand.dimensions,
+            base_url=stand.embeddings,
+            api_key="none",
+        )
+        # the temperature is its own; what its usual model thinks and sees, this one doesn't
+        model = ModelConfig(provider="openai", name=stand.model, base_url=stand.llm, api_key="none", temperature=0.3)
+        self._config = AppConfig(
+            qa=QAConfig(model=model),
+            embeddings=EmbeddingsConfig(model=embedder),
+            processing=ProcessingConfig(chunking_tokenizer=stand.tokenizer),
+        )
         self._runner = asyncio.Runner()
+        self._folder = TemporaryDirectory()
+        self._client: HaikuRAG | None = None
         self._shown: list[str | None] = []
 
     def learn(self, documents: Sequence[Document]) -> None:
         """See `System`."""
-        from haiku.rag.client import HaikuRAG  # noqa: PLC0415 - with the settings above
-        from haiku.rag.qa import get_qa_agent  # noqa: PLC0415
-
-        self._client = HaikuRAG(":memory:")
-        for one in documents:
-            self._runner.run(self._client.create_document(one.whole, uri=one.id))
-        self._found, self._client.search = self._client.search, self._search
-        self._agent = get_qa_agent(self._client)
+        self._runner.run(self._learn(documents))
 
     def ask(self, question: str) -> Reply:
         """See `System`."""
+        assert self._client  # noqa: S101 - it has learned
         self._shown = []
-        answer: str = self._runner.run(self._agent.answer(question))
-        return Reply(answer, ids(self._shown))
+        answer, citations = self._runner.run(self._client.ask(question))
+        return Reply(answer, ids(self._shown), ids([one.document_uri for one in citations]))
+
+    async def _learn(self, documents: Sequence[Document]) -> None:
+        if self._client:
+            await self._client.__aexit__(None, None, None)
+            self._folder = TemporaryDirectory()
+        client = HaikuRAG(Path(self._folder.name, "documents.lancedb"), self._config, create=True)
+        self._client = await client.__aenter__()
+        for one in documents:
+            document = _docling(one)
+            await client.import_document(document, await client.chunk(document), one.id, one.title or None)
+        self._found, client.search = client.search, self._search
 
     async def _search(self, *words: Any, **options: Any) -> Any:
         """What its agent finds, noted."""
         found = await self._found(*words, **options)
-        self._shown += [chunk.document_uri for chunk, _ in found]
+        self._shown += [result.document_uri for result in found]
         return found
 
 
+def _docling(document: Document) -> DoclingDocument:
+    made = DoclingDocument(name=document.id)
+    if document.title:
+        made.add_title(document.title)
+    for paragraph in filter(str.strip, document.text.split("\n\n")):
+        made.add_text(DocItemLabel.TEXT, paragraph)
+    return made
+
+
 if __name__ == "__main__":
-    serve(HaikuRag, ["haiku.rag", "pydantic-ai-slim", "docling"])
+    serve(HaikuRag, ["haiku.rag-slim", "pydantic-ai-slim", "lancedb", "docling-core"])

@@ -20,6 +20,7 @@ from assistant.parts import Loader
 from assistant.settings import Settings, load
 from assistant.text.markers import read
 from assistant.types import Turn
+from assistant.wording.views import instead
 from benchmarks.peers.wire import Document, Reply, Stand, ids, serve
 
 
@@ -74,6 +75,7 @@ def reply_of(turn: Turn) -> Reply:
         ids([_record(passage.id) for passage in turn.passages]),
         ids([_record(citation.passage_id) for citation in turn.citations]),
         turn.answer.unknown,
+        instead(turn) == "own",
     )
 
 
