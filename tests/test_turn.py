@@ -289,9 +289,9 @@ def test_a_first_message_that_no_fact_is_near_to_is_asked_as_it_stands(parts: Pa
     assert turn.facts[0].relevance < parts.settings.facts.rewrite_threshold
 
 
-def test_a_rewrite_that_is_no_question_is_not_used(parts: Parts) -> None:
-    replies = (" ".join(["The DASH diet is low in salt."] * 20), DRAFT, "Lentils are rich in protein.")
-    turn = asked(scripted(parts, *replies), Turn("Why is that?", (EARLIER,)))
+@pytest.mark.parametrize("written", [" ".join(["The DASH diet is low in salt."] * 20), "How is tea made?"])
+def test_a_rewrite_that_is_no_question_or_an_unrelated_one_is_not_used(parts: Parts, written: str) -> None:
+    turn = asked(scripted(parts, written, DRAFT, "Lentils are rich in protein."), Turn("Why is that?", (EARLIER,)))
     assert turn.question == "Why is that?"
 
 

@@ -36,8 +36,8 @@ _TRIES = 4
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `question`. The first message of somebody of whom nothing is known is its own question.
 
-    Small models fail in three ways that can be recognised: they answer the message, go on writing, or repeat an earlier
-    question. Such a rewrite is discarded, and the message is used as it is. A few words that only continue the question
+    Small models fail in four ways that can be recognised: they answer the message, go on writing, repeat an earlier
+    question, or ask something of which nobody spoke. Such a rewrite is discarded, and the message is used as it is. A few words that only continue the question
     before ("And bread?") are first rewritten again from that one exchange, several times with sampling; if that fails
     as well, they are appended to that question. "The 3rd one" is spelt out before the model sees it.
     """
@@ -109,12 +109,18 @@ def _usable(parts: Parts, messages: Messages, options: Options, stop: Event, utt
     # a rewrite that ran out of tokens is cut off at its end
     too_long = completion.finish == "length" or len(written) > max(_LONGEST * said, said + 160)
     answers = "?" in utterance and "?" not in written
-    return "" if too_long or answers or _was_said(written, turn) else written
+    return "" if too_long or answers or _was_said(written, turn) or _is_unrelated(written, turn) else written
 
 
 def _continues(utterance: str, turn: Turn) -> bool:
     """Whether the utterance is a few words that only make sense behind the question before."""
     return bool(turn.history) and bool(_GOES_ON.match(utterance)) and len(utterance.split()) <= _FEW_WORDS
+
+
+def _is_unrelated(written: str, turn: Turn) -> bool:
+    """Whether this has no word of the message, of what was said before, or of the facts."""
+    before = (text for exchange in turn.history for text in (exchange.utterance, exchange.question, exchange.reply))
+    return not coverage(written, " ".join([turn.said, *before, *(fact.text for fact in turn.facts)]))
 
 
 def _was_said(written: str, turn: Turn) -> bool:

@@ -201,7 +201,7 @@ def test_stopping_is_quick(page: Page) -> None:
     page.locator("#box").fill("What is a good diet for somebody who studies all day?")
     page.keyboard.press("Enter")
     expect(page.locator("#sources")).to_contain_text("studies all day", timeout=SLOW)
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     began = time.perf_counter()
     expect(page.locator("#transcript .halted")).to_be_visible()
     assert time.perf_counter() - began < 3
