@@ -37,9 +37,10 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds `question`. The first message of somebody of whom nothing is known is its own question.
 
     Small models fail in four ways that can be recognised: they answer the message, go on writing, repeat an earlier
-    question, or ask something of which nobody spoke. Such a rewrite is discarded, and the message is used as it is. A few words that only continue the question
-    before ("And bread?") are first rewritten again from that one exchange, several times with sampling; if that fails
-    as well, they are appended to that question. "The 3rd one" is spelt out before the model sees it.
+    question, or ask something of which nobody spoke. Such a rewrite is discarded, and the message is used as it is. A
+    few words that only continue the question before ("And bread?") are first rewritten again from that one exchange,
+    several times with sampling; if that fails as well, they are appended to that question. "The 3rd one" is spelt out
+    before the model sees it.
     """
     history = recent(turn.history, exchanges=3, chars=400)
     facts = _facts(turn) if history or _may_refer_to_facts(turn, parts.settings.facts.rewrite_threshold) else ()
