@@ -300,7 +300,7 @@ class Loader:
         from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
         from assistant.retrieve.document_filter import DocumentFilter  # noqa: PLC0415
-        from assistant.retrieve.own_documents import OwnDocumentMarker  # noqa: PLC0415
+        from assistant.retrieve.own_documents import CANDIDATES, OwnDocuments  # noqa: PLC0415
 
         own, documents = own_library(user), chosen(choices.library, user, self.settings)
         library = own if documents else choices.library
@@ -308,7 +308,7 @@ class Loader:
         shelves = _Shelves(self.settings, library, user, self._dense_shelves, remote, patience)
         retriever = retrievers.named(choices.retriever).opened(shelves)
         if own in shelf_names(library, user, self.settings):
-            retriever = OwnDocumentMarker(retriever, open_library(own, self.settings))
+            retriever = OwnDocuments(retriever, open_library(own, self.settings), CANDIDATES)
         return DocumentFilter(retriever, documents, document_of) if documents else retriever
 
     def _dense_shelves(self) -> DenseShelves:

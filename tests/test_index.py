@@ -23,6 +23,7 @@ from assistant.protocols import silent
 from assistant.retrieve import jvm
 from assistant.retrieve.bm25 import read_manifest, reading
 from assistant.retrieve.fusion import fuse
+from assistant.retrieve.own_documents import OwnDocuments
 from assistant.settings import Settings
 from assistant.text.chunks import Block
 from assistant.types import Passage
@@ -317,6 +318,25 @@ def test_a_users_own_documents_are_searched_beside_a_library(settings, folder, t
         "mine.txt",
     }
     assert {one.source for one in open_shelves("docs", "bob", settings).search("zebra", 5)} == {"docs/zebra.txt"}
+
+
+def test_the_nearest_own_passages_are_found_however_many_others_share_the_word(settings, tmp_path):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for n in range(12):
+        (folder / f"{n}.txt").write_text(f"Salt, salt: what is told of salt here is number {n}.")
+    add_documents("docs", [folder], settings)
+    (tmp_path / "stew.txt").write_text("The stew takes beans, carrots, an onion, and at the very end a little salt.")
+    (tmp_path / "lamp.txt").write_text("The lamp takes two batteries.")
+    add_documents(own_library("ann"), [tmp_path / "stew.txt", tmp_path / "lamp.txt"], settings, uploaded=True)
+    searched, own = open_shelves("docs", "ann", settings), open_library(own_library("ann"), settings)
+    assert "stew.txt" not in [one.source for one in OwnDocuments(searched, own).search("salt", 5)]
+    found = OwnDocuments(searched, own, least=4).search("salt", 5)
+    assert [(one.source, one.own) for one in found][-1] == ("stew.txt", True)
+    assert len(found) == len({one.id for one in found}) == 5
+    assert [one.own for one in found[:-1]] == [False] * 4
+    # one that is found by itself keeps its rank
+    assert OwnDocuments(searched, own, least=4).search("stew salt", 5)[0].source == "stew.txt"
 
 
 def test_nobody_sees_anothers_own_library(settings, tmp_path):

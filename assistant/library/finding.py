@@ -65,7 +65,7 @@ def find(query: str, library: str, user: str, settings: Settings, k: int = 10) -
 def _searched(library: str, user: str, settings: Settings) -> Retriever:
     """What searches a library, a collection or all, and marks what is the user's own."""
     from assistant.library import shelves  # noqa: PLC0415 - starts the JVM
-    from assistant.retrieve.own_documents import OwnDocumentMarker  # noqa: PLC0415
+    from assistant.retrieve.own_documents import OwnDocuments  # noqa: PLC0415
 
     own = shelves.own_library(user)
     searched: Retriever
@@ -76,7 +76,7 @@ def _searched(library: str, user: str, settings: Settings) -> Retriever:
     else:
         searched = shelves.open_library(library, settings)
     has_own = shelves.is_library(shelves.library_folder(own, settings))
-    return OwnDocumentMarker(searched, shelves.open_library(own, settings)) if has_own else searched
+    return OwnDocuments(searched, shelves.open_library(own, settings)) if has_own else searched
 
 
 def spots(query: str, text: str) -> Iterator[Span]:
