@@ -207,11 +207,13 @@ class Loader:
             llm = self._begin_llm() if runs_apart(self._starting.llm) else None
             self._embedder = self._stage("Sentence-BERT", self._load_embedder)
             self._stage("Starter library", self._load_starter)
-            encodes = retrievers.named(self.settings.retrieve.retriever).ENCODES
+            retriever = retrievers.named(self.settings.retrieve.retriever)
             if self.settings.retrieve.opensearch.address:
-                self._stage("OpenSearch", lambda progress: self._upload_library(encodes, progress))
-            elif encodes:
+                self._stage("OpenSearch", lambda progress: self._upload_library(retriever.ENCODES, progress))
+            elif retriever.WAITS or (retriever.ENCODES and self.settings.retrieve.encoder):
                 self._stage("Search by meaning", self._encode_library)
+            elif retriever.ENCODES:
+                self._begin_encoding()
             if self.settings.relevance.estimator != "none":
                 self._estimator = self._stage("Relevance estimator", self._load_estimator)
             self._stage("Judges", self._load_judges)
@@ -276,6 +278,15 @@ class Loader:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
         self._dense_shelves().make(shelf_names(self.settings.library, "me", self.settings), progress)
+
+    def _begin_encoding(self) -> None:
+        """Begin to make the vectors that are missing, in the background: until they are there, words are enough."""
+        from assistant.library.shelves import shelf_names  # noqa: PLC0415
+
+        try:
+            self._dense_shelves().open(shelf_names(self.settings.library, "me", self.settings), GLANCE)
+        except SequiturError as error:
+            _LOG.info("%s", error)
 
     def _upload_library(self, encodes: bool, progress: Progress) -> None:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
@@ -367,6 +378,14 @@ class _Shelves:
         shelves = self.remote(True) if self.remote else self.dense()
         return shelves.open(self._names(), self.patience)
 
+    def meaning_if_made(self) -> Retriever | None:
+        """See `retrievers.Indexes`; waits a moment for what takes no longer, such as a document just added."""
+        try:
+            return (self.remote(True) if self.remote else self.dense()).open(self._names(), GLANCE)
+        except SequiturError as error:
+            _LOG.info("searched by words alone: %s", error)
+            return None
+
     def _names(self) -> list[str]:
         from assistant.library.shelves import shelf_names  # noqa: PLC0415
 
@@ -393,10 +412,12 @@ def load_encoder(settings: Settings, progress: Progress, embedder: SentenceEmbed
     """
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
     from assistant.retrieve.encoders import open_encoder  # noqa: PLC0415
+    from assistant.retrieve.known_vectors import with_known  # noqa: PLC0415
 
     resolve, knobs = Catalogue.load().resolve, settings.retrieve
     questions = resolve(knobs.question_encoder, settings, progress) if knobs.question_encoder else None
-    return open_encoder(resolve(knobs.encoder or settings.embedder.model, settings, progress), questions, embedder)
+    encoder = open_encoder(resolve(knobs.encoder or settings.embedder.model, settings, progress), questions, embedder)
+    return with_known(encoder)
 
 
 def load_llm(settings: Settings, progress: Progress) -> Engine:

@@ -173,7 +173,7 @@ class RetrieveSettings(Section):
     """How passages are searched, and the fusion of rankings."""
 
     retriever: RetrieverName = Field(
-        "bm25", description="search by words (bm25), by meaning (dense), or both, fused (hybrid)"
+        "hybrid", description="search by words (bm25), by meaning (dense), or both, fused (hybrid)"
     )
     encoder: str = Field(
         "",

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from pandas import DataFrame
 
-from assistant.commands.common import by_words_only, talk
+from assistant.commands.common import by_words, talk
 from assistant.commands.experiment import indexed, with_models
 from assistant.commands.option_groups import ModelOptions, with_option_groups
 from assistant.evaluation.answers import Experiment, Material, Passages, prepare
@@ -119,7 +119,7 @@ def strategies(  # noqa: PLR0913 - the experiment's knobs
     names = tuple(dict.fromkeys([BASE, *(strategy or ["post_fusion", "concat_pf"])]))
     experiment = Experiment(corpus, questions, names, (Setting(k),), limit=limit, seed=seed)
     material = prepare(experiment)
-    knobs = by_words_only(options.load_settings())
+    knobs = by_words(options.load_settings())
     parts = with_models(knobs, indexed(corpus, knobs))
     costs = measure(experiment, material, parts, rounds, each=_tell)
     found = {name: asdict(one) for name, one in ratios(costs).items()}

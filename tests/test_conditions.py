@@ -7,18 +7,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from assistant.commands.common import by_words_only
-from assistant.commands.evaluate import evaluate_re_rag as re_rag
-from assistant.commands.evaluate import evaluate_relevance as measure_relevance
-from assistant.commands.train import blend, joint
-from assistant.commands.train import relevance as train_relevance
-from assistant.errors import SettingsError
+from assistant.commands.common import by_words
 from assistant.evaluation import relevance, weighing
 from assistant.experiment.conditions import llm_of, model_of
 from assistant.llm import load
 from assistant.llm.catalogue import Catalogue
 from assistant.settings import Settings
-from benchmarks.strategies import strategies
 from tests.test_evaluation_data import lines
 
 
@@ -101,24 +95,10 @@ def run_of(command: Callable[..., None], *words: object) -> None:
     CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
 
 
-@pytest.mark.parametrize("command", [measure_relevance, re_rag, strategies, train_relevance, joint, blend])
-def test_commands_that_search_by_words_refuse_other_settings(command, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("SEQUITUR_RETRIEVE__RETRIEVER", "hybrid")
-    corpus = lines(tmp_path / "c.jsonl", *({"id": f"p{n}", "contents": f"Text {n}."} for n in range(30)))
-    asked = ({"id": f"q{n}", "question": f"What is {n}?", "answers": [str(n)], "gold": [f"p{n}"]} for n in range(30))
-    words = ["--corpus", corpus, "--questions", lines(tmp_path / "q.jsonl", *asked), "--data-dir", tmp_path / "data"]
-    if command in (train_relevance, joint):
-        words += ["--dev", 1]
-    words += ["--model", tmp_path] if command is blend else ["--out", tmp_path / "out"]
-    with pytest.raises(SettingsError, match=r"leave retrieve\.retriever at bm25"):
-        run_of(command, *words)
-
-
-def test_a_command_that_searches_by_words_refuses_another_way(plain: Settings) -> None:
-    assert by_words_only(plain) is plain
-    dense = plain.retrieve.model_copy(update={"retriever": "dense"})
-    with pytest.raises(SettingsError, match=r"leave retrieve\.retriever at bm25"):
-        by_words_only(plain.model_copy(update={"retrieve": dense}))
+def test_a_command_that_searches_by_words_does_so_whatever_the_settings_say(plain: Settings) -> None:
+    dense = plain.model_copy(update={"retrieve": plain.retrieve.model_copy(update={"retriever": "dense", "k1": 1.2})})
+    found = by_words(dense).retrieve
+    assert (found.retriever, found.k1) == ("bm25", 1.2)
 
 
 def test_a_sample_that_is_skipped_holds_what_another_command_took(tmp_path: Path) -> None:

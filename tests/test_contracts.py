@@ -46,6 +46,9 @@ class Kitchen:
     def meaning(self) -> FixedRetriever:
         return FixedRetriever(PASSAGES)
 
+    def meaning_if_made(self) -> FixedRetriever:
+        return self.meaning()
+
 
 @dataclass(frozen=True)
 class Elsewhere:
@@ -62,6 +65,9 @@ class Elsewhere:
         from assistant.retrieve.opensearch import Meaning
 
         return Meaning(*self._brought(WORDS), WORDS)
+
+    def meaning_if_made(self) -> Retriever:
+        return self.meaning()
 
     def _brought(self, encoder: WordEmbedder | None):
         from assistant.retrieve.opensearch import Cluster

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 HAS: dict[variants.Kind, set[str]] = {
     "loops": {"run", "TITLE", "SUMMARY"},
     "strategies": {"run", "TITLE", "SUMMARY"},
-    "retrievers": {"opened", "TITLE", "SUMMARY", "ENCODES"},
+    "retrievers": {"opened", "TITLE", "SUMMARY", "ENCODES", "WAITS"},
     "backends": {"fitness", "load", "APART"},
     "support judges": {"judge"},
     "readers": {"read", "SUFFIXES", "RECORDS"},

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from assistant import parts
 from assistant.commands.exit_status import at_end
-from assistant.errors import DataError, SettingsError, disk_errors_as
+from assistant.errors import DataError, disk_errors_as
 from assistant.library import starter
 from assistant.library.shelves import check_is_built
 from assistant.parts import Loader, LoadingStage
@@ -45,20 +45,19 @@ Searched = Annotated[
     typer.Option(
         "--retriever",
         help="How passages are searched: by words (bm25), by meaning (dense), or both (hybrid).",
-        show_default="bm25",
+        show_default="hybrid",
     ),
+]
+# Tables that compare ways to answer search as the papers do, unless told otherwise.
+Compared = Annotated[
+    RetrieverName,
+    typer.Option("--retriever", help="How passages are found: by words (bm25), by meaning (dense), or both (hybrid)."),
 ]
 
 
-def by_words_only(settings: Settings) -> Settings:
-    """The settings, checked for a command that can only search by words.
-
-    Raises:
-        SettingsError: they name another retriever, which would be ignored.
-    """
-    if settings.retrieve.retriever != "bm25":
-        raise SettingsError("This command searches by words alone; leave retrieve.retriever at bm25.")
-    return settings
+def by_words(settings: Settings) -> Settings:
+    """The settings for a command that searches by words alone, whatever they say of it."""
+    return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update={"retriever": "bm25"})})
 
 
 def settings_of(

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option, Typer
 
-from assistant.commands.common import Searched, by_words_only, load_llm, ready, talk
+from assistant.commands.common import Compared, by_words, load_llm, ready, talk
 from assistant.commands.experiment import (
     JudgeOptions,
     Nothing,
@@ -106,7 +106,7 @@ def evaluate_answers(
         ),
     ],
     more: Annotated[list[str] | None, Argument(metavar="STRATEGY", help="More strategies.")] = None,
-    retriever: Searched = None,
+    retriever: Compared = "bm25",
     varied: answers.Varied,
     jobs: Jobs = 1,
     options: RunOptions,
@@ -141,7 +141,7 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
     *,
     corpus: Corpus,
     questions: Questions,
-    retriever: Searched = None,
+    retriever: Compared = "bm25",
     loop: OneLoop = "question",
     k: Shown = 5,
     gold: Annotated[Gold, Option(help="Where the gold passage is put.")] = "none",
@@ -161,7 +161,7 @@ def evaluate_uncertainty(  # noqa: PLR0913 - the experiment's knobs
 def evaluate_ranking(
     *,
     experiment: ranking.Experiment,
-    retriever: Searched = None,
+    retriever: Compared = "bm25",
     stop_words: Annotated[
         bool, Option("--without-stop-words", help="Leave common words out of what is searched for.")
     ] = False,
@@ -368,7 +368,7 @@ def evaluate_relevance(
     if calibration:
         Calibration.load(calibration)
     material = relevance.prepare(experiment)
-    knobs = by_words_only(options.load_settings())
+    knobs = by_words(options.load_settings())
     with bar("Estimator") as progress:
         judge = estimators.load(estimator, lambda: load_llm(knobs, progress), knobs, progress)
     curve = Calibration.load(calibration, judge.name) if calibration else None
@@ -387,7 +387,7 @@ def evaluate_re_rag(
     options: RunOptions,
 ) -> None:
     """Measure RE-RAG: EM by weight and by vote, its parts alone, abstaining, the model's own knowledge."""
-    knobs = by_words_only(options.load_settings())
+    knobs = by_words(options.load_settings())
     experiment = replace(experiment, uncertainty=uncertainty_label(knobs.turn))
     chosen = weighing.prepare(experiment)
     retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
@@ -420,7 +420,7 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
 ) -> None:
     """Measure how many sentences of answers a passage supports, and the precision and recall of citations."""
     asked, found = sample.asked(questions), groundedness.read_labels(labels) if labels else []
-    knobs = by_words_only(options.load_settings(library=library))
+    knobs = by_words(options.load_settings(library=library))
     below, searched = knobs.relevance.if_unanswerable_for("factoid"), str(corpus or "")
     choices = turn_options.choices(knobs, searched, below)
     digest = knobs.turn.digest + (f" ({knobs.turn.summariser})" if knobs.turn.digest == "seq2seq" else "")
@@ -446,10 +446,10 @@ def evaluate_chat(
     options: RunOptions,
 ) -> None:
     """Run whole chat turns; count gold answers in replies, what they rest on, and how often the fallback helps."""
-    asked, knobs = sample.asked(questions), by_words_only(options.load_settings())
+    asked, knobs = sample.asked(questions), options.load_settings()
     choices = TurnOptions().choices(knobs)
     task = chat.Chat(corpus, questions, asked, choices, knobs, sample.seed, rows_of(beside) if beside else None)
-    options.perform(task, lambda: with_models(knobs, indexed(corpus, knobs)))
+    options.perform(task, lambda: _asking(knobs, corpus))
 
 
 @command
@@ -598,6 +598,10 @@ class _Indexes:
             count = f"{meaning.cut:,} of {len(meaning):,} passages"
             talk.print(f"Longer than the encoder reads at once, so searched by their pieces: {count}.")
         return meaning
+
+    def meaning_if_made(self) -> Retriever:
+        """See `retrievers.Indexes`; what is measured waits for its vectors."""
+        return self.meaning()
 
 
 def _retriever_label(knobs: Settings) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 from rich.markup import escape
 
-from assistant.commands.common import by_words_only, out
+from assistant.commands.common import by_words, out
 from assistant.commands.experiment import indexed, with_models
 from assistant.commands.option_groups import ModelOptions, with_option_groups
 from assistant.commands.progress_bars import bar
@@ -64,7 +64,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     label, asked = Label(name, team, kind, reply), read_topics(topics).only(topic or ())
     label.check(asked.year)
     knobs = always_drafting(options.load_settings())
-    knobs = _judging(by_words_only(knobs), quality)
+    knobs = _judging(by_words(knobs), quality)
     below = knobs.relevance.if_unanswerable_for("factoid")
     choices = turn_options.choices(knobs, library or "", below)
     if index and library:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import BadParameter, Option, Typer
 
-from assistant.commands.common import by_words_only, load_llm, talk, writing
+from assistant.commands.common import by_words, load_llm, talk, writing
 from assistant.commands.experiment import (
     MeasurementOptions,
     ModelMeasurementOptions,
@@ -96,7 +96,7 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     chosen = [answered(file, sample, dev) for file in questions]
     for file in corpus:
         read_corpus(file, set())
-    knobs = by_words_only(options.load_settings())
+    knobs = by_words(options.load_settings())
     measured = _by_words if likelihoods == "words" else _by_llm
     examples = [measured(of_file, file, contexts, knobs, dev) for of_file, file in zip(chosen, corpus, strict=True)]
 
@@ -136,7 +136,7 @@ def reranker(  # noqa: PLR0913 - the training's knobs
     from assistant.training.relevance.reranker import train  # noqa: PLC0415 - torch
     from assistant.training.trainer import Plan  # noqa: PLC0415 - torch
 
-    knobs = by_words_only(options.load_settings())
+    knobs = by_words(options.load_settings())
     plan = Plan(
         _resolved(base, knobs), batch=batch, rate=rate, length=length, seed=seed, warm_up=50, dropout=0.0,
         save_every=200, adapter=str(adapter),
@@ -349,7 +349,7 @@ def joint(  # noqa: PLR0913 - the training's knobs
     """Train the paper's two T5s together, from questions and answers alone."""
     chosen = answered(questions, sample, dev)
     read_corpus(corpus, set())
-    knobs = by_words_only(options.load_settings())
+    knobs = by_words(options.load_settings())
     retriever = indexed(corpus, knobs)
 
     from assistant.training.relevance import joint as training  # noqa: PLC0415 - torch
@@ -388,7 +388,7 @@ def blend(
     chosen = [one for one in sample.asked(questions).values() if one.gold and not one.unanswerable]
     if not chosen:
         raise DataError(f"No question of {questions} names a gold passage; give another file.")
-    knobs = by_words_only(options.load_settings())
+    knobs = by_words(options.load_settings())
     retriever = indexed(corpus, knobs)
     judge, other, beside = parts_of_blend(model, embedder_of(knobs), knobs)
     scores, second_scores, relevant = list[float](), list[float](), list[bool]()
@@ -403,6 +403,31 @@ def blend(
     blend_found.save(model / NAME)
     show(asdict(blend_found), options.as_json)
     talk.print(f"The blend is {model / NAME}.", soft_wrap=True)
+
+
+@app.command()
+@with_option_groups
+def vectors(
+    *,
+    into: Annotated[Path | None, Option("--out", help="The file.", show_default="what comes with Sequitur")] = None,
+    options: MeasurementOptions,
+) -> None:
+    """Encode the starter library for search by meaning, so that nobody's first start has to."""
+    from assistant.library.starter import ensure_starter  # noqa: PLC0415 - starts the JVM
+    from assistant.retrieve.bm25 import Bm25  # noqa: PLC0415
+    from assistant.retrieve.dense import rows_of  # noqa: PLC0415
+    from assistant.retrieve.encoders import open_encoder  # noqa: PLC0415
+    from assistant.retrieve.known_vectors import SHIPPED, write  # noqa: PLC0415
+
+    knobs = options.load_settings()
+    with bar("Starter library") as progress:
+        library = Bm25(ensure_starter(knobs, progress))
+    encoder = open_encoder(Path(_resolved(knobs.embedder.model, knobs)))
+    _, texts = rows_of(enumerate(library.passages()), (), encoder)
+    file = into or SHIPPED / f"{encoder.name}.npz"
+    with bar("Vectors") as progress:
+        count = write(file, texts.values(), encoder, progress)
+    show({"vectors": count, "file": str(file)}, options.as_json)
 
 
 # --- what several of them do -------------------------------------------------------------------------------------

@@ -36,16 +36,21 @@ class Indexes(Protocol):
         """
         ...
 
+    def meaning_if_made(self) -> Retriever | None:
+        """The same, or None while the vectors are being made or if they can't be."""
+        ...
+
 
 class Module(Protocol):
     """The interface of a module in this folder: a title for menus, and a hint that is shown below it, "" for none.
 
-    `ENCODES` says whether it uses `Indexes.meaning`.
+    `ENCODES` says whether it searches vectors, and `WAITS` whether it can't search before they are made.
     """
 
     TITLE: str
     SUMMARY: str
     ENCODES: bool
+    WAITS: bool
 
     def opened(self, indexes: Indexes) -> Retriever:
         """The retriever over these indexes."""

@@ -7,7 +7,7 @@ from assistant.retrieve.retrievers import Indexes
 
 TITLE = "By words (BM25)"
 SUMMARY = ""
-ENCODES = False
+ENCODES = WAITS = False
 
 
 def opened(indexes: Indexes) -> Retriever:

@@ -7,7 +7,7 @@ from assistant.retrieve.retrievers import Indexes
 
 TITLE = "By meaning (dense vectors)"
 SUMMARY = "What is longer than the encoder reads at once is searched piece by piece; the best piece counts."
-ENCODES = True
+ENCODES = WAITS = True
 
 
 def opened(indexes: Indexes) -> Retriever:

@@ -1,4 +1,4 @@
-"""By words and by meaning: the rankings of both, fused by reciprocal rank."""
+"""By words and by meaning: the rankings of both, fused by reciprocal rank; by words alone until there are vectors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from assistant.retrieve.retrievers.dense import SUMMARY as IN_PIECES
 from assistant.types import Passage
 
 TITLE = "By both, fused"
-SUMMARY = IN_PIECES
-ENCODES = True
+SUMMARY = f"{IN_PIECES} What isn't encoded yet is searched by words meanwhile."
+ENCODES, WAITS = True, False
 
 
 def opened(indexes: Indexes) -> Retriever:
     """The searches by words and by meaning, fused."""
-    both = {"bm25": indexes.words(), "dense": indexes.meaning()}
-    return Hybrid(both, constant=indexes.settings.retrieve.rrf_k)
+    words, meaning = indexes.words(), indexes.meaning_if_made()
+    return Hybrid({"bm25": words, "dense": meaning}, constant=indexes.settings.retrieve.rrf_k) if meaning else words
 
 
 class Hybrid:
