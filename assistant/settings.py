@@ -351,6 +351,13 @@ class TurnSettings(Section):
         le=1,
         description="the same of a reply that begins with yes or no, as two looks of the language model see it",
     )
+    guess_below: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="probability of its least likely token below which an answer of the model's own that names or "
+        "counts something is only offered as a guess; 0 = never",
+    )
     quote_threshold: float = Field(
         0.5,
         ge=0,

@@ -1,6 +1,6 @@
 """What a turn makes of relevance: passages put in order, a set's confidence, answers weighed, and none from nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 from pathlib import Path
@@ -23,6 +23,8 @@ from assistant.types import (
     Choices,
     Completion,
     Confidence,
+    Messages,
+    Options,
     Passage,
     Query,
     RankedFact,
@@ -108,7 +110,9 @@ def test_the_most_relevant_passages_are_answered_from(parts: Parts) -> None:
 
 
 def test_sources_are_shown_before_they_are_estimated(parts: Parts) -> None:
-    turns = list(flow.run(Turn(QUESTION, choices=choices()), sure(parts, Sure({"p3": 0.9}), "Oat drink."), Event()))
+    turns = list(
+        flow.run(Turn(QUESTION, choices=choices()), sure(parts, Sure({"p3": 0.9}), "Oat drink.", "Oat drink."), Event())
+    )
     first = next(turn for turn in turns if turn.passages)
     assert first.confidence is None
     assert [one.id for one in first.passages] == ["p1", "p2"]
@@ -400,19 +404,36 @@ def test_what_only_says_the_question_again_is_not_what_the_model_knows(parts: Pa
     assert turn.answer == replace(NOT_HELD, origin="model")
 
 
+def test_a_draft_is_not_what_the_model_knows_which_is_asked_for_it(parts: Parts) -> None:
+    turn, parts = unanswered(parts, "own", "It is oat drink.", "unknown", "Almond drink has none.", loop="grg")
+    assert turn.answer == unbacked("Almond drink has none.")
+    assert parts.llm.replies == []
+
+
+class Unsure(ScriptedLLM):
+    """Finds every token but the first one likely, and that one half as likely as the threshold asks for."""
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        for one in super().stream(messages, options, stop):
+            yield replace(one, logprobs=(log(0.15), *(log(0.9) for _ in range(one.completion_tokens - 1))))
+
+
 @pytest.mark.parametrize(
-    ("draft", "replies", "text"),
+    ("said", "guess"),
     [
-        ("It is almond drink.", (), "It is almond drink."),
-        ("It is almond drink. It", ("Almond drink has none.",), "Almond drink has none."),
+        ("The drink of Valio holds none.", True),  # a name
+        ("Some 120 drinks do.", True),  # a number
+        ("Almond drink", True),  # as short as names are
+        ("Drinks made of almonds, oats or rice hold none.", False),  # nothing that is made up easily
     ],
 )
-def test_a_draft_that_came_to_its_end_is_what_the_model_knows(
-    parts: Parts, draft: str, replies: tuple[str, ...], text: str
-) -> None:
-    turn, parts = unanswered(parts, "own", draft, "unknown", *replies, loop="grg")
-    assert turn.answer == unbacked(text)
-    assert parts.llm.replies == []
+def test_what_the_model_is_not_sure_of_is_a_guess_beside_not_held(parts: Parts, said: str, guess: bool) -> None:
+    parts = sure(parts, Sure({"p2": 0.9}), if_unanswerable="own")
+    turn = asked(replace(parts, llm=Unsure(["unknown", said], [NO])), Turn(QUESTION, choices=choices()))
+    assert turn.answer == (replace(NOT_HELD, origin="model") if guess else unbacked(said))
+    assert turn.own_answer == (said if guess else "")
+    sure_of_it = replace(parts, llm=ScriptedLLM(["unknown", said], [NO]))
+    assert asked(sure_of_it, Turn(QUESTION, choices=choices())).answer == unbacked(said)
 
 
 def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None:
@@ -425,7 +446,7 @@ def test_where_the_model_does_not_know_either_that_is_said(parts: Parts) -> None
 def test_of_a_persons_own_documents_the_model_is_not_asked(parts: Parts, likeliest: str) -> None:
     mine = [replace(one, own=one.id == "p2") for one in parts.retriever.search(QUESTION, 4)]
     parts = sure(replace(parts, retriever=FixedRetriever(mine)), Sure({likeliest: 0.9}), if_unanswerable="own")
-    parts = replace(parts, llm=ScriptedLLM(["It is almond drink.", "unknown"], [NO]))
+    parts = replace(parts, llm=ScriptedLLM(["It is oat drink.", "unknown", "It is almond drink."], [NO]))
     turn = asked(parts, Turn(QUESTION, choices=choices(loop="grg")))
     if likeliest == "p2":
         assert turn.answer == NOT_HELD
@@ -441,7 +462,15 @@ def test_nobody_is_asked_where_the_settings_say_otherwise(parts: Parts, below: s
     assert turn.own_answer == "It is almond drink."
 
 
-@pytest.mark.parametrize(("below", "kept"), [("own", True), ("answer", True), ("refuse", False), ("ask", False)])
+def test_instead_of_what_no_passage_says_the_model_says_what_it_knows(parts: Parts) -> None:
+    parts = sure(parts, Sure({"p2": 0.9}), if_unanswerable="own")
+    parts = replace(
+        parts, llm=ScriptedLLM(["Camels graze in deserts far away. [1]", "Almond drink has none."], [NO] * 4)
+    )
+    assert asked(parts, Turn(QUESTION, choices=choices())).answer == unbacked("Almond drink has none.")
+
+
+@pytest.mark.parametrize(("below", "kept"), [("answer", True), ("refuse", False), ("ask", False)])
 def test_what_no_passage_says_is_kept_as_the_models_own(parts: Parts, below: str, kept: bool) -> None:
     parts = sure(parts, Sure({"p2": 0.9}), "Camels graze in deserts far away. [1]", if_unanswerable=below)
     parts = replace(parts, llm=ScriptedLLM(parts.llm.replies, [NO] * 4))

@@ -13,7 +13,7 @@ from assistant.steps import closed_book
 from assistant.steps.answer import if_unanswerable
 from assistant.steps.closed_book import unbacked
 from assistant.text.overlap import echoes
-from assistant.text.sentences import ended, whole_sentences
+from assistant.text.sentences import whole_sentences
 from assistant.types import Answer, Turn
 from assistant.wording.replies import FIXED
 
@@ -21,10 +21,9 @@ from assistant.wording.replies import FIXED
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Replaces a chat answer that is unknown, as `relevance.if_unanswerable` says.
 
-    An answer that no passage supports stays, labelled as the model's own. Where there is none, or it was set aside, the
-    model is asked for its own knowledge. The reply is "not in the library" in three cases: the model doesn't know
-    either, it may not be asked, or the passage most likely to answer is from a document of the person's own, of which
-    the model knows nothing.
+    The model is asked for its own knowledge. The reply is "not in the library" in three cases: the model doesn't know
+    either, or only guesses; it may not be asked; or the passage most likely to answer is from a document of the
+    person's own, of which the model knows nothing.
     """
     answer, policy = turn.answer, if_unanswerable(turn, parts)
     if answer is None or not answer.unknown or turn.choices.form != "chat" or stop.is_set():
@@ -33,12 +32,17 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         yield _not_held(turn)
     elif _of_own_documents(turn):
         yield replace(_not_held(turn), own_answer="")
-    elif not turn.citations and not says_unknown(answer.text) and not echoes(turn.question, answer.text):
-        yield replace(turn.with_event("unsupported"), answer=unbacked(answer.text), citations=())
     elif policy == "answer":
-        yield _not_held(turn)
+        yield _labelled(turn, answer)
     else:
         yield from _from_own_knowledge(turn.with_event("own_knowledge"), parts, stop)
+
+
+def _labelled(turn: Turn, answer: Answer) -> Turn:
+    """The turn with what no passage supports as the model's own answer; "not in the library" if it says nothing."""
+    if turn.citations or says_unknown(answer.text) or echoes(turn.question, answer.text):
+        return _not_held(turn)
+    return replace(turn.with_event("unsupported"), answer=unbacked(answer.text), citations=())
 
 
 def _of_own_documents(turn: Turn) -> bool:
@@ -47,11 +51,8 @@ def _of_own_documents(turn: Turn) -> bool:
 
 
 def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Adds the draft as the `answer` if it is complete, else asks the model once more."""
+    """Adds what the model answers by itself, or "not in the library"."""
     turn = replace(turn, answer=None, sentences=(), citations=())
-    if ended(turn.draft) and not says_unknown(turn.draft):
-        yield replace(turn, answer=unbacked(turn.draft))
-        return
     for turn in timed("own", closed_book.run, turn, parts, stop):
         yield turn
     if turn.answer and turn.answer.unknown and not stop.is_set():
@@ -59,8 +60,8 @@ def _from_own_knowledge(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]
 
 
 def _not_held(turn: Turn) -> Turn:
-    """The turn with "not in the library" as answer, and its draft as `own_answer` unless the model was asked since."""
+    """The turn with "not in the library" as answer; its `own_answer` is a guess, or the draft if nobody guessed."""
     answer = turn.answer or Answer("")
-    draft = "" if answer.origin == "model" else whole_sentences(turn.draft)
+    guess = turn.own_answer if answer.origin == "model" else whole_sentences(turn.draft)
     answer = replace(answer, text=FIXED["not_held"], outcome="not_held")
-    return replace(turn, answer=answer, sentences=(), citations=(), own_answer=draft)
+    return replace(turn, answer=answer, sentences=(), citations=(), own_answer=guess)

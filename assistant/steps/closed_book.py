@@ -1,9 +1,15 @@
-"""Answers from the model's own knowledge, without any source; the reply is labelled as that."""
+"""Answers from the model's own knowledge, without any source; the reply is labelled as that.
+
+A small model that doesn't know a name or a number makes one up, and shows that it does in how unlikely it finds some
+word of it. Such an answer is no reply, but a guess, which is offered beside "not in the library"
+(docs/results/gates.md).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import exp
 from threading import Event
 
 from assistant.prompting.stream import stream
@@ -11,15 +17,19 @@ from assistant.prompting.unknown import says_unknown
 from assistant.protocols import Parts
 from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.markers import read
-from assistant.text.overlap import echoes
-from assistant.text.sentences import finished
-from assistant.types import Answer, Turn
+from assistant.text.overlap import contradiction, echoes
+from assistant.text.sentences import finished, words
+from assistant.types import Answer, Completion, Turn
+
+# A reply of up to so many words is a name or a number, whatever it looks like.
+_BARE = 3
 
 
 def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
     """Adds an `answer` from the model's own knowledge, unknown where the model doesn't know either.
 
-    A chat answer that only repeats the question counts as unknown.
+    A chat answer that only repeats the question counts as unknown, and so does one that the model isn't sure of, which
+    becomes the turn's `own_answer`.
     """
     form = turn.choices.form
     max_tokens = parts.settings.turn.max_answer_tokens if form == "chat" else FACTOID_MAX_TOKENS
@@ -30,7 +40,19 @@ def run(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
             continue
         text = finished(completion, form)
         unknown = bool(completion.finish) and (says_unknown(text) or (form == "chat" and echoes(turn.question, text)))
-        yield replace(turn, answer=Answer(text, unknown, "model") if unknown or form == "factoid" else unbacked(text))
+        if unknown or form == "factoid":
+            yield replace(turn, answer=Answer(text, unknown, "model"))
+        elif _is_guess(text, turn.question, completion, parts.settings.turn.guess_below):
+            yield replace(turn, answer=Answer(text, unknown=True, origin="model"), own_answer=read(text).text)
+        else:
+            yield replace(turn, answer=unbacked(text))
+
+
+def _is_guess(text: str, question: str, completion: Completion, threshold: float) -> bool:
+    """Whether a finished answer names or counts something that the question doesn't, and the model isn't sure of it."""
+    if not completion.finish or exp(min(completion.logprobs, default=0.0)) >= threshold:
+        return False
+    return len(words(text)) <= _BARE or bool(contradiction(text, question))
 
 
 def unbacked(text: str) -> Answer:
