@@ -33,6 +33,7 @@ from assistant.evaluation import (
     answers,
     chat,
     groundedness,
+    guesses,
     ikat,
     intents,
     memory,
@@ -491,6 +492,14 @@ def _without_passages(knobs: Settings) -> Parts:
     embedder = embedder_of(knobs)
     with bar("Language model") as progress:
         return Parts(knobs, load_llm(knobs, progress), embedder, Nothing())
+
+
+@command
+def evaluate_guesses(*, questions: Questions, sample: Sample, options: RunOptions) -> None:
+    """How much of what the model says by itself is told as a reply, how much offered as a guess, and what is right?"""
+    asked, knobs = sample.asked(questions), options.load_settings()
+    task = guesses.Guesses(questions, asked, model_of(knobs), knobs.turn.guess_below)
+    options.perform(task, lambda: _without_passages(knobs))
 
 
 # --- facts -------------------------------------------------------------------------------------------------------
