@@ -79,6 +79,11 @@ def test_of_a_list_only_what_clashes_goes(parts: Parts) -> None:
             "Eat apples, pears and peanuts that you roasted for an hour.",
         ),
         ("Peanuts, peanut butter.\nApples.", "Apples.", "Peanuts, peanut butter."),
+        (
+            "Stir well. Apples, pears and peanuts of any kind all help, and nothing else does.",
+            "Stir well.",
+            "Apples, pears and peanuts of any kind all help, and nothing else does.",
+        ),
     ],
 )
 def test_what_is_left_reads_well(parts: Parts, text: str, rest: str, out: str) -> None:
@@ -172,6 +177,9 @@ def test_the_models_own_knowledge_is_sifted_too(parts: Parts) -> None:
     turn = Turn("What?", facts=told(ALLERGY), answer=unbacked("Eat apples. Eat peanuts."))
     [after] = suitability.reply(turn, own, Event())
     assert after.answer == unbacked("Eat apples.")
+    listed = replace(turn, answer=unbacked("Eat apples. Buy pears, peanuts, and plums."))
+    [shorter] = suitability.reply(listed, own, Event())
+    assert shorter.answer == unbacked("Eat apples.")
     [nothing] = suitability.reply(replace(turn, answer=Answer("Eat peanuts.", origin="model")), own, Event())
     assert nothing.answer == fixed("unsuited")
 

@@ -1,8 +1,8 @@
 """Leaves out of a turn what clashes with the person's facts, such as peanut butter for somebody with a peanut allergy.
 
 First it is removed from the text that the model reads, since a small model copies whatever its passages list, and then
-from the reply. Of a list only the clashing items are left out, of any other text the whole sentence. The person is told
-what was left out because of which fact.
+from the reply. Of a list only the clashing items are left out, of any other text, and of what the model says by itself,
+the whole sentence. The person is told what was left out because of which fact.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assistant.wording.replies import fixed
 # What introduces a list, and what joins its last two items.
 _LEADS = (": ", " such as ", " including ")
 _LAST = (" and ", " or ")
-# A longer last item likely includes the rest of the sentence, which can't be removed.
+# A longer item likely is a clause, or includes the beginning or the end of the sentence, which can't be removed.
 _ITEM = 5
 # The fewest items of a list, whose last one is joined by a word.
 _LIST = 3
@@ -53,7 +53,8 @@ def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
         return
     written = read(answer.text).text
     try:
-        text, out = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop).sift(written)
+        sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
+        text, out = sieve.sift(written, takes_apart=answer.outcome != "own")
     except SequiturError as error:
         yield turn.with_event("suitability_failed", error)
         return
@@ -100,29 +101,31 @@ class _Sieve:
     facts: Sequence[str]
     stop: Event
 
-    def sift(self, text: str) -> tuple[str, list[LeftOut]]:
-        """The text without what clashes, and what was left out of it."""
+    def sift(self, text: str, *, takes_apart: bool = True) -> tuple[str, list[LeftOut]]:
+        """The text without what clashes, and what was left out of it: items of lists, if it `takes_apart` sentences."""
         spans = sentences(text)
         pieces, out, end = list[str](), list[LeftOut](), 0
         for span, fact in zip(spans, self._clashing([quote(text, span) for span in spans]), strict=True):
             sentence = quote(text, span)
-            kept, left_out = self._cut(sentence, fact) if fact else (sentence, [])
+            kept, left_out = self._cut(sentence, fact, takes_apart) if fact else (sentence, [])
             pieces += [text[end : span.start], kept]
             out += left_out
             end = span.end
         return ("".join(pieces).strip(), out) if out else (text, [])
 
-    def _cut(self, sentence: str, fact: str) -> tuple[str, list[LeftOut]]:
+    def _cut(self, sentence: str, fact: str, takes_apart: bool) -> tuple[str, list[LeftOut]]:
         """What is kept of a sentence that clashes, and what is left out: of a list the items that clash, else all.
 
         At least one item of a clashing list must clash: if none does by itself, the likeliest is left out.
         """
-        lead, items, stop = _listed(sentence)
+        lead, items, stop = _listed(sentence) if takes_apart else ("", [sentence], "")
         is_list = len(items) >= _LIST and items[-1] != _unjoined(items[-1])
         reasons = self._clashing(items, at_least_one=is_list) if len(items) > 1 else []
         kept = [item for item, reason in zip(items, reasons, strict=False) if not reason]
-        loses_end = reasons and reasons[-1] and len(_unjoined(items[-1]).split()) > _ITEM
-        if not kept or loses_end or len(kept) == len(items):
+        removed = [item for item, reason in zip(items, reasons, strict=False) if reason]
+        # behind a lead only the last item runs into the rest of the sentence
+        loses_more = any(len(_unjoined(one).split()) > _ITEM for one in removed if not lead or one == items[-1])
+        if not kept or loses_more or not removed:
             return "", [LeftOut(sentence, fact)]
         text = f"{lead}{', '.join([_unjoined(kept[0]), *kept[1:]])}{stop}"
         left_out = [LeftOut(_unjoined(item), reason) for item, reason in zip(items, reasons, strict=True) if reason]
