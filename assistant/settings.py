@@ -339,7 +339,7 @@ class TurnSettings(Section):
         description="lowest probability of yes at which the language model's judgement counts as support",
     )
     addresses_threshold: float = Field(
-        0.65,
+        0.75,
         ge=0,
         le=1,
         description="probability that a reply answers the question as its sources do, by the language model and the "
