@@ -339,11 +339,11 @@ class TurnSettings(Section):
         description="lowest probability of yes at which the language model's judgement counts as support",
     )
     addresses_threshold: float = Field(
-        0.75,
+        0.65,
         ge=0,
         le=1,
         description="probability that a reply answers the question as its sources do, by the language model and the "
-        "judges together, below which the reply is set aside; 0 = they are not asked",
+        "judge of support together, below which the reply is set aside; 0 = they are not asked",
     )
     verdict_threshold: float = Field(
         0.82,

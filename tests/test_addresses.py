@@ -14,7 +14,7 @@ from assistant.judges.addresses import ANY, Addresses, with_nearest_evidence
 from assistant.protocols import Parts
 from assistant.steps import cite
 from assistant.steps.closed_book import unbacked
-from assistant.types import Answer, Choice, Choices, Claim, Messages, Passage, Relevance, Turn, TurnEvent, Verdict
+from assistant.types import Answer, Choice, Choices, Claim, Messages, Passage, Turn, TurnEvent, Verdict
 from assistant.wording.replies import FIXED
 from tests.scripted import ScriptedLLM, WordEmbedder
 
@@ -195,59 +195,30 @@ def test_as_a_judge_it_reads_a_claim_as_a_reply_to_its_question() -> None:
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.6, 0.5)])
     oats, milk = Passage("o", "Oats", "Camels graze. Oats hold none."), Passage("m", "", "It holds some.")
     claims = [Claim("Oats.", (oats, milk), QUESTION), Claim("Milk holds some.", (milk,))]
-    judge = Addresses(llm, WordEmbedder(), None, None, (0.6, 0.8))
+    judge = Addresses(llm, None, WordEmbedder(), 0.6, 0.8)
     assert judge.judge(claims, Event()) == [Verdict(0.6, "supported"), Verdict(0.5, "not")]
     first, second = (messages[-1].content for messages in llm.asked)
     assert first.startswith(f"Text: Oats: Oats hold none.\nQuestion: {QUESTION}\nReply: Oats.")
     assert f"Question: {ANY}\nReply: Milk holds some." in second
 
 
-class Fixed:
-    """A judge of support that gives these probabilities, a claim each."""
-
-    threshold = 0.5
-
-    def __init__(self, *found: float) -> None:
-        self._found = iter(found)
-
-    def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
-        return [Verdict(next(self._found), "not") for _ in claims]
-
-
-class Relevant:
-    """An estimator that finds sentences on oats relevant, and notes what it was asked."""
-
-    name, calibration = "relevant", ""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, list[str]]] = []
-
-    def estimate(self, question: str, passages: Sequence[Passage], stop: Event) -> list[Relevance]:
-        self.asked.append((question, [passage.text for passage in passages]))
-        return [Relevance.of_confidence(0.8 if "Oats" in passage.text else 0.2) for passage in passages]
-
-
-def test_the_estimator_reads_what_is_nearest_to_the_reply_beside_the_question() -> None:
-    estimator, milk = Relevant(), Passage("m", "", "Milk holds some. Camels graze.")
-    llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.8, 0.8, 0.8)])
-    claims = [Claim("Oats.", (Passage("o", "", "Oats hold none. Camels graze."), milk), QUESTION)]
-    claims += [Claim("Milk holds some.", (milk,), QUESTION), Claim("Milk holds some.", (milk,))]
-    found = Addresses(llm, WordEmbedder(), None, estimator, (0.6, 0.8)).judge(claims, Event())
-    assert [one.probability for one in found] == pytest.approx([0.8, 0.5, 0.8])
-    assert estimator.asked == [(QUESTION, ["Oats hold none."]), (QUESTION, ["Milk holds some."])]
-
-
 def test_the_mean_of_the_log_odds_of_both_judges_counts() -> None:
+    class Fixed:
+        threshold = 0.5
+
+        def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
+            return [Verdict(p, "not") for p in (0.8, 0.2, 0.0)]
+
     llm = ScriptedLLM(choices=[{"yes": p, "no": 1 - p} for p in (0.8, 0.8, 0.99)])
     claims = [Claim("Oats.", (Passage("o", "", "Oats."),), QUESTION)] * 3
-    found = Addresses(llm, WordEmbedder(), Fixed(0.8, 0.2, 0.0), None, (0.6, 0.8)).judge(claims, Event())
+    found = Addresses(llm, Fixed(), WordEmbedder(), 0.6, 0.8).judge(claims, Event())
     assert [one.probability for one in found] == pytest.approx([0.8, 0.5, 0.5])
     assert [one.state for one in found] == ["supported", "not", "not"]
 
 
 def test_of_no_claims_nobody_is_asked() -> None:
     llm = ScriptedLLM()
-    assert (Addresses(llm, WordEmbedder(), None, None).judge([], Event()), llm.asked) == ([], [])
+    assert (Addresses(llm, None, WordEmbedder(), 0.6, 0.8).judge([], Event()), llm.asked) == ([], [])
 
 
 def test_evidence_without_a_sentence_is_shown_as_it_is() -> None:

@@ -57,7 +57,6 @@ from assistant.experiment.datasets import Gold, read_corpus, read_qrels, read_qu
 from assistant.experiment.options import AsJson, Corpus, Jobs, OneLoop, Questions, Sample, Shown, Split
 from assistant.experiment.runs import rows_of
 from assistant.ikat.topics import read_topics
-from assistant.judges import load as judges
 from assistant.judges.addresses import Addresses
 from assistant.judges.relevance import load as estimators
 from assistant.judges.relevance.calibration import Calibration, Method
@@ -247,10 +246,8 @@ def evaluate_support(
 def _support(name: str, knobs: Settings) -> SupportJudge:
     if name == ADDRESSES:
         turn, embedder = knobs.turn, load_embedder(knobs, silent)
-        llm, relevance_of = load_llm(knobs, silent), judges.relevance(knobs, silent, embedder)
-        estimator = relevance_of(llm) if relevance_of else None
-        thresholds = turn.addresses_threshold, turn.verdict_threshold
-        return Addresses(llm, embedder, _support(turn.support, knobs), estimator, thresholds)
+        support = _support(turn.support, knobs)
+        return Addresses(load_llm(knobs, silent), support, embedder, turn.addresses_threshold, turn.verdict_threshold)
     if name == BY_LLM:
         return ByLLM(load_llm(knobs, silent), knobs.turn.support_threshold, load_embedder(knobs, silent))
     return opened({"trained": SUPPORT, "large": LARGE}.get(name, Path(name)), knobs, silent)

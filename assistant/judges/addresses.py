@@ -3,15 +3,13 @@
 A sentence can stand in a passage word for word and still answer another question, and a small model may say "yes" where
 its passage says "no". The model doesn't notice this while it writes, but mostly does when it is shown its own reply
 beside the text and asked. It is shown only the sentences nearest to its reply, since it overlooks less in a short text.
-The judge of support reads the whole text, and the estimator of relevance tells whether these sentences answer the
-question at all. The three make different errors: the mean of their log-odds separates right replies from wrong ones
-better than any of them (docs/results/support.md). For a reply that begins with a yes or a no, the model's answer to the
-closed question takes the place of the others (`judges/closed.py`), and the threshold is another.
+The judge of support reads the whole text and makes different errors: the mean of both log-odds separates right replies
+from wrong ones better than either (docs/results/support.md). For a reply that begins with a yes or a no, the model's
+answer to the closed question takes the judge's place (`judges/closed.py`), and the threshold is another.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log
@@ -19,12 +17,11 @@ from threading import Event
 
 from assistant.judges.closed import verdict_in, verdict_probabilities
 from assistant.prompting.render import render
-from assistant.protocols import LLM, Embedder, Estimator, Parts, SupportJudge
+from assistant.protocols import LLM, Embedder, Parts, SupportJudge
 from assistant.text.overlap import echoes
 from assistant.text.sentences import around, quote, sentences
 from assistant.types import Citation, Claim, Passage, Span, Turn, Verdict
 
-_LOG = logging.getLogger(__name__)
 # Words of each cited passage that are shown around what was quoted from it, and passages at most.
 WORDS, MOST = 80, 3
 # A claim that comes without a question replies to this one.
@@ -40,65 +37,55 @@ class Addresses:
     """
 
     def __init__(
-        self,
-        llm: LLM,
-        embedder: Embedder,
-        judge: SupportJudge | None,
-        estimator: Estimator | None,
-        thresholds: tuple[float, float] = (0.0, 0.0),
+        self, llm: LLM, judge: SupportJudge | None, embedder: Embedder, threshold: float, verdict_threshold: float
     ) -> None:
-        """`thresholds` are for replies in general, and for those that begin with a yes or a no."""
-        self._llm, self._embedder, self._judge, self._estimator = llm, embedder, judge, estimator
-        self.threshold, self._verdict_threshold = thresholds
+        self._llm, self._judge, self._embedder = llm, judge, embedder
+        self._threshold, self._verdict_threshold = threshold, verdict_threshold
+
+    @property
+    def threshold(self) -> float:
+        """The probability below which a reply is set aside; one that begins with a yes or a no has its own."""
+        return self._threshold
 
     def judge(self, claims: Sequence[Claim], stop: Event) -> list[Verdict]:
         """One verdict for each claim, "supported" from its threshold on."""
-        near = [with_nearest_evidence(claim, self._embedder) for claim in claims]
-        looks = probabilities(near, self._llm, stop)
-        closed = [claim for claim in claims if verdict_in(claim)]
-        of_closed = iter(verdict_probabilities(closed, self._llm, stop))
+        likely = probabilities([with_nearest_evidence(claim, self._embedder) for claim in claims], self._llm, stop)
+        others = self._second_opinions(claims, likely, stop)
         return [
-            self._verdict(claim, look, [next(of_closed)] if verdict_in(claim) else self._others(claim, nearest, stop))
-            for claim, nearest, look in zip(claims, near, looks, strict=True)
+            self._verdict(claim, mean_of_log_odds(first, other))
+            for claim, first, other in zip(claims, likely, others, strict=True)
         ]
 
-    def _others(self, claim: Claim, nearest: Claim, stop: Event) -> list[float]:
-        """What the judge says of the claim, and the estimator of the text that is nearest to it, if they are there."""
-        of_judge = [one.probability for one in self._judge.judge([claim], stop)] if self._judge else []
-        return of_judge + self._relevance(nearest, stop)
+    def _second_opinions(self, claims: Sequence[Claim], likely: Sequence[float], stop: Event) -> list[float]:
+        """What the model says of closed questions and the judge of other claims; without a judge `likely` again."""
+        closed = [claim for claim in claims if verdict_in(claim)]
+        others = [claim for claim in claims if not verdict_in(claim)]
+        of_closed = iter(verdict_probabilities(closed, self._llm, stop))
+        of_others = iter(self._judge.judge(others, stop) if self._judge and others else ())
+        return [
+            next(of_closed) if verdict_in(claim) else next(of_others).probability if self._judge else first
+            for claim, first in zip(claims, likely, strict=True)
+        ]
 
-    def _relevance(self, claim: Claim, stop: Event) -> list[float]:
-        if self._estimator is None or not claim.question or not claim.evidence:
-            return []
-        try:
-            return [max(one.confidence for one in self._estimator.estimate(claim.question, claim.evidence, stop))]
-        except Exception:  # noqa: BLE001 - it may fail in any way, and the others are there without it
-            _LOG.exception("the relevance estimator failed")
-            return []
-
-    def _verdict(self, claim: Claim, look: float, others: Sequence[float]) -> Verdict:
-        probability = mean_of_log_odds(look, *others)
-        threshold = self._verdict_threshold if verdict_in(claim) else self.threshold
+    def _verdict(self, claim: Claim, probability: float) -> Verdict:
+        threshold = self._verdict_threshold if verdict_in(claim) else self._threshold
         return Verdict(probability, "supported" if probability >= threshold else "not")
 
 
 def addresses_question(turn: Turn, reply: str, parts: Parts, stop: Event) -> bool:
-    """Whether the reply answers the turn's question as its citations do, by the language model and the judges.
+    """Whether the reply answers the turn's question as its citations do, by the language model and the judge.
 
-    A reply that only repeats the question doesn't, and none is asked about it.
+    A reply that only repeats the question doesn't, and neither is asked about it.
 
     Raises:
-        SequiturError: one of them can't be asked.
+        SequiturError: one of the two can't be asked.
     """
     if echoes(turn.question, reply):
         return False
-    knobs = parts.settings.turn
+    judge = parts.support(parts.llm) if parts.support else None
+    turn_settings = parts.settings.turn
     second_look = Addresses(
-        parts.llm,
-        parts.embedder,
-        parts.support(parts.llm) if parts.support else None,
-        parts.estimator(parts.llm) if parts.estimator else None,
-        (knobs.addresses_threshold, knobs.verdict_threshold),
+        parts.llm, judge, parts.embedder, turn_settings.addresses_threshold, turn_settings.verdict_threshold
     )
     [verdict] = second_look.judge([Claim(reply, cited_excerpts(turn.citations, turn.passages), turn.question)], stop)
     return verdict.state == "supported"

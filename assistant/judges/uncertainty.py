@@ -120,7 +120,7 @@ def _addresses(asked: Sequence[PromptedAnswer], parts: Parts, stop: Event) -> li
         for answer, one in zip(answers, asked, strict=True)
     ]
     judge = parts.support(parts.llm) if parts.support else None
-    return [one.probability for one in Addresses(parts.llm, parts.embedder, judge, None).judge(claims, stop)]
+    return [one.probability for one in Addresses(parts.llm, judge, parts.embedder, 0.0, 0.0).judge(claims, stop)]
 
 
 _WAYS: Mapping[Uncertainty, Callable[[Sequence[PromptedAnswer], Parts, Event], list[float]]] = {
