@@ -36,6 +36,7 @@ ASKED = (
 )
 EACH = 10  # turns of a conversation
 USER = "me"
+GLANCE = 1.0  # seconds between two looks at an answer
 
 
 def questions() -> Iterator[str]:
@@ -70,7 +71,9 @@ def held_after(
             return chat.ask(USER, place, question, choices, stop)
 
         run = runs.start(USER, place, answering)
-        run.join()
+        while not run.over:
+            run.look()  # as an open page does: an answer that nobody watches is stopped after a minute
+            run.join(GLANCE)
         if run.turn.error:
             raise SequiturError(run.turn.error)
         each(n, run.turn)

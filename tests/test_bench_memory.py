@@ -10,14 +10,18 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import psutil
 import pytest
 from typer.testing import CliRunner
 
+from assistant.commands.turn_options import TurnOptions
 from assistant.errors import ModelError, SequiturError
 from assistant.protocols import Parts
-from assistant.types import Completion, Messages, Options
+from assistant.settings import Settings
+from assistant.types import Completion, Messages, Options, Turn
+from assistant.web import runs
 from benchmarks import memory
 from benchmarks.memory import questions
 from tests.scripted import ScriptedLLM
@@ -31,6 +35,14 @@ class Talker(ScriptedLLM):
 
     def _next(self, messages: Messages) -> str:
         return "Lentils are rich in protein."
+
+
+class Slow(Talker):
+    """Takes three seconds for each reply, unless it is stopped."""
+
+    def stream(self, messages: Messages, options: Options, stop: Event) -> Iterator[Completion]:
+        stop.wait(3)
+        yield from super().stream(messages, options, stop)
 
 
 class Broken(Talker):
@@ -65,6 +77,15 @@ def test_what_is_held_is_told_after_each_number_of_turns(parts: Parts, monkeypat
 def test_a_turn_that_fails_ends_the_measurement(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SequiturError, match=r"The model ran out of memory\."):
         asked(replace(parts, llm=Broken()), monkeypatch, "--turns", "1")
+
+
+def test_a_turn_that_takes_long_is_not_stopped(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "UNWATCHED", 0.3)
+    monkeypatch.setattr(memory, "GLANCE", 0.05)
+    seen: list[Turn] = []
+    given: Any = Given(replace(parts, llm=Slow()))
+    memory.held_after([1], given, TurnOptions().choices(Settings()), tmp_path, lambda _, turn: seen.append(turn))
+    assert [turn.status for turn in seen] == ["done"]
 
 
 def test_no_two_questions_are_alike() -> None:

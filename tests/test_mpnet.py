@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
 from pathlib import Path
 from threading import Event
@@ -103,6 +104,34 @@ def test_only_what_learned_differs_from_the_base(tiny_mpnet: Path, adapter: tupl
     assert {name for name in found if name.removeprefix("mpnet.") not in before} == {
         f"classifier.{layer}.{part}" for layer in ("dense", "out_proj") for part in ("weight", "bias")
     }
+
+
+def test_the_encoder_in_int8_is_kept_beside_its_folder(
+    tiny_mpnet: Path, adapter: tuple[Path, list[float]], tmp_path: Path
+) -> None:
+    folder, said = adapter
+    base = Path(shutil.copytree(tiny_mpnet, tmp_path / "base"))
+    kept = tmp_path / "base.int8.safetensors"
+
+    def says() -> list[float]:
+        gc.collect()  # an encoder that somebody has is not loaded again
+        found: list[float] = Adapted(folder, base, 64)(PAIRS)[:, 0].tolist()
+        return found
+
+    assert says() == pytest.approx(said, abs=2 * CLOSE)
+    made = kept.stat().st_mtime_ns
+    says()
+    assert kept.stat().st_mtime_ns == made
+    kept.write_bytes(kept.read_bytes()[:-40])
+    assert says() == pytest.approx(said, abs=2 * CLOSE)
+    os.utime(base / "model.safetensors")  # as if it were another encoder
+    made = kept.stat().st_mtime_ns
+    says()
+    assert kept.stat().st_mtime_ns > made
+    kept.unlink()
+    kept.mkdir()  # no file can be written there
+    assert says() == pytest.approx(said, abs=2 * CLOSE)
+    assert not list(tmp_path.glob("*.partial"))
 
 
 @pytest.mark.parametrize("file", [WEIGHTS, CONFIG])

@@ -83,6 +83,19 @@ def test_scores_that_a_stop_overtook_are_none(smollm_openvino: OpenVino) -> None
     assert smollm_openvino.score([(ask("Hi"), "Hello")], stop) == [float("-inf")]
 
 
+# --- several people ----------------------------------------------------------------------------------------------
+
+
+def test_prompts_that_do_not_fit_the_store_together_are_all_answered(smollm_openvino: OpenVino) -> None:
+    prompts = [
+        ask(f"{name} and the dog ran home, and the cat ran after them. " * 58) for name in ("Ann", "Bob", "Cleo")
+    ]
+    assert all(smollm_openvino.context * 0.75 < smollm_openvino.count(prompt) for prompt in prompts)
+    with ThreadPoolExecutor(3) as pool:
+        replies = list(pool.map(lambda prompt: smollm_openvino.complete([prompt], Options(40), Event())[0], prompts))
+    assert all(reply.text and reply.finish in {"stop", "length"} for reply in replies)
+
+
 # --- structured output -------------------------------------------------------------------------------------------
 
 

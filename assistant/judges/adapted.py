@@ -17,15 +17,17 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from assistant.errors import DataError, ModelError, disk_errors_as
-from assistant.judges.packed import PLAIN, copy_texts, small
+from assistant.judges.packed import PLAIN, VERSION, copy_texts, small
 from assistant.llm import mpnet
-from assistant.llm.bert import Running, Texts, unfit
+from assistant.llm.bert import Running, Tensors, Texts, unfit
 from assistant.llm.catalogue import Catalogue
+from assistant.llm.mapped_tensors import MappedTensors
 from assistant.llm.mpnet import DOWN, UP, Adaptable
 from assistant.protocols import Progress
 from assistant.settings import Settings
@@ -134,8 +136,9 @@ class Encoder:
     """An encoder's network, which takes what was learned by these names."""
 
     def __init__(self, base: Path, learned: frozenset[str]) -> None:
-        network = Adaptable(_small(base), json.loads((base / "config.json").read_text(encoding="utf-8")), learned)
-        self._running = Running(network.compiled(mpnet.logit))
+        tensors = _small(base)
+        network = Adaptable(tensors, json.loads((base / "config.json").read_text(encoding="utf-8")), learned)
+        self._running = Running(network.compiled(mpnet.logit), tensors)
         self._names = tuple(network.given)
         if strange := learned.difference(self._names):
             raise ValueError(f"the encoder has no {min(strange)}")
@@ -157,8 +160,33 @@ def _shared(base: Path, learned: frozenset[str]) -> Encoder:
         return encoder
 
 
-def _small(base: Path) -> dict[str, NDArray[Any]]:
-    """The encoder's weights, matrices in int8 with a scale a row, as packed models have them."""
+def _small(base: Path) -> Tensors:
+    """The encoder's weights as packed models have them, in a file beside its folder where that can be written."""
+    kept, found = base.with_name(f"{base.name}.int8.safetensors"), (base / PLAIN).stat()
+    notes = {"of": f"{found.st_size} bytes, changed {found.st_mtime_ns}", "version": VERSION}
+    try:
+        with FileLock(f"{kept}.lock"):
+            if _notes(kept) != notes:
+                partial = kept.with_suffix(".partial")
+                try:
+                    save_file(_in_int8(base), partial, metadata=notes)
+                    partial.replace(kept)
+                finally:
+                    partial.unlink(missing_ok=True)
+        return MappedTensors(kept)
+    except (OSError, SafetensorError):
+        return _in_int8(base)
+
+
+def _notes(file: Path) -> dict[str, str]:
+    try:
+        return MappedTensors(file).notes
+    except (OSError, SafetensorError):
+        return {}
+
+
+def _in_int8(base: Path) -> dict[str, NDArray[Any]]:
+    """The encoder's weights, matrices in int8 with a scale a row."""
     with safe_open(base / PLAIN, "np") as file:
         names = [name for name in file.keys() if "pooler" not in name]  # noqa: SIM118 - it is no dictionary
         return {key: value for name in names for key, value in small(name, file.get_tensor(name)).items()}

@@ -12,6 +12,7 @@ from typing import Any
 
 from assistant.errors import ModelError
 from assistant.llm.bert import Bert, UnfitError, logit
+from assistant.llm.mapped_tensors import MappedTensors
 from assistant.llm.processor import has_bf16
 
 _LOG = logging.getLogger(__name__)
@@ -54,7 +55,6 @@ class PairReader:
 def _by_openvino(folder: Path, length: int, base: Path | None) -> Read | None:
     """What reads pairs by OpenVINO, None where it can't run this model."""
     from safetensors import SafetensorError  # noqa: PLC0415
-    from safetensors.numpy import load_file  # noqa: PLC0415
 
     from assistant.judges.adapted import Adapted  # noqa: PLC0415
     from assistant.judges.packed import PLAIN, is_packed, packed  # noqa: PLC0415
@@ -63,7 +63,7 @@ def _by_openvino(folder: Path, length: int, base: Path | None) -> Read | None:
         if base:
             adapted = Adapted(folder, base, _window(base, length))
             return lambda pairs: adapted(pairs)[:, 0]
-        tensors = packed(folder) if is_packed(folder) else load_file(folder / PLAIN)
+        tensors = packed(folder) if is_packed(folder) else MappedTensors(folder / PLAIN)
         bert = Bert(folder, tensors, _window(folder, length), logit)
     except (UnfitError, OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
         # torch may read it, or says what is wrong

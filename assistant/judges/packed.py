@@ -7,7 +7,7 @@ A packed folder has the tokenizer and the configuration of the model, and `weigh
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from assistant.errors import DataError, ModelError, disk_errors_as
 from assistant.llm.bert import SCALE
+from assistant.llm.mapped_tensors import MappedTensors
 
 WEIGHTS, PLAIN = "weights.int8.safetensors", "model.safetensors"
 VERSION = "1"
@@ -64,7 +65,7 @@ def unpacked(folder: Path) -> Iterator[Path]:
         yield plain
 
 
-def packed(folder: Path) -> dict[str, NDArray[Any]]:
+def packed(folder: Path) -> MappedTensors:
     """The weights as the packed file has them.
 
     Raises:
@@ -72,11 +73,10 @@ def packed(folder: Path) -> dict[str, NDArray[Any]]:
     """
     path = folder / WEIGHTS
     try:
-        with safe_open(path, "np") as file:
-            version = (file.metadata() or {}).get("version")
-        weights: dict[str, NDArray[Any]] = load_file(path) if version == VERSION else {}
+        weights = MappedTensors(path)
     except (OSError, SafetensorError) as error:
         raise ModelError(f"The estimator {path} can't be read ({error}); get it again.") from error
+    version = weights.notes.get("version")
     if version != VERSION:
         raise ModelError(f"The estimator {path} is of version {version}, not {VERSION}; get one for this release.")
     return weights
@@ -94,7 +94,7 @@ def small(name: str, weight: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {name: np.concatenate(rows), f"{name}{SCALE}": scale}
 
 
-def _large(weights: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _large(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     names = [name for name in weights if not name.endswith(SCALE)]
     return {name: _restored(weights[name], weights.get(f"{name}{SCALE}")) for name in names}
 

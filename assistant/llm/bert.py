@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assistant.llm.mapped_tensors import MappedTensors
 from assistant.llm.processor import sees_gpu
 from assistant.llm.shortest_first import ShortestFirst
 
@@ -56,7 +58,7 @@ class Bert:
         with unfit():
             self._texts = Texts(folder, length, Network)
             self.length, self.width = self._texts.length, int(self._texts.config["hidden_size"])
-            self._network = Running(Network(tensors, self._texts.config).compiled(head))
+            self._network = Running(Network(tensors, self._texts.config).compiled(head), tensors)
 
     def __call__(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """A row for each text or pair, shape (len(texts), width of the head); all are read at once."""
@@ -77,10 +79,11 @@ def unfit() -> Iterator[None]:
 
 
 class Running:
-    """A network that is ready to run. Threads take turns, who has the fewest tokens first."""
+    """A network, ready to run, and the weights it was made of. Threads take turns, who has the fewest tokens first."""
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Any, tensors: Tensors) -> None:
         self._compiled = compiled
+        self._let_go = tensors.let_go if isinstance(tensors, MappedTensors) else lambda: None
         self._turns = ShortestFirst()
 
     def __call__(self, inputs: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
@@ -90,6 +93,7 @@ class Running:
             rows = np.array(self._compiled(inputs, share_inputs=True)[0], dtype=np.float32)
             if inputs[0].size > _LARGE:
                 self._compiled.release_memory()
+            self._let_go()
         return rows
 
 
@@ -104,7 +108,8 @@ class Texts:
         self.config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         _check(self.config, network)
         self.length = min(length, int(self.config["max_position_embeddings"]) - network.first_place)
-        self._tokenizer, self._counter = _tokenizers(folder / "tokenizer.json", self.length, self.config)
+        self._file = folder / "tokenizer.json"
+        self._tokenizer = _cutting(self._file, self.length, self.config)
 
     def __call__(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[NDArray[np.int32]]:
         """Numbers of tokens, the text of the pair that they stand in, and the mask, each (texts, tokens)."""
@@ -115,6 +120,16 @@ class Texts:
     def count(self, text: str) -> int:
         """Tokens of a text, its own marks included."""
         return len(self._counter.encode(text).ids)
+
+    @cached_property
+    def _counter(self) -> Any:
+        """A tokenizer that doesn't cut; most networks are never asked to count, and it takes 6 MB."""
+        from tokenizers import Tokenizer  # noqa: PLC0415
+
+        whole = Tokenizer.from_file(str(self._file))
+        whole.no_truncation()
+        whole.no_padding()
+        return whole
 
 
 class Network:
@@ -210,16 +225,20 @@ class Network:
     def _matrix(self, name: str) -> Any:
         weight = self._tensors[name]
         if weight.dtype != np.int8:
-            return self.ops.constant(weight.astype(np.float32))
-        return self.ops.multiply(self.ops.convert(self.ops.constant(weight), "f32"), self._tensors[name + SCALE])
+            return self._constant(weight.astype(np.float32, copy=False))
+        return self.ops.multiply(self.ops.convert(self._constant(weight), "f32"), self._tensors[name + SCALE])
 
     def rows(self, name: str, which: Any) -> Any:
         """Rows of a table, which stays in int8 where it is."""
         ops, table = self.ops, self._tensors[name]
         if table.dtype != np.int8:
-            return ops.gather(table.astype(np.float32), which, 0)
-        rows, scale = (ops.gather(self._tensors[one], which, 0) for one in (name, name + SCALE))
+            return ops.gather(self._constant(table.astype(np.float32, copy=False)), which, 0)
+        rows, scale = (ops.gather(self._constant(self._tensors[one]), which, 0) for one in (name, name + SCALE))
         return ops.multiply(ops.convert(rows, "f32"), scale)
+
+    def _constant(self, values: NDArray[Any]) -> Any:
+        """Values that are part of a file stay there; others are copied."""
+        return self.ops.constant(values, shared_memory=isinstance(self._tensors, MappedTensors))
 
 
 def logit(network: Network, states: Any, mask: Any) -> Any:  # noqa: ARG001 - a `Head`
@@ -245,14 +264,11 @@ def _check(config: Mapping[str, Any], network: type[Network]) -> None:
         raise ValueError(f"it is no plain {network.title}")
 
 
-def _tokenizers(path: Path, length: int, config: Mapping[str, Any]) -> tuple[Any, Any]:
-    """One that cuts what is too long and fills up what is shorter than others, and one that does neither."""
+def _cutting(path: Path, length: int, config: Mapping[str, Any]) -> Any:
+    """A tokenizer that cuts what is too long and fills up what is shorter than others."""
     from tokenizers import Tokenizer  # noqa: PLC0415
 
-    text = path.read_text(encoding="utf-8")
-    cutting, counting = Tokenizer.from_str(text), Tokenizer.from_str(text)
-    cutting.enable_truncation(length)
-    cutting.enable_padding(pad_id=config.get("pad_token_id") or 0)
-    counting.no_truncation()
-    counting.no_padding()
-    return cutting, counting
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.enable_truncation(length)
+    tokenizer.enable_padding(pad_id=config.get("pad_token_id") or 0)
+    return tokenizer

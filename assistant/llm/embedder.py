@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
 from assistant.errors import ModelError
 from assistant.llm.bert import Bert, UnfitError, mean
 from assistant.llm.disk_vector_cache import DiskVectorCache, Vectors
+from assistant.llm.mapped_tensors import MappedTensors
 from assistant.llm.model_folders import name_of
 
 _LOG = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class _ByOpenVino:
 
     def __init__(self, folder: Path) -> None:
         settings = json.loads((folder / "sentence_bert_config.json").read_text(encoding="utf-8"))
-        self._bert = Bert(folder, load_file(folder / "model.safetensors"), int(settings["max_seq_length"]), mean)
+        self._bert = Bert(folder, MappedTensors(folder / "model.safetensors"), int(settings["max_seq_length"]), mean)
         self.window, self.dimension = self._bert.length, self._bert.width
 
     def encode(self, texts: Sequence[str]) -> Vectors:

@@ -239,7 +239,7 @@ class OpenVino:
         longest = self._made.context or settings.context
         if settings.context > longest:
             raise ModelError(f"{self.name} reads {longest} tokens at most; lower llm.context from {settings.context}.")
-        cache = self._made.cache_bytes * settings.context * settings.slots
+        cache = self._made.cache_bytes * _room(settings)
         needed = self._made.files.get("openvino_model.bin", 0) + cache + _WORKING_MEMORY
         free = psutil.virtual_memory().available
         if needed > free:
@@ -253,7 +253,7 @@ class OpenVino:
         plan.enable_prefix_caching = plan.dynamic_split_fuse = True
         plan.max_num_batched_tokens = PIECE
         plan.max_num_seqs = max(settings.slots, _LIKELIEST)
-        plan.num_kv_blocks = settings.slots * -(-settings.context // _BLOCK) + settings.slots
+        plan.num_kv_blocks = -(-_room(settings) // _BLOCK) + settings.slots
         # Keys and values in 8 bits, the engine's own choice, take longer to read than they save.
         properties: dict[str, Any] = {"KV_CACHE_PRECISION": "f16"}
         if self._precise:
@@ -281,6 +281,14 @@ class OpenVino:
         for _ in written(reply, job):
             pass
         drop_mapped_pages(self._folder / MODEL.replace(".xml", ".bin"))
+
+
+def _room(settings: LLMSettings) -> int:
+    """Tokens of which keys and values are kept: one whole request, and of more than one half of what all could take.
+
+    Requests hardly ever need all they may use. Where they do, some wait until others are written.
+    """
+    return settings.context * max(2, settings.slots) // 2
 
 
 def _last(reply: Reply, job: Job) -> Completion:
