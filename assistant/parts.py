@@ -299,8 +299,7 @@ class Loader:
         from assistant.library.collections import chosen  # noqa: PLC0415 - starts the JVM
         from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
-        from assistant.retrieve.document_filter import DocumentFilter  # noqa: PLC0415
-        from assistant.retrieve.own_documents import OwnDocumentMarker  # noqa: PLC0415
+        from assistant.retrieve.own_documents import DocumentFilter, OwnDocumentMarker  # noqa: PLC0415
 
         own, documents = own_library(user), chosen(choices.library, user, self.settings)
         library = own if documents else choices.library
