@@ -310,8 +310,7 @@ class Loader:
         from assistant.library.collections import chosen  # noqa: PLC0415 - starts the JVM
         from assistant.library.passages import document_of  # noqa: PLC0415
         from assistant.library.shelves import open_library, own_library, shelf_names  # noqa: PLC0415
-        from assistant.retrieve.document_filter import DocumentFilter  # noqa: PLC0415
-        from assistant.retrieve.own_documents import CANDIDATES, OwnDocuments  # noqa: PLC0415
+        from assistant.retrieve.own_documents import CANDIDATES, DocumentFilter, OwnDocuments  # noqa: PLC0415
 
         own, documents = own_library(user), chosen(choices.library, user, self.settings)
         library = own if documents else choices.library

@@ -6,17 +6,16 @@ with what it adds. The page, the command line, the store and the evaluation all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from threading import Event
 
 from assistant import loops
 from assistant.errors import SequiturError, UtteranceError
-from assistant.flow.stage import Flow, Stage
 from assistant.flow.timing import timed
 from assistant.llm.meter import Meter
 from assistant.llm.repetition import RepetitionCutter
-from assistant.protocols import Parts
+from assistant.protocols import Parts, Step
 from assistant.steps import (
     admit_unknown,
     answer,
@@ -44,6 +43,22 @@ from assistant.text.sentences import clean
 from assistant.types import Choices, Turn
 from assistant.whole import work
 
+
+def always(turn: Turn, parts: Parts) -> bool:  # noqa: ARG001 - called like all conditions
+    """The condition of steps that run in every turn."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A named step of a turn. It is skipped unless `is_due` holds when its place in the flow is reached."""
+
+    name: str
+    step: Step
+    is_due: Callable[[Turn, Parts], bool] = always
+
+
+Flow = tuple[Stage, ...]
 # Every message goes through BEFORE, which finds out what kind of message it is, and then through the flow of its kind.
 # Work on whole documents is no message, and goes through WORK alone. The second function of a stage says whether it is
 # due.

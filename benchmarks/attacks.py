@@ -29,7 +29,7 @@ import typer
 from typer.testing import CliRunner
 
 from assistant.chat import BROKEN
-from assistant.commands.common import talk
+from assistant.commands.common import say, talk
 from assistant.commands.option_groups import with_option_groups
 from assistant.errors import LibraryError, SequiturError
 from assistant.library import apart
@@ -601,5 +601,5 @@ def attacks(
 def _told(row: Row) -> Row:
     talk.print(f"{row.name}: {row.tries} tries, {len(row.through)} not held off; {row.note}", style="dim", markup=False)
     for one in row.through[:10]:
-        talk.print(f"  {one}", markup=False)
+        say(f"  {one}", talk)
     return row

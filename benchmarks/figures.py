@@ -20,7 +20,7 @@ class Figures:
     """The options of a benchmark whose figures are kept; a folder that takes none is refused before it begins."""
 
     as_json: AsJson = False
-    into: Annotated[Path | None, Option("--out", help="A folder for the figures as JSON.", show_default=False)] = None
+    into: Annotated[Path | None, Option("--out", help="A folder for the figures as JSON.")] = None
 
     def __post_init__(self) -> None:
         results_folder(self.into)

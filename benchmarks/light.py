@@ -28,6 +28,7 @@ from assistant.errors import ModelError, SequiturError
 from assistant.llm.models import Models
 from assistant.parts import LoadingStage
 from assistant.protocols import LLM, Parts
+from assistant.runs import Runs
 from assistant.settings import Backend, LLMSettings, RelevanceSettings, Settings, TurnSettings, WebSettings
 from assistant.steps.intent import intent_of
 from assistant.store.conversations import Conversations
@@ -38,7 +39,6 @@ from assistant.store.usage import Usage
 from assistant.store.users import Logins
 from assistant.types import Choice, Choices, Completion, Messages, Options, Passage, Wait
 from assistant.upkeep.accounts import Accounts
-from assistant.web.runs import Runs
 from ptkb.extract import offers
 from ptkb.fields import fields_of
 from ptkb.store import Ptkb

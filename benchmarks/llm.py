@@ -79,7 +79,7 @@ def llm(
     every: Annotated[
         bool, typer.Option("--all", help="Measure every engine, one after the other, and name the fastest.")
     ] = False,
-    into: Annotated[Path | None, typer.Option("--out", help="A folder for llm.jsonl.", show_default=False)] = None,
+    into: Annotated[Path | None, typer.Option("--out", help="A folder for llm.jsonl.")] = None,
     *,
     settings_options: SettingsOptions,
 ) -> None:

@@ -28,7 +28,7 @@ import httpx
 import psutil
 import typer
 
-from assistant.commands.common import talk
+from assistant.commands.common import say, talk
 from assistant.commands.option_groups import with_option_groups
 from assistant.errors import ModelError
 from assistant.settings import PREFIX
@@ -296,7 +296,7 @@ def load(
     report = summary(found) | {"people": people, "minutes": (time.perf_counter() - began) / 60, "slots": slots}
     figures.tell("load", report, {"measure": report})
     for one in (*found.errors[:10], *found.mixed[:10]):
-        talk.print(one, markup=False)
+        say(one, talk)
 
 
 def summary(found: Found) -> dict[str, float | int]:

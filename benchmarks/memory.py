@@ -19,10 +19,10 @@ from assistant.commands.option_groups import with_option_groups
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import SequiturError
 from assistant.parts import Loader
+from assistant.runs import Runs
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.types import Choices, Turn
-from assistant.web.runs import Runs
 from benchmarks.peak import held_bytes
 from benchmarks.turn import QUESTIONS
 from ptkb.store import Ptkb

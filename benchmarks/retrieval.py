@@ -416,7 +416,7 @@ def retrieval(  # noqa: PLR0913 - the experiment's knobs
     into: Out,
     more: Annotated[
         list[Path] | None,
-        typer.Option(help="More passages, for larger sizes: a .jsonl[.gz] file; may be repeated.", show_default=False),
+        typer.Option(help="More passages, for larger sizes: a .jsonl[.gz] file; may be repeated."),
     ] = None,
     words: Annotated[int, typer.Option(min=5, help="What those are cut to.")] = 40,
     size: Annotated[

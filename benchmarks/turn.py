@@ -123,7 +123,6 @@ def turn(
         str,
         typer.Option(
             help="Instead: what runs the model, or a TOML file with settings; several with commas, asked in turns.",
-            show_default=False,
         ),
     ] = "",
     limit: Annotated[int, typer.Option(min=1, help="Of the questions, so many.")] = len(QUESTIONS),

@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 from assistant.protocols import Parts
+from assistant.retrieve import jvm
 from assistant.settings import FILE_VARIABLE, PREFIX, FactSettings, RelevanceSettings, Settings, TurnSettings, load
 from assistant.store import users
 from assistant.types import Passage
@@ -49,6 +50,15 @@ def password_costs() -> Iterator[tuple[int, int]]:
     users.COST, users.LANES = 2**10, 1
     yield real
     users.COST, users.LANES = real
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _java_compiles_once() -> Iterator[None]:
+    """Compiling what has run a while once more pays off in servers that run for hours, not here."""
+    usual = jvm.OPTIONS
+    jvm.OPTIONS = (*usual, "-XX:TieredStopAtLevel=1")
+    yield
+    jvm.OPTIONS = usual
 
 
 @pytest.fixture

@@ -29,10 +29,11 @@ def fetched(name: str) -> Path:
 
 
 def sharing_models(folder: Path) -> Path:
-    """The folder, as a data folder of its own that finds the models that were fetched."""
-    there = load().models_dir
-    there.mkdir(parents=True, exist_ok=True)
-    (folder / "models").symlink_to(there, target_is_directory=True)
+    """The folder, as a data folder of its own with the models that were fetched, and what examples were encoded to."""
+    for name in ("models", "examples"):
+        there = load().data_dir / name
+        there.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(there, target_is_directory=True)
     return folder
 
 

@@ -14,6 +14,7 @@ from assistant.commands.users import app
 from assistant.errors import SettingsError
 from assistant.library.index import add_documents, list_documents
 from assistant.library.shelves import library_names, own_library
+from assistant.runs import Runs
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -24,7 +25,6 @@ from assistant.types import Turn
 from assistant.upkeep.accounts import Account, Accounts
 from assistant.web.account import AccountPanel
 from assistant.web.logins import FREE_TRIES
-from assistant.web.runs import Runs
 from assistant.web.tab import Tab
 from assistant.web.view import View
 from ptkb.store import Ptkb

@@ -11,7 +11,7 @@ from assistant.library.collections import chosen, collections, make, mentioned, 
 from assistant.library.index import add_documents, list_documents, remove_documents
 from assistant.library.passages import document_of
 from assistant.library.shelves import own_library
-from assistant.retrieve.document_filter import DocumentFilter
+from assistant.retrieve.own_documents import DocumentFilter
 from assistant.settings import Settings
 from assistant.types import Passage
 from tests.scripted import FixedRetriever

@@ -83,7 +83,7 @@ def test_the_command_prints_the_share(
 ) -> None:
     monkeypatch.setenv("SEQUITUR_FACTS__REWRITE_THRESHOLD", "-1")
     monkeypatch.setattr(evaluate, "embedder_of", lambda *_: WORDS)
-    monkeypatch.setattr(evaluate, "load_llm", lambda *_: ScriptedLLM(["How large is Norway?"] * 2))
+    monkeypatch.setattr(evaluate, "language_model", lambda _: ScriptedLLM(["How large is Norway?"] * 2))
     path = written(tmp_path, {**LIVES, "split": "dev"}, {**LIVES, "split": "test"})
     data = {"data_dir": tmp_path / "data"}
     evaluate.evaluate_personal(pairs=path, split="test", as_json=True, **data)

@@ -21,6 +21,7 @@ import pytest
 from assistant.commands.logs import JsonLines
 from assistant.errors import EndingError, ModelError
 from assistant.protocols import Parts
+from assistant.runs import LOOK, Runs
 from assistant.settings import LLMSettings, Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -30,7 +31,6 @@ from assistant.store.users import Logins, hash_password
 from assistant.types import Answer, Choices, Completion, Message, Options, Passage, Tokens, Turn
 from assistant.web.health import figures
 from assistant.web.metrics import Metrics
-from assistant.web.runs import LOOK, Runs
 from assistant.web.server import Server, serve
 from benchmarks.light import light_settings, served
 from benchmarks.visitor import RefusedError, Visitor

@@ -295,7 +295,7 @@ def test_the_command_end_to_end(corpus, tiny_cross_encoder, tmp_path, monkeypatc
         *({"id": q.id, "question": q.text, "answers": list(q.answers)} for q in QUESTIONS),
         {"id": "none", "question": "river of peru ?", "answers": [], "unanswerable": True},
     )
-    monkeypatch.setattr(command, "load_llm", lambda settings, progress: Knowing(["lima"] * 4))
+    monkeypatch.setattr(command, "language_model", lambda settings: Knowing(["lima"] * 4))
     asked = ["relevance", "--corpus", corpus, "--questions", questions, "--out", tmp_path / "out"]
     asked += ["--base", tiny_cross_encoder, "--length", 48, "--contexts", 4, "--data-dir", tmp_path / "data"]
 

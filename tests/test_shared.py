@@ -20,6 +20,7 @@ from sqlalchemy import Engine
 from assistant.errors import BusyError, StoreError
 from assistant.library.index import list_documents
 from assistant.library.shelves import own_library
+from assistant.runs import Runs
 from assistant.store import shared, users
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -29,7 +30,6 @@ from assistant.store.usage import Usage
 from assistant.store.users import Logins
 from assistant.types import Answer, Turn, now
 from assistant.web.logins import FREE_TRIES, LONGEST_WAIT, shared_counts, wait_after
-from assistant.web.runs import Runs
 from benchmarks.light import light_settings, served
 from benchmarks.visitor import Visitor
 from ptkb.store import Ptkb
@@ -181,7 +181,7 @@ def waiting(stop: Event) -> Iterator[Turn]:
 def test_two_workers_write_one_answer_in_a_conversation_and_two_for_a_user(
     runs: Callable[[str], Runs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assistant.web.runs.LOOK", 0.05)
+    monkeypatch.setattr("assistant.runs.LOOK", 0.05)
     one, two = runs("one"), runs("two")
     run = one.start("ada", "c", waiting)
     for conversation, why in (("c", "in this conversation"), ("d", None), ("e", "2 answers")):

@@ -14,9 +14,9 @@ import pytest
 
 from assistant.llm.models import Models
 from assistant.llm.turn_queue import QueuedLLM, TurnQueue
+from assistant.runs import Runs
 from assistant.settings import LLMSettings, Settings
 from assistant.types import Completion, Message, Messages, Options, Turn, Wait
-from assistant.web.runs import Runs
 from assistant.wording.views import waits
 from tests.browser.fake import Named
 from tests.scripted import ScriptedLLM

@@ -18,13 +18,13 @@ from assistant.library.index import add_documents, list_documents
 from assistant.library.reading import Content
 from assistant.library.watched import Happenings, Watch
 from assistant.protocols import Progress
+from assistant.runs import Runs
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.users import ME
 from assistant.web.folder import Followed
 from assistant.web.library import Library, OwnDocuments
-from assistant.web.runs import Runs
 from assistant.web.tab import Tab
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb

@@ -15,13 +15,13 @@ from sqlalchemy import event
 from assistant.chat import Chat
 from assistant.errors import LibraryError, StoreError
 from assistant.protocols import Parts
+from assistant.runs import END, Place, Run, Runs
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.types import Answer, Choices, Fact, FactOffer, Turn
 from assistant.web.chat import Talk
 from assistant.web.models import ModelMenu
 from assistant.web.remembering import KEPT
-from assistant.web.runs import END, Place, Run, Runs
 from assistant.web.sidebar import Sidebar
 from assistant.web.sources import Sources
 from assistant.web.switching import Switcher

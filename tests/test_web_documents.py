@@ -14,6 +14,7 @@ from assistant.library.finding import find, spots
 from assistant.library.index import add_documents, list_documents
 from assistant.library.shelves import own_library
 from assistant.llm.models import Models
+from assistant.runs import Runs
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -22,7 +23,6 @@ from assistant.types import Citation, Turn
 from assistant.web.chat import Talk
 from assistant.web.collected import Collected
 from assistant.web.library import OwnDocuments
-from assistant.web.runs import Runs
 from assistant.web.tab import Tab, Updates
 from assistant.web.view import Pieces, View
 from assistant.web.whole import WholeWork

@@ -12,11 +12,11 @@ import pytest
 from assistant.errors import LibraryError
 from assistant.library.arrivals import Arrivals
 from assistant.protocols import Progress, silent
+from assistant.runs import Runs
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.web.library import Document, Library, OwnDocuments
-from assistant.web.runs import Runs
 from assistant.web.tab import Tab, Updates
 from assistant.web.view import Pieces, View
 from ptkb.store import Ptkb

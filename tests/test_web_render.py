@@ -20,6 +20,7 @@ from assistant.library.excerpts import Excerpt, Paragraph
 from assistant.library.finding import Found
 from assistant.library.watched import Happening
 from assistant.parts import LoadingStage
+from assistant.runs import END, Place, Run
 from assistant.store.conversations import Conversation, Spot
 from assistant.store.tokens import AccessToken
 from assistant.store.usage import Used
@@ -48,7 +49,6 @@ from assistant.web.collected import Use
 from assistant.web.highlight import pieces, sources
 from assistant.web.library import Document
 from assistant.web.original import Opened
-from assistant.web.runs import END, Place, Run
 from assistant.web.searching import Asked, Results
 from assistant.web.sources import Shown
 

@@ -12,12 +12,12 @@ from threading import Event, get_ident
 
 import pytest
 
+from assistant import runs as module
 from assistant import turn as flow
 from assistant.errors import BusyError, StoreError, UtteranceError
 from assistant.protocols import Parts
+from assistant.runs import PAUSE, Place, Run, Runs, watch
 from assistant.types import Messages, Turn
-from assistant.web import runs as module
-from assistant.web.runs import PAUSE, Place, Run, Runs, watch
 from assistant.web.watchers import MOST_TABS, Watchers
 from tests.scripted import ScriptedLLM
 from tests.test_whole import FILLER, SAID, document, work_on

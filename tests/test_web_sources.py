@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import LibraryError
+from assistant.runs import Runs
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.types import Citation, Passage, Turn
 from assistant.web.original import NOT_KEPT
-from assistant.web.runs import Runs
 from assistant.web.sources import GONE, Sources
 from assistant.web.tab import Tab
 from assistant.web.view import Pieces, View

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from assistant.runs import Place, Runs
 from assistant.store.conversations import Conversations, Version
 from assistant.store.database import connect
 from assistant.types import Answer, Choices, Turn
-from assistant.web.runs import Place, Runs
 from assistant.web.tab import Tab
 from assistant.web.view import View
 from ptkb.store import Ptkb

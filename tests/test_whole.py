@@ -20,7 +20,7 @@ from assistant.whole.documents import named_work, read_documents
 from assistant.whole.lines import SOURCES_MOST
 from assistant.whole.plan import PASSAGES_MOST, SECTION_WORDS, SECTIONS_MOST, cost, sections
 from assistant.whole.work import title
-from assistant.wording.events import sentence
+from assistant.wording.replies import sentence
 from assistant.wording.views import waits
 from tests.scripted import ScriptedLLM, WordJudge
 

@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
-from threading import Event
-from typing import Protocol
 
 from assistant.chat import Chat
 from assistant.errors import BusyError
+from assistant.runs import PAUSE, Run, Runs
 from assistant.types import Choices, Exchange, Turn
 from assistant.wording.views import headline, waits
 
-PAUSE = 0.1  # seconds between looks at an answer that is being written
 # Where a conversation's id stands in the page's runs: a user has one answer written here at a time.
 PLACE = "api"
-
-
-class Run(Protocol):
-    """An answer being written in a thread of its own, as `assistant.web.runs.Run` is one."""
-
-    stop: Event
-
-    @property
-    def turn(self) -> Turn:
-        """Its newest snapshot."""
-        ...
-
-    @property
-    def over(self) -> bool:
-        """Whether `turn` is the last snapshot."""
-        ...
-
-    def look(self) -> None:
-        """Note that somebody still waits for it."""
-        ...
-
-
-class Runs(Protocol):
-    """All answers being written, as `assistant.web.runs.Runs` has them."""
-
-    def start(self, user: str, conversation: str, answering: Callable[[Event], Iterator[Turn]]) -> Run:
-        """Begin an answer and wait for its first snapshot.
-
-        Raises:
-            BusyError: one is being written there already, or as many as a user may have at a time.
-            SequiturError: the message can't be answered as it stands.
-        """
-        ...
 
 
 @dataclass(frozen=True)

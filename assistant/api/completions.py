@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from assistant.api.answers import Answers, Run, follow, progress
+from assistant.api.answers import Answers, follow, progress
 from assistant.api.messages import ChatRequest
 from assistant.api.replies import MODEL, Refusal, Shape, models
 from assistant.chat import BROKEN
@@ -27,6 +27,7 @@ from assistant.errors import (
     StoreError,
     UtteranceError,
 )
+from assistant.runs import Run
 from assistant.types import Turn
 
 _LOG = logging.getLogger(__name__)

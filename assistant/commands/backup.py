@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from assistant.commands.common import talk
+from assistant.commands.common import say, talk
 from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.settings import default_file, usual_file
 from assistant.upkeep.archive import MODELS, SETTINGS, Manifest
@@ -70,4 +70,4 @@ def _told(manifest: Manifest) -> str:
 
 
 def _say(sentence: str) -> None:
-    talk.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    say(sentence, talk)

@@ -25,20 +25,22 @@ from assistant.settings import AnyBackend, RetrieverName, Settings, load
 talk = Console(stderr=True)
 out = Console()
 
-SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML file with settings.", show_default=False)]
-DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="The folder that everything is written to.", show_default=False)
-]
-Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.", show_default=False)]
+
+def say(text: str, console: Console = out) -> None:
+    """Print a text as it is: brackets are no markup, numbers have no colours, and no line is broken to fit."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+SettingsFile = Annotated[Path | None, typer.Option("--settings", help="A TOML file with settings.")]
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="The folder that everything is written to.")]
+Model = Annotated[str | None, typer.Option(help="The language model, as in the setting llm.model.")]
 Backend = Annotated[
     AnyBackend | None,
-    typer.Option(help="What runs it, as in the setting llm.backend.", show_default=False),
+    typer.Option(help="What runs it, as in the setting llm.backend."),
 ]
 Rounds = Annotated[
     int | None,
-    typer.Option(
-        "--loops", min=1, max=5, help="Drafts and searches: the X of Generate-Retrieve-Generate.", show_default=False
-    ),
+    typer.Option("--loops", min=1, max=5, help="Drafts and searches: the X of Generate-Retrieve-Generate."),
 ]
 Searched = Annotated[
     RetrieverName | None,

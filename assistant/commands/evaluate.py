@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import Annotated
 
-from typer import Argument, BadParameter, Option, Typer
+from typer import Argument, BadParameter, Option
 
 from assistant.commands.common import Compared, by_words, load_llm, ready, talk
 from assistant.commands.experiment import (
@@ -22,11 +22,12 @@ from assistant.commands.experiment import (
     RunOptions,
     embedder_of,
     indexed,
+    language_model,
     show,
     with_models,
 )
-from assistant.commands.option_groups import with_option_groups
-from assistant.commands.progress_bars import bar
+from assistant.commands.option_groups import Group
+from assistant.commands.progress_bars import bar, with_bar
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import DataError
 from assistant.evaluation import (
@@ -75,7 +76,7 @@ from assistant.retrieve import retrievers
 from assistant.settings import RetrieveSettings, Settings
 from assistant.steps.intent import library_answers
 
-app = Typer(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
+app = Group(help="Measure answers, rankings and rewriting on real data.", no_args_is_help=True)
 
 SHIPPED, BY_LLM, ADDRESSES = "shipped", "llm", "addresses"
 # The probability from which on the language model's "yes" is likelier than its "no".
@@ -88,7 +89,7 @@ Estimates = Annotated[
 
 def command(run: Callable[..., None]) -> Callable[..., None]:
     """Register a command of this group, with its option groups; `evaluate_x` becomes the command x."""
-    return app.command(run.__name__.removeprefix("evaluate_").replace("_", "-"))(with_option_groups(run))
+    return app.command(run.__name__.removeprefix("evaluate_").replace("_", "-"))(run)
 
 
 # --- answers and rankings ----------------------------------------------------------------------------------------
@@ -187,8 +188,8 @@ def evaluate_ranking(
 def evaluate_rewriting(
     *,
     dialogues: Annotated[Path, Option(help="CANARD's dialogues or iKAT's topics, a .jsonl[.gz] file.")],
-    corpus: Annotated[Path | None, Option(help="Passages to search with the rewrites.", show_default=False)] = None,
-    qrels: Annotated[Path | None, Option(help="Which passage belongs to a follow-up.", show_default=False)] = None,
+    corpus: Annotated[Path | None, Option(help="Passages to search with the rewrites.")] = None,
+    qrels: Annotated[Path | None, Option(help="Which passage belongs to a follow-up.")] = None,
     jobs: Jobs = 1,
     sample: Sample,
     options: RunOptions,
@@ -223,12 +224,9 @@ def evaluate_support(
         Option(
             help="'large', 'trained' or 'llm', as in the setting turn.support, which is the default; the folder of a "
             "trained judge; or 'addresses': whether the claim answers the question as the evidence tells.",
-            show_default=False,
         ),
     ] = "",
-    corpus: Annotated[
-        list[Path] | None, Option(help="Passages that pairs name; may be given again.", show_default=False)
-    ] = None,
+    corpus: Annotated[list[Path] | None, Option(help="Passages that pairs name; may be given again.")] = None,
     split: Split = "",
     sample: Sample,
     options: JudgeOptions,
@@ -262,20 +260,16 @@ def evaluate_suitability(
         Option(
             help="The folder of a trained judge, or 'llm': the language model's own yes or no; by default the judge "
             "that comes with Sequitur, with the reader that is set (facts.suitability).",
-            show_default=False,
         ),
     ] = "",
-    corpus: Annotated[
-        list[Path] | None, Option(help="Passages that pairs point into; may be given again.", show_default=False)
-    ] = None,
+    corpus: Annotated[list[Path] | None, Option(help="Passages that pairs point into; may be given again.")] = None,
     sample: Sample,
     options: JudgeOptions,
 ) -> None:
     """How well are clashes told? AUC, precision, recall, the share of false alarms, milliseconds a pair."""
     rows = sample.of(suitability.read_pairs(pairs, corpus or ()))
     if judge == BY_LLM:
-        with bar("Language model") as progress:
-            judged_by, threshold = suitability.by_llm(load_llm(options.load_settings(), progress)), EVEN
+        judged_by, threshold = suitability.by_llm(language_model(options.load_settings())), EVEN
     else:
         embedder = embedder_of(options.load_settings())
         trained = judge_of(Path(judge), embedder) if judge else shipped(options.load_settings(), embedder, silent)
@@ -354,9 +348,7 @@ def evaluate_relevance(
     *,
     experiment: relevance.Experiment,
     estimator: Estimates = SHIPPED,
-    calibration: Annotated[
-        Path | None, Option(help="A calibration to apply, made by --calibrate.", show_default=False)
-    ] = None,
+    calibration: Annotated[Path | None, Option(help="A calibration to apply, made by --calibrate.")] = None,
     calibrate: Annotated[
         Method | None,
         Option(help="Calibrate each half on the other; all of it is written as calibration.json to --out."),
@@ -392,8 +384,7 @@ def evaluate_re_rag(
     experiment = replace(experiment, uncertainty=uncertainty_label(knobs.turn))
     chosen = weighing.prepare(experiment)
     retriever, embedder = indexed(experiment.corpus, knobs), embedder_of(knobs)
-    with bar("Language model") as progress:
-        llm = load_llm(knobs, progress)
+    llm = language_model(knobs)
     with bar("Estimator") as progress:
         judge = estimators.load_calibrated(estimator, calibration, lambda: llm, knobs, progress)
     task = weighing.Weighing(experiment, chosen, model_of(knobs), llm.name, judge)
@@ -410,12 +401,10 @@ def evaluate_groundedness(  # noqa: PLR0913 - the experiment's knobs
     corpus: Annotated[
         Path | None, Option(help="Passages to answer from: a .jsonl[.gz] file.", show_default="the library")
     ] = None,
-    library: Annotated[str | None, Option(help="The library to answer from.", show_default=False)] = None,
+    library: Annotated[str | None, Option(help="The library to answer from.")] = None,
     turn_options: TurnOptions,
     read: Annotated[int, Option(min=0, help="Write so many sentences to reading.jsonl, for a person to label.")] = 0,
-    labels: Annotated[
-        Path | None, Option(help="What a person found: compare the check with it.", show_default=False)
-    ] = None,
+    labels: Annotated[Path | None, Option(help="What a person found: compare the check with it.")] = None,
     sample: Sample,
     options: RunOptions,
 ) -> None:
@@ -441,7 +430,7 @@ def evaluate_chat(
     questions: Questions,
     beside: Annotated[
         Path | None,
-        Option(help="The folder of another run on the same questions, to compare with.", show_default=False),
+        Option(help="The folder of another run on the same questions, to compare with."),
     ] = None,
     sample: Sample,
     options: RunOptions,
@@ -481,14 +470,8 @@ def evaluate_personal(
     """How often does the rewritten question say what the facts tell ("my country": Germany)? The share, by kind."""
     chosen, knobs = sample.of(personal.read_pairs(pairs, split)), options.load_settings()
     task = personal.Personal(pairs, {pair.id: pair for pair in chosen}, model_of(knobs))
-    options.perform(task, lambda: _without_passages(knobs))
-
-
-def _without_passages(knobs: Settings) -> Parts:
-    """The parts for rewriting questions, which needs no passages."""
-    embedder = embedder_of(knobs)
-    with bar("Language model") as progress:
-        return Parts(knobs, load_llm(knobs, progress), embedder, Nothing())
+    # rewriting questions needs no passages
+    options.perform(task, lambda: Parts(knobs, language_model(knobs), embedder_of(knobs), Nothing()))
 
 
 @command
@@ -496,7 +479,7 @@ def evaluate_guesses(*, questions: Questions, sample: Sample, options: RunOption
     """How much of what the model says by itself is told as a reply, how much offered as a guess, and what is right?"""
     asked, knobs = sample.asked(questions), options.load_settings()
     task = guesses.Guesses(questions, asked, model_of(knobs), knobs.turn.guess_below)
-    options.perform(task, lambda: _without_passages(knobs))
+    options.perform(task, lambda: Parts(knobs, language_model(knobs), embedder_of(knobs), Nothing()))
 
 
 # --- facts -------------------------------------------------------------------------------------------------------
@@ -514,7 +497,6 @@ def evaluate_ptkb(
         Path | None,
         Option(
             help="Judgements that settings were chosen on: turns without any are measured apart, too.",
-            show_default=False,
         ),
     ] = None,
     sample: Sample,
@@ -542,10 +524,8 @@ def evaluate_ikat(
         Path | None,
         Option("--ptkb", help="Judgements of facts.", show_default="the topics' ptkb_provenance"),
     ] = None,
-    qrels: Annotated[Path | None, Option(help="Judgements of passages.", show_default=False)] = None,
-    nuggets: Annotated[
-        Path | None, Option(help="Nuggets of responses: JSONL of {turn, text}.", show_default=False)
-    ] = None,
+    qrels: Annotated[Path | None, Option(help="Judgements of passages.")] = None,
+    nuggets: Annotated[Path | None, Option(help="Nuggets of responses: JSONL of {turn, text}.")] = None,
     seed: Annotated[int, Option(help="Decides the bootstrap's samples.")] = 0,
     options: ResultOptions,
 ) -> None:
@@ -569,8 +549,8 @@ def evaluate_memory(
 ) -> None:
     """Measure what is offered for remembering, against the personas of the speakers."""
     everyone, embedder = memory.read_speakers(dialogues), embedder_of(options.load_settings())
-    with bar("Dialogues") as progress:
-        summary, rows = memory.measure(sample.drawn(everyone), everyone, embedder, sample.seed, progress)
+    some = sample.drawn(everyone)
+    summary, rows = with_bar("Dialogues", memory.measure, some, everyone, embedder, sample.seed)
     options.finish({"embedder": embedder.name, **summary}, rows)
 
 
@@ -599,10 +579,8 @@ class _Indexes:
     def meaning(self) -> Retriever:
         """See `retrievers.Indexes`."""
         name = f"corpus-{corpus_folder(self._corpus, self.settings).name}"
-        with bar("Encoder") as progress:
-            encoder = load_encoder(self.settings, progress)
-        with bar("Vectors") as progress:
-            meaning = dense_retriever(name, self._words, self.settings, encoder, progress)
+        encoder = with_bar("Encoder", load_encoder, self.settings)
+        meaning = with_bar("Vectors", dense_retriever, name, self._words, self.settings, encoder)
         if meaning.cut:
             count = f"{meaning.cut:,} of {len(meaning):,} passages"
             talk.print(f"Longer than the encoder reads at once, so searched by their pieces: {count}.")

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from assistant.commands.common import load_llm, out, talk, writing
+from assistant.commands.common import load_llm, out, say, talk, writing
 from assistant.commands.option_groups import ModelOptions, SettingsOptions
-from assistant.commands.progress_bars import bar
+from assistant.commands.progress_bars import bar, with_bar
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import remarked
 from assistant.experiment.datasets import Question
@@ -26,7 +26,7 @@ from assistant.experiment.task import Item, Summary, Task, With
 from assistant.judges import load as judges
 from assistant.library.corpus import corpus_retriever
 from assistant.parts import load_embedder
-from assistant.protocols import Embedder, Parts, Retriever
+from assistant.protocols import Embedder, Engine, Parts, Retriever
 from assistant.retrieve.bm25 import Bm25
 from assistant.settings import Settings
 from assistant.types import Passage
@@ -67,7 +67,7 @@ class RunOptions(ModelMeasurementOptions):
         task.write(run, summary, command_line())
         for key, start in (("left_out", "Left out"), ("remarks", "Note")):
             for reason, count in summary.get(key, {}).items():
-                talk.print(f"{start}: {reason} ({count}).", highlight=False)
+                say(f"{start}: {reason} ({count}).", talk)
         show(summary, self.as_json, task.shown(summary))
         tell_folder(run)
 
@@ -76,7 +76,7 @@ class RunOptions(ModelMeasurementOptions):
 class ResultOptions(MeasurementOptions):
     """The options of a measurement that is quick, so that its rows are made again each time."""
 
-    into: Annotated[Path | None, Option("--out", help="A folder for rows and results.", show_default=False)] = None
+    into: Annotated[Path | None, Option("--out", help="A folder for rows and results.")] = None
 
     def __post_init__(self) -> None:
         # the rows of a kept run may have taken hours, and would be overwritten
@@ -105,13 +105,17 @@ def show(summary: Any, as_json: bool, shown: Summary | None = None) -> None:
     if as_json:
         out.print_json(json.dumps(summary))
     else:
-        out.print(markdown(summary if shown is None else shown), highlight=False, markup=False, soft_wrap=True)
+        say(markdown(summary if shown is None else shown))
 
 
 def embedder_of(settings: Settings) -> Embedder:
     """The embedder that the settings name, loaded with a bar."""
-    with bar("Sentence-BERT") as progress:
-        return load_embedder(settings, progress)
+    return with_bar("Sentence-BERT", load_embedder, settings)
+
+
+def language_model(settings: Settings) -> Engine:
+    """The language model that the settings name, loaded with a bar; see `common.load_llm`."""
+    return with_bar("Language model", load_llm, settings)
 
 
 def indexed(corpus: Path, settings: Settings) -> Bm25:
@@ -120,8 +124,7 @@ def indexed(corpus: Path, settings: Settings) -> Bm25:
     Raises:
         LibraryError: the corpus can't be read, or the index not be written.
     """
-    with bar("Index") as progress:
-        return corpus_retriever(corpus, settings, progress)
+    return with_bar("Index", corpus_retriever, corpus, settings)
 
 
 def with_models(settings: Settings, retriever: Retriever) -> Parts:
@@ -137,10 +140,8 @@ def with_models(settings: Settings, retriever: Retriever) -> Parts:
     if settings.turn.digest == "seq2seq":
         from assistant.llm.summariser import load  # noqa: PLC0415 - torch
 
-        with bar("Summariser") as progress:
-            load(settings, progress)
-    with bar("Language model") as progress:
-        return Parts(settings, load_llm(settings, progress), embedder, retriever, estimator, support)
+        with_bar("Summariser", load, settings)
+    return Parts(settings, language_model(settings), embedder, retriever, estimator, support)
 
 
 def command_line() -> str:
@@ -150,7 +151,7 @@ def command_line() -> str:
 
 def tell_folder(run: Run[Any]) -> None:
     """Print where the rows, the summary and the report of a run are."""
-    talk.print(f"Rows, summary and report are in {run.folder}.", highlight=False, soft_wrap=True)
+    say(f"Rows, summary and report are in {run.folder}.", talk)
 
 
 def answered(file: Path, sample: Sample, kept_apart: int) -> list[Question]:

@@ -9,13 +9,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from assistant.commands.common import out, talk
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.common import out, say, talk
+from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import FactError
 from assistant.store.database import connect
 from ptkb.store import ImportReport, Ptkb
 
-app = typer.Typer(help="What the assistant knows about you.", no_args_is_help=True)
+app = Group(help="What the assistant knows about you.", no_args_is_help=True)
 User = Annotated[str, typer.Option(help="Whose facts.")]
 FactId = Annotated[str, typer.Argument(metavar="ID", help="The fact's id, as `facts list` shows it.")]
 Statement = Annotated[str, typer.Argument(metavar="TEXT", help="A sentence about yourself.")]
@@ -23,7 +23,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON, with all that is kno
 
 
 @app.command("list")
-@with_option_groups
 def list_(user: User = "me", as_json: AsJson = False, *, options: SettingsOptions) -> None:
     """List the facts with their ids."""
     ptkb = _ptkb(options)
@@ -37,14 +36,12 @@ def list_(user: User = "me", as_json: AsJson = False, *, options: SettingsOption
 
 
 @app.command()
-@with_option_groups
 def add(text: Statement, user: User = "me", *, options: SettingsOptions) -> None:
     """Add a fact and print its id."""
     typer.echo(_ptkb(options).add(user, text).id)
 
 
 @app.command()
-@with_option_groups
 def edit(
     fact: FactId,
     text: Statement,
@@ -57,28 +54,24 @@ def edit(
 
 
 @app.command()
-@with_option_groups
 def remove(fact: FactId, user: User = "me", *, options: SettingsOptions) -> None:
     """Delete a fact."""
     _ptkb(options).remove(user, fact)
 
 
 @app.command()
-@with_option_groups
 def on(fact: FactId, user: User = "me", *, options: SettingsOptions) -> None:
     """Let answers use a fact again."""
     _ptkb(options).switch(user, fact, on=True)
 
 
 @app.command()
-@with_option_groups
 def off(fact: FactId, user: User = "me", *, options: SettingsOptions) -> None:
     """Keep a fact without using it."""
     _ptkb(options).switch(user, fact, on=False)
 
 
 @app.command("import")
-@with_option_groups
 def import_(
     file: Annotated[Path, typer.Argument(help="Text with a fact a line, or .json as `export --json` writes it.")],
     user: User = "me",
@@ -92,7 +85,6 @@ def import_(
 
 
 @app.command()
-@with_option_groups
 def export(user: User = "me", as_json: AsJson = False, *, options: SettingsOptions) -> None:
     """Print all facts, one a line or as JSON, so that they can be imported again."""
     ptkb = _ptkb(options)
@@ -115,4 +107,4 @@ def _read(file: Path) -> str:
 def _tell(report: ImportReport) -> None:
     talk.print(f"{len(report.added)} added, {len(report.skipped)} skipped.")
     for entry in report.skipped:
-        talk.print(f"  {entry.number}: {entry.text}: {entry.reason}", markup=False, highlight=False)
+        say(f"  {entry.number}: {entry.text}: {entry.reason}", talk)

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 import typer
 from rich.markup import escape
 
-from assistant.commands.common import by_words, out
+from assistant.commands.common import by_words, out, say
 from assistant.commands.experiment import indexed, with_models
 from assistant.commands.option_groups import ModelOptions, with_option_groups
-from assistant.commands.progress_bars import bar
+from assistant.commands.progress_bars import with_bar
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import DataError, LibraryError
 from assistant.experiment.conditions import always_drafting, model_of
@@ -37,10 +37,10 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     ] = None,
     name: Annotated[str, typer.Option("--run-name", help="What the run is called; one word.")],
     into: Annotated[Path, typer.Option("--out", help="The folder for the run; one that was begun goes on.")],
-    library: Annotated[str | None, typer.Option(help="The library to search.", show_default=False)] = None,
+    library: Annotated[str | None, typer.Option(help="The library to search.")] = None,
     index: Annotated[
         Path | None,
-        typer.Option(help="Instead: a Lucene index's folder, or a .jsonl[.gz] of passages.", show_default=False),
+        typer.Option(help="Instead: a Lucene index's folder, or a .jsonl[.gz] of passages."),
     ] = None,
     turn_options: TurnOptions,
     depth: Annotated[int, typer.Option(min=20, max=1000, help="Passages ranked for a turn.")] = 1000,
@@ -53,7 +53,7 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     team: Annotated[str, typer.Option(help="Your team's name; runs of 2025 hold it.")] = "sequitur",
     quality: Annotated[
         Path | None,
-        typer.Option(help="A model of `train quality`: unreliable passages are left out.", show_default=False),
+        typer.Option(help="A model of `train quality`: unreliable passages are left out."),
     ] = None,
     options: ModelOptions,
 ) -> None:
@@ -74,14 +74,13 @@ def ikat(  # noqa: PLR0913 - one parameter an option
     run = play.open_run(into, plan, model_of(knobs))
     if any(turn not in run.rows for turn in asked.turns):
         parts = with_models(knobs, retriever)
-        with bar("Turns") as progress:
-            play.play(asked, plan, run, parts, progress)
+        with_bar("Turns", play.play, asked, plan, run, parts)
     written = write_run(asked, run.rows, label, into)
     _report_problems(written, asked)
 
 
 def validate(
-    run: Annotated[Path, typer.Argument(help="A run: .json (2023, 2024), .jsonl (2025) or .trec.", show_default=False)],
+    run: Annotated[Path, typer.Argument(help="A run: .json (2023, 2024), .jsonl (2025) or .trec.")],
     topics: TopicsFile,
 ) -> None:
     """Check a run against the rules of TREC iKAT."""
@@ -92,13 +91,11 @@ def index(
     *,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files or folders of ClueWeb22: txt (.json.gz) or html (.warc.gz).", show_default=False),
+        typer.Argument(help="Files or folders of ClueWeb22: txt (.json.gz) or html (.warc.gz)."),
     ] = None,
     passages: Annotated[Path, typer.Option(help="The folder of passages; what is in it is not made again.")],
     into: Annotated[Path | None, typer.Option("--out", help="The folder for the index.", show_default="none")] = None,
-    hashes: Annotated[
-        Path | None, typer.Option(help="The track's hashes, to compare the passages with.", show_default=False)
-    ] = None,
+    hashes: Annotated[Path | None, typer.Option(help="The track's hashes, to compare the passages with.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads of the indexer.")] = 2,
 ) -> None:
     """Cut ClueWeb22 into the passages of TREC iKAT and index them, so that `ikat --index` can search them."""
@@ -109,16 +106,15 @@ def index(
             "There is nothing to do; name files of ClueWeb22 to cut, --hashes to compare with, or --out to index into."
         )
     if paths:
-        with bar("Files") as progress:
-            count = clueweb.write_passages(clueweb.found_files(paths), passages, progress)
-        out.print(f"{passages}: {count:,} passages were added.", highlight=False, markup=False)
+        count = with_bar("Files", clueweb.write_passages, clueweb.found_files(paths), passages)
+        say(f"{passages}: {count:,} passages were added.")
     if hashes:
         known, wrong = clueweb.differing(clueweb.passage_files(passages), hashes)
         told = f", such as {wrong[0]}" if wrong else ""
         out.print(f"Of {known:,} passages that the track knows, {len(wrong):,} are cut otherwise{told}.")
     if into:
         clueweb.build_index(passages, into, threads)
-        out.print(f"The index is in {into}; search it with: python -m assistant ikat --index {into} ...", markup=False)
+        say(f"The index is in {into}; search it with: python -m assistant ikat --index {into} ...")
 
 
 def _judging(settings: Settings, quality: Path | None) -> Settings:
@@ -176,6 +172,6 @@ def _report_problems(runs: Sequence[Path], topics: Topics) -> None:
 
 def _show(problems: Sequence[Problem]) -> None:
     for one in problems[:SHOWN]:
-        out.print(escape(str(one)), highlight=False, soft_wrap=True)
+        say(str(one))
     if len(problems) > SHOWN:
-        out.print(f"... and {len(problems) - SHOWN} more.", highlight=False)
+        say(f"... and {len(problems) - SHOWN} more.")

@@ -10,7 +10,7 @@ from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
-from assistant.commands.common import out, talk
+from assistant.commands.common import out, say, talk
 from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.errors import LibraryError
@@ -26,7 +26,7 @@ DEFAULT = "documents"
 
 @with_option_groups
 def index(
-    paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.", show_default=False)] = None,
+    paths: Annotated[list[str] | None, typer.Argument(help="Files and folders.")] = None,
     *,
     library: Annotated[str, typer.Option(help="The library that they go to.")] = DEFAULT,
     remove: Annotated[bool, typer.Option("--remove", help="Take these documents out of the library.")] = False,
@@ -36,9 +36,7 @@ def index(
     ] = False,
     published: Annotated[
         str | None,
-        typer.Option(
-            "--prebuilt", metavar="NAME", help="Fetch this index of Pyserini's as a library.", show_default=False
-        ),
+        typer.Option("--prebuilt", metavar="NAME", help="Fetch this index of Pyserini's as a library."),
     ] = None,
     options: SettingsOptions,
 ) -> None:
@@ -69,7 +67,7 @@ def _delete(library: str, paths: list[str] | None, settings: Settings) -> None:
     if paths:
         raise LibraryError("--delete deletes a whole library and takes no documents; use --remove for those.")
     remove_library(library, settings)
-    out.print(f"The library '{library}' is deleted.", highlight=False)
+    say(f"The library '{library}' is deleted.")
 
 
 def _fetch(name: str, paths: list[str] | None, settings: Settings) -> None:
@@ -78,16 +76,16 @@ def _fetch(name: str, paths: list[str] | None, settings: Settings) -> None:
     if paths:
         raise LibraryError("--prebuilt fetches a whole library and takes no documents; index those into another.")
     found = prebuilt(name)
-    talk.print(f"{found.about} {found.passages:,} passages, {decimal(found.size)} to fetch.", markup=False)
+    say(f"{found.about} {found.passages:,} passages, {decimal(found.size)} to fetch.", talk)
     told = "is ready" if fetch(found, settings, bar_of_bytes) else "was there already"
-    out.print(f"The library {told}; search it with: --library {found.library}", markup=False, highlight=False)
+    say(f"The library {told}; search it with: --library {found.library}")
 
 
 def _show(library: str, settings: Settings) -> None:
-    out.print("Libraries: " + (", ".join(library_names(settings)) or "none yet"), highlight=False)
+    say("Libraries: " + (", ".join(library_names(settings)) or "none yet"))
     documents = list_documents(library, settings)
     if not documents:
-        out.print(f"The library '{library}' holds no documents.", highlight=False)
+        say(f"The library '{library}' holds no documents.")
         return
     table = Table("document", "passages", "from", box=None)
     for document in documents:
@@ -120,4 +118,4 @@ def _report(outcomes: list[Outcome], library: str) -> None:
         for status in dict.fromkeys(one.status for one in outcomes)
     }
     summary = ", ".join(f"{count} {status}" for status, count in counts.items())
-    out.print(f"Library '{library}': {summary}.", highlight=False)
+    say(f"Library '{library}': {summary}.")

@@ -13,11 +13,11 @@ from assistant.commands.exit_status import at_end
 from assistant.commands.option_groups import ModelOptions, with_option_groups
 from assistant.commands.turn_options import TurnOptions
 from assistant.parts import Loader
+from assistant.runs import Runs
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
 from assistant.store.shared import Leases
 from assistant.store.users import ME
-from assistant.web.runs import Runs
 from ptkb.store import Ptkb
 
 

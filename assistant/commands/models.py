@@ -10,8 +10,8 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from assistant.commands.common import load_llm, out
-from assistant.commands.option_groups import ModelOptions, SettingsOptions, with_option_groups
+from assistant.commands.common import load_llm, out, say
+from assistant.commands.option_groups import Group, ModelOptions, SettingsOptions, with_option_groups
 from assistant.commands.progress_bars import bar_of_bytes
 from assistant.commands.servers import app as servers_app
 from assistant.errors import ModelError
@@ -24,7 +24,7 @@ from assistant.llm.speed_test import MeasuredSpeed, speeds
 from assistant.llm.speed_test import measure_speed as measure_engine
 from assistant.settings import Settings
 
-app = typer.Typer()
+app = Group()
 app.add_typer(servers_app, name="servers")
 _GB = 1e9
 
@@ -38,16 +38,15 @@ def rate(context: typer.Context, options: SettingsOptions) -> None:
     """
     if context.invoked_subcommand is None:
         settings = options.load_settings()
-        out.print(_answering(settings), soft_wrap=True, highlight=False, markup=False)
+        say(_answering(settings))
         if told := _judging(settings):
-            out.print(told, soft_wrap=True, highlight=False, markup=False)
+            say(told)
         _show_ratings(settings)
     elif options != SettingsOptions():
         raise typer.BadParameter(f"put the options behind `{context.invoked_subcommand}`")
 
 
 @app.command()
-@with_option_groups
 def measure(options: ModelOptions) -> None:
     """Measure in some seconds how fast the model that the settings name reads and writes here, and keep it."""
     settings = options.load_settings()
@@ -55,12 +54,11 @@ def measure(options: ModelOptions) -> None:
         engine = load_llm(settings, progress)
     speed = measure_engine(engine, settings, Event())
     if speed:
-        out.print(_told(speed), soft_wrap=True, highlight=False, markup=False)
+        say(_told(speed))
         _show_ratings(settings, engine.name)
 
 
 @app.command("list")
-@with_option_groups
 def list_models(
     servers: Annotated[
         bool, typer.Option("--servers", help="Show the servers that run on this computer instead.")
@@ -79,11 +77,10 @@ def list_models(
         here = "yes" if catalogue.is_here(entry.name, settings) else "no"
         table.add_row(_names(entry), _size(entry), str(entry.context), entry.terms, here, entry.about)
     out.print(table)
-    out.print(f"Models are kept in {settings.models_dir}.", soft_wrap=True, highlight=False)
+    say(f"Models are kept in {settings.models_dir}.")
 
 
 @app.command()
-@with_option_groups
 def fetch(
     name: Annotated[str, typer.Argument(help="A name of the catalogue, or a hub id.")],
     *,
@@ -93,11 +90,10 @@ def fetch(
     settings = options.load_settings()
     with bar_of_bytes(f"Fetching {name}") as progress:
         path = Catalogue.load().fetch(name, settings, progress)
-    out.print(f"{name} is at {path}.", soft_wrap=True, highlight=False, markup=False)
+    say(f"{name} is at {path}.")
 
 
 @app.command()
-@with_option_groups
 def verify(
     name: Annotated[str, typer.Argument(help="A name of the catalogue; all that are here if left out.")] = "",
     *,
@@ -143,8 +139,8 @@ def _show_ratings(settings: Settings, running: str = "") -> None:
         table.add_row(_names(one.entry), _size(one.entry), needs, turn, verdict, here)
     out.print(table)
     for entry in (one.entry for one in ratings if not one.entry.commercial):
-        out.print(f"{entry.name} is under {entry.terms}.", soft_wrap=True, highlight=False, markup=False)
-    out.print(_advice(ratings, settings), soft_wrap=True, highlight=False, markup=False)
+        say(f"{entry.name} is under {entry.terms}.")
+    say(_advice(ratings, settings))
 
 
 def _advice(ratings: list[Rating], settings: Settings) -> str:
@@ -191,7 +187,7 @@ def _verified(catalogue: Catalogue, name: str, settings: Settings) -> str:
             catalogue.verify(name, settings, progress)
     except ModelError as error:
         return str(error)
-    out.print(f"{name} is whole.", highlight=False, markup=False)
+    say(f"{name} is whole.")
     return ""
 
 

@@ -11,6 +11,9 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from typer import Typer
+from typer.models import CommandFunctionType
+
 from assistant.commands.common import Backend, DataDir, Model, SettingsFile, settings_of
 from assistant.settings import Settings
 
@@ -37,6 +40,15 @@ class ModelOptions(SettingsOptions):
     def load_settings(self, **overrides: str | None) -> Settings:
         """See `SettingsOptions`."""
         return super().load_settings(model=self.model, backend=self.backend, **overrides)
+
+
+class Group(Typer):
+    """A group of commands, whose parameters may be groups of options."""
+
+    def command(self, *told: Any, **more: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """As Typer has it."""
+        register: Any = super().command(*told, **more)
+        return lambda command: register(with_option_groups(command))
 
 
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:

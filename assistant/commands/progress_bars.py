@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar, TypeVarTuple
 
 from rich.progress import (
     BarColumn,
@@ -20,12 +21,21 @@ from rich.progress import Progress as Bars
 from assistant.commands.common import talk
 from assistant.protocols import Progress
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
 
 @contextmanager
 def bar(title: str) -> Iterator[Progress]:
     """A bar of things done, with an estimate of the time that is left."""
     with _shown(title, MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn()) as tell:
         yield tell
+
+
+def with_bar(title: str, work: Callable[[*Ts, Progress], T], *given: *Ts) -> T:
+    """What the work returns, which is called with what is given and the `Progress` of a bar."""
+    with bar(title) as progress:
+        return work(*given, progress)
 
 
 @contextmanager

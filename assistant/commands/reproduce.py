@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Exit, Option
 
-from assistant.commands.common import DataDir, out, settings_of, talk
+from assistant.commands.common import DataDir, say, settings_of, talk
 from assistant.errors import DataError
 from assistant.evaluation import looked_at, tables
 from assistant.evaluation.table_changes import field_changes
@@ -57,7 +57,7 @@ def reproduce(  # noqa: PLR0913 - one parameter an option
     registry = tables.read_registry(checkout)
     if looked:
         found = looked_at.ids_of(tables.read_list(checkout / looked_at.LIST, looked_at.List), registry, data or Path())
-        out.print(str(looked_at.write(found, checkout)), highlight=False, markup=False, soft_wrap=True)
+        say(str(looked_at.write(found, checkout)))
         return
     chosen = {name: registry.table(name) for name in names or registry.tables}
     if pages:
@@ -76,7 +76,7 @@ def reproduce(  # noqa: PLR0913 - one parameter an option
         return
     for name, table in chosen.items():
         for path in tables.keep(*maker.make(name, table), table, checkout):
-            out.print(str(path), highlight=False, markup=False, soft_wrap=True)
+            say(str(path))
 
 
 def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
@@ -87,7 +87,7 @@ def _tell(chosen: dict[str, Table], check: bool, checkout: Path) -> None:
     """
     states = {name: tables.state(name, table, checkout) for name, table in chosen.items()}
     for name, (_, says) in states.items():
-        out.print(f"{name}: {says}.", highlight=False, markup=False, soft_wrap=True)
+        say(f"{name}: {says}.")
     if check and not all(is_current for is_current, _ in states.values()):
         raise Exit(1)
 
@@ -107,7 +107,7 @@ def _gate(maker: Maker, chosen: dict[str, Table]) -> None:
         beyond |= any(one.beyond_chance for one in found)
         told = [f"{one}{' (beyond chance)' if one.beyond_chance else ''}" for one in found]
         for says in told or ["as before"]:
-            out.print(f"{name}: {says}.", highlight=False, markup=False, soft_wrap=True)
+            say(f"{name}: {says}.")
     if beyond:
         raise Exit(1)
 
@@ -115,7 +115,7 @@ def _gate(maker: Maker, chosen: dict[str, Table]) -> None:
 def _written(chosen: dict[str, Table], checkout: Path) -> None:
     for name, table in chosen.items():
         if made := tables.made_of(name, checkout):
-            out.print(str(tables.write_page(made, table, checkout)), highlight=False, markup=False, soft_wrap=True)
+            say(str(tables.write_page(made, table, checkout)))
 
 
 def _check_data(registry: Registry, table: Table, data: Path | None) -> None:
@@ -158,7 +158,7 @@ class Maker:
         runs: list[dict[str, Any]] = []
         models = {table.model} - {""}
         for n, run in enumerate(table.runs, 1):
-            talk.print(f"{name}: {run.label}", highlight=False, markup=False)
+            say(f"{name}: {run.label}", talk)
             into = folder / str(n)
             summary = self._run(run.command, into, folder, table.environment)
             rows += [{"run": run.label, **row} for _, row in records(into / ROWS)]

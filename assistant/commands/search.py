@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.padding import Padding
 
-from assistant.commands.common import out
+from assistant.commands.common import out, say
 from assistant.commands.option_groups import SettingsOptions, with_option_groups
 from assistant.library.finding import MOST, find
 from assistant.store.users import ME
@@ -27,7 +27,7 @@ def search(
     """Search a library's passages for words, without a model."""
     found = find(words, library, ME, options.load_settings(), k)
     if not found:
-        out.print(f"No passage of '{library}' has these words.", highlight=False, markup=False)
+        say(f"No passage of '{library}' has these words.")
     for one in found:
         out.print(f"[bold]{escape(one.passage.title)}[/bold]  {escape(one.passage.source)}", highlight=False)
         text = "".join(f"[reverse]{escape(piece)}[/reverse]" if hit else escape(piece) for piece, hit in one.pieces())

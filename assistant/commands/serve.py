@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assistant.commands.common import talk, watch
+from assistant.commands.common import say, talk, watch
 from assistant.commands.exit_status import MENDABLE, at_end
 from assistant.commands.logs import write_logs
 from assistant.commands.option_groups import ModelOptions, with_option_groups
@@ -99,7 +99,7 @@ def _tell(loader: Loader) -> None:
     """Bars on the terminal while things are being loaded; a failure is told there and on the page."""
     try:
         watch(loader)
-        talk.print(" ".join(filter(None, ("Ready.", loader.notice, loader.judges))), markup=False)
+        say(" ".join(filter(None, ("Ready.", loader.notice, loader.judges))), talk)
         loader.models.measure()
     except SequiturError as error:
         talk.print(str(error), style="red", markup=False)

@@ -11,25 +11,24 @@ from pydantic import SecretStr, ValidationError
 from rich.markup import escape
 from rich.table import Table
 
-from assistant.commands.common import out, talk
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.common import out, say, talk
+from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import ModelError
 from assistant.llm.known_models import AddedServer, KnownModels
 from assistant.llm.load import AUTO
 from assistant.settings import MIN_CONTEXT
 
-app = typer.Typer(help="List, test, add and remove servers whose models the page offers.", no_args_is_help=True)
+app = Group(help="List, test, add and remove servers whose models the page offers.", no_args_is_help=True)
 Address = Annotated[str, typer.Argument(help="Where the server is, such as http://127.0.0.1:11434.")]
 ServedModel = Annotated[str, typer.Option("--model", help="One of its models; left out where it has one.")]
 Key = Annotated[bool, typer.Option("--key", help="Ask for the key that it wants to be shown.")]
 Context = Annotated[
     int | None,
-    typer.Option(min=MIN_CONTEXT, help="Tokens a request; left out, the server tells.", show_default=False),
+    typer.Option(min=MIN_CONTEXT, help="Tokens a request; left out, the server tells."),
 ]
 
 
 @app.command("list")
-@with_option_groups
 def list_(options: SettingsOptions) -> None:
     """List the servers that were added."""
     table = Table("id", "model", "address", "key", box=None)
@@ -42,7 +41,6 @@ def list_(options: SettingsOptions) -> None:
 def _of_a_server(act: Callable[[KnownModels, AddedServer], None]) -> Callable[..., None]:
     """The command that does this with what is known and the server that its options name."""
 
-    @with_option_groups
     def command(
         address: Address,
         model: ServedModel = AUTO,
@@ -68,24 +66,23 @@ def try_(known: KnownModels, server: AddedServer) -> None:
         models = f" ({', '.join(probed.models)})" if len(probed.models) > 1 else ""
         raise ModelError(f"{probed.reason}{models}")
     can = probed.abilities
-    out.print(f"{probed.kind} answers with {probed.model}.", markup=False, highlight=False)
-    out.print(f"Context: {can.context:,} tokens a request. Streams: {'yes' if can.stream else 'no'}.", highlight=False)
-    out.print(f"Yes or no by probability: {can.choose}.", highlight=False)
-    out.print(f"Tells how likely a text is: {'yes' if can.score else 'no'}.", highlight=False)
+    say(f"{probed.kind} answers with {probed.model}.")
+    say(f"Context: {can.context:,} tokens a request. Streams: {'yes' if can.stream else 'no'}.")
+    say(f"Yes or no by probability: {can.choose}.")
+    say(f"Tells how likely a text is: {'yes' if can.score else 'no'}.")
     if can.unopened:
-        out.print("Thinks before it replies: yes, which is left out.", highlight=False)
-    out.print(f"A stop ends its work: {'yes' if can.cancel else 'not known'}.", highlight=False)
+        say("Thinks before it replies: yes, which is left out.")
+    say(f"A stop ends its work: {'yes' if can.cancel else 'not known'}.")
 
 
 @app.command("add")
 @_of_a_server
 def add(known: KnownModels, server: AddedServer) -> None:
     """Keep a model of a server, for the page to offer; one that was added before is replaced."""
-    talk.print(f"{known.add(asyncio.run(known.titled(server))).title} was added.", markup=False)
+    say(f"{known.add(asyncio.run(known.titled(server))).title} was added.", talk)
 
 
 @app.command()
-@with_option_groups
 def remove(
     id_: Annotated[str, typer.Argument(metavar="ID", help="Its id, as `models servers list` shows it.")],
     *,

@@ -13,19 +13,20 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import BadParameter, Option, Typer
+from typer import BadParameter, Option
 
-from assistant.commands.common import by_words, load_llm, talk, writing
+from assistant.commands.common import by_words, say, talk, writing
 from assistant.commands.experiment import (
     MeasurementOptions,
     ModelMeasurementOptions,
     answered,
     embedder_of,
     indexed,
+    language_model,
     show,
 )
-from assistant.commands.option_groups import with_option_groups
-from assistant.commands.progress_bars import bar
+from assistant.commands.option_groups import Group
+from assistant.commands.progress_bars import bar, with_bar
 from assistant.errors import DataError
 from assistant.experiment.conditions import model_of
 from assistant.experiment.datasets import Question, fingerprint, read_corpus
@@ -39,7 +40,7 @@ from assistant.settings import Settings
 if TYPE_CHECKING:
     from assistant.training.relevance.train import Example
 
-app = Typer(help="Train the parts that learn.", no_args_is_help=True)
+app = Group(help="Train the parts that learn.", no_args_is_help=True)
 
 Into = Annotated[Path, Option("--out", help="The folder for the model; a training that is there goes on.")]
 Base = Annotated[str, Option(help="The encoder to start from: a name of the catalogue, a hub id or a folder.")]
@@ -63,7 +64,6 @@ def _group() -> None:
 
 
 @app.command()
-@with_option_groups
 def relevance(  # noqa: PLR0913 - the training's knobs
     *,
     corpus: Annotated[
@@ -110,14 +110,11 @@ def relevance(  # noqa: PLR0913 - the training's knobs
     trainer = Trainer(
         into, plan, [one for of in examples for one in of[dev:]], [one for of in examples for one in of[:dev]]
     )
-    with bar("Steps") as progress:
-        epochs_done = trainer.run(progress)
-    _show_epochs(epochs_done, options.as_json)
-    talk.print(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", soft_wrap=True)
+    _show_epochs(with_bar("Steps", trainer.run), options.as_json)
+    say(f"The best model is {into / MODEL}; use it as: --estimator {into / MODEL}", talk)
 
 
 @app.command()
-@with_option_groups
 def reranker(  # noqa: PLR0913 - the training's knobs
     *,
     data: Annotated[Path, Option(help="A folder with squad/, nq/, hotpotqa/, 2wikimultihopqa/ and library/.")],
@@ -141,18 +138,16 @@ def reranker(  # noqa: PLR0913 - the training's knobs
         _resolved(base, knobs), batch=batch, rate=rate, length=length, seed=seed, warm_up=50, dropout=0.0,
         save_every=200, adapter=str(adapter),
     )  # fmt: skip
-    with bar("Steps") as progress:
-        summary = train(into, plan, data, pairs, lambda corpus: indexed(corpus, knobs), progress)
+    summary = with_bar("Steps", train, into, plan, data, pairs, lambda corpus: indexed(corpus, knobs))
     show(summary, options.as_json)
-    talk.print(f"The best model is {into / MODEL}; pack it with `train pack`, then `train blend`.", soft_wrap=True)
+    say(f"The best model is {into / MODEL}; pack it with `train pack`, then `train blend`.", talk)
 
 
 def _by_words(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, _dev: int) -> list[Example]:
     from assistant.training.relevance import likelihoods  # noqa: PLC0415
 
     retriever = indexed(corpus, knobs)
-    with bar("Likelihoods") as progress:
-        return likelihoods.by_words(questions, retriever, contexts, progress)
+    return with_bar("Likelihoods", likelihoods.by_words, questions, retriever, contexts)
 
 
 def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Settings, dev: int) -> list[Example]:
@@ -161,8 +156,7 @@ def _by_llm(questions: list[Question], corpus: Path, contexts: int, knobs: Setti
 
     run = likelihoods.open_run(_cache(corpus, contexts, knobs), corpus, contexts, model_of(knobs))
     retriever = indexed(corpus, knobs)
-    with bar("Language model") as progress:
-        llm = load_llm(knobs, progress)
+    llm = language_model(knobs)
     with bar("Likelihoods") as progress:
         likelihoods.measure(questions, run, llm, retriever, contexts, progress, dev)
     return likelihoods.examples(questions, run, {passage.id: passage for passage in load_corpus(corpus)})
@@ -183,7 +177,7 @@ def pack(
     from assistant.judges import adapted, packed  # noqa: PLC0415 - torch
 
     size = adapted.pack(model, into) if (model / adapted.CONFIG).exists() else packed.pack(model, into)
-    talk.print(f"The packed model is {into}, {size / 1e6:.1f} MB.", soft_wrap=True)
+    say(f"The packed model is {into}, {size / 1e6:.1f} MB.", talk)
 
 
 # --- the classifier of passage quality ---------------------------------------------------------------------------
@@ -212,43 +206,40 @@ def quality(
     model.save(into)
     summary = measured.measure(model, examples, seed)
     if unseen:
-        with bar("Sources") as progress:
-            summary["unseen"] = measured.unseen(examples, progress)
+        summary["unseen"] = with_bar("Sources", measured.unseen, examples)
     beside = into.with_suffix(".md")
     with writing(beside):
         into.with_suffix(".json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         beside.write_text(markdown(summary) + "\n", encoding="utf-8")
     show(summary, as_json)
-    talk.print(f"The model is in {into}, its report in {beside}.", highlight=False, markup=False, soft_wrap=True)
+    say(f"The model is in {into}, its report in {beside}.", talk)
 
 
 # --- the judges of suitability and of support --------------------------------------------------------------------
 
 
 @app.command()
-@with_option_groups
 def reader(  # noqa: PLR0913 - the training's knobs
     *,
     into: Into,
-    base: Annotated[
-        str, Option(help="What to start from: a name of the catalogue, a hub id or a folder.", show_default=False)
-    ] = str(SUPPORT),
+    base: Annotated[str, Option(help="What to start from: a name of the catalogue, a hub id or a folder.")] = str(
+        SUPPORT
+    ),
     rank: Rank = 0,
     pairs: Annotated[
         list[Path] | None,
         Option(
             help="More development pairs to choose weight and threshold on, as `evaluate suitability` reads them; may "
             "be given again.",
-            show_default=False,
         ),
     ] = None,
     things: Annotated[
         Path | None,
-        Option(help="Such pairs whose texts name things, to weigh texts of few words by.", show_default=False),
+        Option(help="Such pairs whose texts name things, to weigh texts of few words by."),
     ] = None,
     corpus: Annotated[
         list[Path] | None,
-        Option(help="Passages that pairs point into; may be given again.", show_default=False),
+        Option(help="Passages that pairs point into; may be given again."),
     ] = None,
     batch: Pairs = 32,
     rate: Rate = 1e-4,
@@ -269,11 +260,10 @@ def reader(  # noqa: PLR0913 - the training's knobs
     with bar("Steps") as progress:
         summary = train(into, plan, SUITABILITY, embedder, progress, more, read_pairs(things) if things else ())
     show(summary, options.as_json)
-    talk.print(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", soft_wrap=True)
+    say(f"The best model and its blend are in {into / MODEL}; pack it with `train pack`.", talk)
 
 
 @app.command()
-@with_option_groups
 def suitability(
     *,
     into: Annotated[Path, Option("--out", help="The folder for what was learned.")],
@@ -289,7 +279,6 @@ def suitability(
 
 
 @app.command()
-@with_option_groups
 def support(  # noqa: PLR0913 - the training's knobs
     *,
     data: Annotated[
@@ -303,7 +292,7 @@ def support(  # noqa: PLR0913 - the training's knobs
     length: Annotated[int, Option(min=16, max=512, help="Leave out pairs of more tokens than that.")] = 256,
     hand: Annotated[
         Path | None,
-        Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too.", show_default=False),
+        Option(help="Pairs labelled by hand: the threshold is chosen on their split 'dev', too."),
     ] = None,
     rank: Rank = 0,
     seed: Seed = 0,
@@ -327,7 +316,6 @@ def support(  # noqa: PLR0913 - the training's knobs
 
 
 @app.command()
-@with_option_groups
 def joint(  # noqa: PLR0913 - the training's knobs
     *,
     corpus: Corpus,
@@ -361,14 +349,11 @@ def joint(  # noqa: PLR0913 - the training's knobs
     )  # fmt: skip
     examples = [training.Asked(one.text, one.answers, tuple(retriever.search(one.text, contexts))) for one in chosen]
     trainer = training.JointTrainer(into, plan, examples[dev:], examples[:dev])
-    with bar("Questions") as progress:
-        epochs_done = trainer.run(progress)
-    _show_epochs(epochs_done, options.as_json)
-    talk.print(f"The best models are {into / training.ESTIMATOR} and {into / training.GENERATOR}.", soft_wrap=True)
+    _show_epochs(with_bar("Questions", trainer.run), options.as_json)
+    say(f"The best models are {into / training.ESTIMATOR} and {into / training.GENERATOR}.", talk)
 
 
 @app.command()
-@with_option_groups
 def blend(
     *,
     corpus: Corpus,
@@ -402,11 +387,10 @@ def blend(
     blend_found = fit(beside, scores, second_scores, relevant)
     blend_found.save(model / NAME)
     show(asdict(blend_found), options.as_json)
-    talk.print(f"The blend is {model / NAME}.", soft_wrap=True)
+    say(f"The blend is {model / NAME}.", talk)
 
 
 @app.command()
-@with_option_groups
 def vectors(
     *,
     into: Annotated[Path | None, Option("--out", help="The file.", show_default="what comes with Sequitur")] = None,
@@ -437,8 +421,7 @@ def _resolved(model: str, knobs: Settings, title: str = "Encoder") -> str:
     """The folder of the model to start from, fetched if need be."""
     from assistant.llm.catalogue import Catalogue  # noqa: PLC0415
 
-    with bar(title) as progress:
-        return str(Catalogue.load().resolve(model, knobs, progress))
+    return str(with_bar(title, Catalogue.load().resolve, model, knobs))
 
 
 def _show_epochs(epochs: Sequence[Any], as_json: bool) -> None:

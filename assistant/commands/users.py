@@ -8,8 +8,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from assistant.commands.common import out, talk
-from assistant.commands.option_groups import SettingsOptions, with_option_groups
+from assistant.commands.common import out, say, talk
+from assistant.commands.option_groups import Group, SettingsOptions
 from assistant.errors import SettingsError
 from assistant.store.database import connect
 from assistant.store.tokens import AccessToken, AccessTokens
@@ -17,31 +17,26 @@ from assistant.store.usage import Usage
 from assistant.store.users import ME, Logins, checked_name, checked_password, hash_password, kept_name
 from assistant.upkeep.accounts import Account, Accounts
 
-app = typer.Typer(
-    help="Logins for a page that other computers can reach, and tokens for programs.", no_args_is_help=True
-)
+app = Group(help="Logins for a page that other computers can reach, and tokens for programs.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="The user's name, as it is typed to log in.")]
 
 
 @app.command()
-@with_option_groups
 def add(name: Name, options: SettingsOptions) -> None:
     """Let a user log in, or change a password, which ends log-ins with the old one; asks for the password twice."""
     logins, name = _logins(options), checked_name(name)
     logins.add(name, _password(name))
-    talk.print(f"{name} can log in now.", markup=False)
+    say(f"{name} can log in now.", talk)
 
 
 @app.command("list")
-@with_option_groups
 def list_(options: SettingsOptions) -> None:
     """List who may log in."""
     for name in _logins(options).names():
-        out.print(name, markup=False, highlight=False)
+        say(name)
 
 
 @app.command()
-@with_option_groups
 def remove(
     name: Annotated[str, typer.Argument(help=f"Whose account: a user's, or '{ME}' on a page without logins.")],
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
@@ -58,18 +53,15 @@ def remove(
     if account and not yes:
         _confirm(name, account)
     note = accounts.delete(name)
-    talk.print(f"The account of {name} is deleted with all that was its own. {note}".strip(), markup=False)
+    say(f"The account of {name} is deleted with all that was its own. {note}".strip(), talk)
 
 
 @app.command()
-@with_option_groups
 def token(
     name: Annotated[str, typer.Argument(help=f"Whose token: a user, or '{ME}' on a page without logins.")],
     label: Annotated[str, typer.Option(help="What the token is for.")] = "",
     list_: Annotated[bool, typer.Option("--list", help="List the user's tokens instead.")] = False,
-    revoke: Annotated[
-        str | None, typer.Option(metavar="ID", help="Revoke this token instead.", show_default=False)
-    ] = None,
+    revoke: Annotated[str | None, typer.Option(metavar="ID", help="Revoke this token instead.")] = None,
     *,
     options: SettingsOptions,
 ) -> None:
@@ -77,7 +69,7 @@ def token(
     name, tokens = kept_name(name), _tokens(options)
     if revoke is not None:
         tokens.revoke(name, revoke)
-        talk.print(f"The token {revoke} lets nobody in any more.", markup=False)
+        say(f"The token {revoke} lets nobody in any more.", talk)
     elif list_:
         _show(tokens.list(name))
     else:
@@ -88,7 +80,6 @@ def token(
 
 
 @app.command()
-@with_option_groups
 def usage(
     days: Annotated[int, typer.Option(min=1, help="Of how many days, today among them (UTC).")] = 30,
     *,

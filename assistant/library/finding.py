@@ -10,7 +10,7 @@ from assistant.errors import LibraryError
 from assistant.library.collections import ALL, MARK, chosen
 from assistant.library.passages import document_of
 from assistant.protocols import Retriever
-from assistant.retrieve.document_filter import DocumentFilter
+from assistant.retrieve.own_documents import DocumentFilter, OwnDocuments
 from assistant.settings import Settings
 from assistant.types import Passage, Span, Turn
 
@@ -65,7 +65,6 @@ def find(query: str, library: str, user: str, settings: Settings, k: int = 10) -
 def _searched(library: str, user: str, settings: Settings) -> Retriever:
     """What searches a library, a collection or all, and marks what is the user's own."""
     from assistant.library import shelves  # noqa: PLC0415 - starts the JVM
-    from assistant.retrieve.own_documents import OwnDocuments  # noqa: PLC0415
 
     own = shelves.own_library(user)
     searched: Retriever

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assistant.types import Answer, Turn, TurnEvent
-from assistant.wording.events import SENTENCES
-from assistant.wording.replies import FIXED, LABEL
+from assistant.wording.replies import FIXED, LABEL, SENTENCES
 
 
 def read(text: str) -> Turn:

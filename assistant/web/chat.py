@@ -11,13 +11,13 @@ from typing import cast, get_args
 
 from assistant.chat import Chat
 from assistant.errors import SequiturError, SettingsError, StoreError
+from assistant.runs import END, Place, Run, watch
 from assistant.settings import IfUnanswerable
 from assistant.store.conversations import Conversation, Feedback
 from assistant.store.shared import BUSY
 from assistant.types import Choices, Turn, Work
 from assistant.web import remembering, render
 from assistant.web.live import Live
-from assistant.web.runs import END, Place, Run, watch
 from assistant.web.tab import Tab, Updates, on, on_stream
 from assistant.web.view import View
 from assistant.web.watchers import Watchers

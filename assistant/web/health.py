@@ -13,11 +13,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from assistant.api.completions import Loading
+from assistant.runs import Runs
 from assistant.settings import WebSettings
 from assistant.store.users import Logins
 from assistant.web.metrics import Metrics
 from assistant.web.owners import HEALTH, METRICS, READINESS
-from assistant.web.runs import Runs
 from assistant.web.security import is_loopback
 
 NO_METRICS = (

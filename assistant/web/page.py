@@ -15,6 +15,7 @@ from assistant.chat import Chat
 from assistant.llm.models import Models
 from assistant.parts import LoadingStage
 from assistant.protocols import Embedder
+from assistant.runs import Runs
 from assistant.settings import Settings
 from assistant.store.conversations import Conversations
 from assistant.store.tokens import AccessTokens
@@ -35,7 +36,6 @@ from assistant.web.models import ModelMenu
 from assistant.web.offer import OfferLine
 from assistant.web.opening import Opening
 from assistant.web.panel import Panel
-from assistant.web.runs import Runs
 from assistant.web.sidebar import Sidebar
 from assistant.web.sources import Sources
 from assistant.web.switching import Switcher

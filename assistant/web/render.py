@@ -13,10 +13,10 @@ from markupsafe import Markup
 
 from assistant.llm.known_models import KnownModel
 from assistant.registry import variants
+from assistant.runs import Place, Run
 from assistant.store.conversations import Conversation, is_temporary
 from assistant.types import Fact, Turn, new_id, now
 from assistant.web import cited, confidence, highlight, reply
-from assistant.web.runs import Place, Run
 from assistant.wording.views import STEPS, ballots, events, headline, instead, link_of, passed_over, waits
 from ptkb.store import key
 

@@ -27,6 +27,7 @@ from assistant.api.completions import Completions
 from assistant.chat import Chat
 from assistant.errors import SettingsError, StoreError
 from assistant.parts import Loader
+from assistant.runs import MOST, Runs
 from assistant.settings import Settings, WebSettings
 from assistant.store.conversations import Conversations
 from assistant.store.database import connect
@@ -49,7 +50,6 @@ from assistant.web.look import files, look
 from assistant.web.metrics import Metrics
 from assistant.web.owners import DOCUMENTS_MARK, LOGOUT, MARK, Owners
 from assistant.web.page import House, build
-from assistant.web.runs import MOST, Runs
 from assistant.web.searching import searching
 from assistant.web.security import Guard, is_loopback
 from ptkb.store import Ptkb

@@ -9,11 +9,11 @@ from itertools import chain
 from assistant.errors import StoreError
 from assistant.llm.known_models import KnownModel
 from assistant.protocols import Embedder
+from assistant.runs import Place, Run, Runs
 from assistant.store.conversations import Conversation, Conversations, is_temporary
 from assistant.types import Fact, Turn, new_id, now
 from assistant.web import render
 from assistant.web.live import Live
-from assistant.web.runs import Place, Run, Runs
 from assistant.web.tab import Tab, Updates
 from ptkb.extract import outdated
 from ptkb.fields import fields_of

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from assistant.web.runs import Run
+from assistant.runs import Run
 
 # Tabs whose last wish is known. None tells when it is closed: to hear of that, Gradio would keep a connection open for
 # each, and a browser has six for a host.

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from assistant.text.markers import read
 from assistant.types import Answer, Candidate, Passage, Turn
-from assistant.wording.events import sentence
-from assistant.wording.replies import reply
+from assistant.wording.replies import reply, sentence
 
 QUOTE_CHARS = 90
 Instead = Literal["", "refused", "own", "asked"]

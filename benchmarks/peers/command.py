@@ -12,7 +12,7 @@ import typer
 
 from assistant.commands.experiment import RunOptions, embedder_of
 from assistant.commands.option_groups import with_option_groups
-from assistant.commands.progress_bars import bar
+from assistant.commands.progress_bars import with_bar
 from assistant.errors import DataError
 from assistant.evaluation.looked_at import known
 from assistant.evaluation.scenarios import read_scenarios
@@ -31,12 +31,10 @@ from benchmarks.peers.wire import Document
 @with_option_groups
 def peers(  # noqa: PLR0913 - a command's options
     *,
-    corpus: Annotated[
-        Path | None, typer.Option(help="Documents: a .jsonl[.gz] file of {id, title, contents}.", show_default=False)
-    ] = None,
+    corpus: Annotated[Path | None, typer.Option(help="Documents: a .jsonl[.gz] file of {id, title, contents}.")] = None,
     questions: Annotated[
         Path | None,
-        typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}.", show_default=False),
+        typer.Option(help="Questions: a .jsonl[.gz] file of {id, question, answers, gold}."),
     ] = None,
     scenarios: Annotated[
         Path | None,
@@ -81,10 +79,8 @@ def peers(  # noqa: PLR0913 - a command's options
 @contextmanager
 def _systems(commands: dict[str, list[str]], knobs: Settings, patience: float, threads: int) -> Iterator[Systems]:
     resolve = Catalogue.load().resolve
-    with bar("Language model") as progress:
-        path = resolve(model_meant(knobs), knobs, progress)
-    with bar("Tokenizer") as progress:
-        tokenizer = resolve(knobs.embedder.model, knobs, progress)
+    path = with_bar("Language model", resolve, model_meant(knobs), knobs)
+    tokenizer = with_bar("Tokenizer", resolve, knobs.embedder.model, knobs)
     with standing(path, embedder_of(knobs), tokenizer, threads) as stand:
         asked = {name: Asked(name, command, stand, patience) for name, command in commands.items()}
         try:

@@ -21,6 +21,7 @@ from assistant.llm.load import load
 from assistant.llm.models import Models
 from assistant.parts import LoadingStage
 from assistant.protocols import Embedder, Engine, Parts, Progress
+from assistant.runs import Runs
 from assistant.settings import LLMSettings, Settings, WebSettings
 from assistant.steps import recall
 from assistant.store.conversations import Conversations
@@ -56,7 +57,6 @@ from assistant.web.allowance import Allowance
 from assistant.web.library import Document, OwnDocuments
 from assistant.web.metrics import Metrics
 from assistant.web.page import House
-from assistant.web.runs import Runs
 from assistant.web.server import Server, choosing, serve
 from assistant.wording.replies import FIXED
 from ptkb.store import Ptkb

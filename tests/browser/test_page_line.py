@@ -10,9 +10,9 @@ from threading import Event
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from assistant import runs
 from assistant.llm.turn_queue import TurnQueue
 from assistant.types import Options, Turn
-from assistant.web import runs
 from assistant.web.server import serve
 from tests.browser import fake
 from tests.browser.conftest import Site, opened
