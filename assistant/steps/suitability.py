@@ -46,20 +46,24 @@ def passages(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
 
 
 def reply(turn: Turn, parts: Parts, stop: Event) -> Iterator[Turn]:
-    """Removes what clashes from the `answer`, whose sentences are then checked and cited again."""
+    """Removes what clashes from the `answer`, whose sentences are then checked and cited again, or from a guess."""
     answer = turn.answer
-    if not turn.facts or answer is None or answer.unknown or parts.suitability is None or stop.is_set():
+    if not turn.facts or answer is None or parts.suitability is None or stop.is_set():
         yield turn
         return
-    written = read(answer.text).text
+    sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
     try:
-        sieve = _Sieve(parts.suitability, [fact.text for fact in turn.facts], stop)
-        text, out = sieve.sift(written, takes_apart=answer.outcome != "own")
+        if answer.unknown:
+            text, out = sieve.sift(turn.own_answer, takes_apart=False)
+        else:
+            text, out = sieve.sift(read(answer.text).text, takes_apart=answer.outcome != "own")
     except SequiturError as error:
         yield turn.with_event("suitability_failed", error)
         return
     turn = replace(turn, left_out=(*turn.left_out, *out))
-    if not out:
+    if answer.unknown:
+        yield replace(turn, own_answer=text)
+    elif not out:
         yield turn
     elif not text:
         yield replace(turn, answer=fixed("unsuited"), sentences=(), citations=())
