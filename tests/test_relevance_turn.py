@@ -424,7 +424,7 @@ class Unsure(ScriptedLLM):
         ("The drink of Valio holds none.", True),  # a name
         ("Some 120 drinks do.", True),  # a number
         ("Almond drink", True),  # as short as names are
-        ("Drinks made of almonds, oats or rice hold none.", False),  # nothing that is made up easily
+        ("Drinks made of almonds, oats or rice hold none. Try them.", False),  # nothing that is made up easily
     ],
 )
 def test_what_the_model_is_not_sure_of_is_a_guess_beside_not_held(parts: Parts, said: str, guess: bool) -> None:

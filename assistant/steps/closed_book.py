@@ -18,7 +18,7 @@ from assistant.protocols import Parts
 from assistant.strategies.shared.reading import FACTOID_MAX_TOKENS
 from assistant.text.markers import read
 from assistant.text.overlap import contradiction, echoes
-from assistant.text.sentences import finished, words
+from assistant.text.sentences import finished, quote, sentences, words
 from assistant.types import Answer, Completion, Turn
 
 # A reply of up to so many words is a name or a number, whatever it looks like.
@@ -52,7 +52,8 @@ def _is_guess(text: str, question: str, completion: Completion, threshold: float
     """Whether a finished answer names or counts something that the question doesn't, and the model isn't sure of it."""
     if not completion.finish or exp(min(completion.logprobs, default=0.0)) >= threshold:
         return False
-    return len(words(text)) <= _BARE or bool(contradiction(text, question))
+    said = (quote(text, span) for span in sentences(text))
+    return len(words(text)) <= _BARE or any(contradiction(sentence, question) for sentence in said)
 
 
 def unbacked(text: str) -> Answer:
