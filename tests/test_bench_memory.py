@@ -16,12 +16,12 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
+from assistant import runs
 from assistant.commands.turn_options import TurnOptions
 from assistant.errors import ModelError, SequiturError
 from assistant.protocols import Parts
 from assistant.settings import Settings
 from assistant.types import Completion, Messages, Options, Turn
-from assistant.web import runs
 from benchmarks import memory
 from benchmarks.memory import questions
 from tests.scripted import ScriptedLLM

@@ -154,14 +154,14 @@ def test_ask_answers_from_a_collection(run: Run, settings: Settings) -> None:
 
 
 def test_ask_prints_what_happened_in_the_turn(run: Run) -> None:
-    said, _ = run("ask", "Which drink holds no lactose?", replies=["Oat drink.", *["unknown"] * 4])
+    said, _ = run("ask", "Which drink holds no lactose?", replies=["Oat drink.", *["unknown"] * 5])
     assert "The passages together gave no answer, so each was asked alone: none of them gave an answer." in " ".join(
         said.stdout.split()
     )
 
 
 def test_ask_says_what_is_not_from_the_library_unless_it_is_told_not_to(run: Run) -> None:
-    question, replies = ("ask", "Which drink holds no lactose?"), ["Oat drink.", *["unknown"] * 4]
+    question, replies = ("ask", "Which drink holds no lactose?"), ["A draft.", *["unknown"] * 4, "Oat drink."]
     said, _ = run(*question, replies=replies)
     assert "Not from your library" in said.stdout
     assert "Oat drink." in said.stdout

@@ -409,18 +409,18 @@ def test_stopping_keeps_what_was_written(parts: Parts, after: int) -> None:
 
 
 def test_every_step_has_a_name_for_people(parts: Parts) -> None:
-    turn = asked(scripted(parts, DRAFT, *["unknown"] * 4), Turn("Which drink holds no lactose?"))
+    turn = asked(scripted(parts, DRAFT, *["unknown"] * 5), Turn("Which drink holds no lactose?"))
     stages = (*flow.BEFORE, *flow.TALK, *flow.QUESTION)
     assert {*turn.timings, *(stage.name for stage in stages)} <= set(STEPS)
     assert set(DOING) == {"load", *STEPS}
 
 
 def test_what_each_step_cost_is_noted_once(parts: Parts) -> None:
-    parts = scripted(parts, DRAFT, "unknown", "unknown", "unknown", "unknown")
+    parts = scripted(parts, DRAFT, *["unknown"] * 5)
     turn = asked(parts, Turn("Who won the World Cup?"))
     assert {"draft", "answer", "fallback"} <= set(turn.spent)
     assert turn.spent["draft"].completion == len(DRAFT.split())
-    assert turn.tokens.completion == len(DRAFT.split()) + 4
+    assert turn.tokens.completion == len(DRAFT.split()) + 5
     assert all(seconds >= 0 for seconds in turn.timings.values())
 
 

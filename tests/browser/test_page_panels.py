@@ -251,7 +251,7 @@ def test_a_loop_in_rounds_brings_its_number_of_passages_until_one_is_chosen(page
 
 def test_a_choice_that_must_be_made_ready_first_says_so(page: Page, site) -> None:
     tab(page, "Settings")
-    expect(page.get_by_label("How passages are searched")).to_have_value("By words (BM25)")
+    expect(page.get_by_label("How passages are searched")).to_have_value("By both, fused")
     page.get_by_label("How passages are searched").click()
     page.get_by_role("option", name="By meaning").click()
     expect(page.locator("#notice")).to_contain_text("being encoded for search by meaning")
@@ -264,7 +264,7 @@ def test_a_choice_that_is_not_stored_goes_back(page: Page, site, monkeypatch: py
     tab(page, "Settings")
     for label, usual, other in (
         ("How answers are made", "All together, then one by one", "All together"),
-        ("How passages are searched", "By words (BM25)", "By both, fused"),
+        ("How passages are searched", "By both, fused", "By words (BM25)"),
     ):
         expect(page.get_by_label(label)).to_have_value(usual)
         page.get_by_label(label).click()
